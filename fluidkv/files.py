@@ -107,16 +107,7 @@ def write_durably(path: Path, content: bytes, parts: Path) -> None:
     except BaseException:
         part.unlink(missing_ok=True)
         raise
-
-
-def settle(folder: Path) -> None:
-    """Have the disk keep which files a folder has, as far as the system can."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    _settle(path.parent)
 
 
 @contextmanager
@@ -285,6 +276,16 @@ def _locked(descriptor: int, patience_s: float) -> bool:
             return False
         else:
             return True
+
+
+def _settle(folder: Path) -> None:
+    """Have the disk keep which files a folder has, as far as the system can."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _write(path: Path, content: bytes) -> None:

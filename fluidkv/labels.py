@@ -1,10 +1,11 @@
 """The one convention of datasets: order of dimensions, coordinates, units, names, attributes.
 
 Dimensions come in the order `system`, what else was varied, `run` or `batch`, then time, then what
-there is several of at a time (`ORDER`). Every dimension has a coordinate. Every variable and every
-coordinate has `units` ("1" where it has none, as in UDUNITS) and a `long_name`. Attributes are
-text, numbers or lists of numbers, so that each format can write them: `system` (exact, as JSON),
-`seed`, `fluidkv_version`, `jax_version`, `numpy_version`. docs/results.md says it for users.
+there is several of at a time (`INDICES`). Every dimension has a coordinate. Every variable and
+every coordinate has `units` ("1" where it has none, as in UDUNITS) and a `long_name`, which fits
+along an axis of a plot; what is longer is its `description`. Attributes are text, numbers or lists
+of numbers, so that each format can write them: `system` (exact, as JSON), `seed`,
+`fluidkv_version`, `jax_version`, `numpy_version`. docs/results.md says it for users.
 """
 
 import json
@@ -49,6 +50,8 @@ INDICES: dict[str, str] = {
 }
 """The dimensions that come last, in their order, and what the numbers along them are."""
 
+_LABEL = 30
+"""Characters of a `long_name`, at most."""
 _UNITS = {"iteration": "iteration", "age": "iteration"}
 _VERSIONS = ("fluidkv", "jax", "numpy")
 
@@ -129,6 +132,9 @@ def completed(
     if seed is not None:
         own["seed"] = seed
     found = found.transpose(*in_order(found.dims))
+    for name, column in found.variables.items():
+        if len(column.attrs.get("long_name", "")) > _LABEL:
+            found[name].attrs |= titled(str(name), column.attrs["long_name"])
     found.attrs = {
         **{name: plain_attr(value) for name, value in own.items() if value is not None},
         **versions(),
@@ -141,6 +147,13 @@ def variable(
 ) -> tuple[Any, ArrayLike, dict[str, str]]:
     """A column as xarray takes it; of an array with labels, its numbers."""
     return dims, np.asarray(values), {"long_name": long_name, "units": units}
+
+
+def titled(name: str, title: str) -> dict[str, str]:
+    """A title as attributes: the `long_name` if it is short, else the `description`."""
+    if len(title) <= _LABEL:
+        return {"long_name": title}
+    return {"long_name": name.replace("_", " "), "description": title}
 
 
 def column(values: "xr.DataArray", units: str, long_name: str) -> Column:

@@ -2,17 +2,21 @@
 
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from itertools import islice
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
+from multiprocessing.reduction import ForkingPickler
+from types import ModuleType
 from typing import Any, TypeVar, cast
 
 from fluidkv.errors import InputError
 
 Job = TypeVar("Job")
 Found = TypeVar("Found")
+_ENDING_S = 5  # until a process has ended that has closed its pipe
 
 
 def cores() -> int:
@@ -34,7 +38,8 @@ def shared_out(
         argument: what the caller's user calls `workers`.
 
     Raises:
-        InputError: a process was ended from outside.
+        InputError: a process was ended from outside; it could not run the script that defines what
+            it is sent.
         Exception: what the function raises.
     """
     workers = min(workers, len(jobs))
@@ -42,13 +47,14 @@ def shared_out(
         yield from ((place, function(job)) for place, job in enumerate(jobs))
         return
     spawn, todo = get_context("spawn"), enumerate(jobs)  # fresh ones: the caller may run threads
+    of_script = b"__main__" in bytes(ForkingPickler.dumps((function, jobs)))
     open_ends: list[Any] = []
     processes = []
     try:
         for job in islice(todo, workers):
             ours, theirs = spawn.Pipe()
             process = spawn.Process(target=_work, args=(function, theirs), daemon=True)
-            with _no_interrupts():
+            with _no_interrupts(), nullcontext() if of_script else _no_script():
                 process.start()
             processes.append(process)
             theirs.close()
@@ -66,7 +72,13 @@ def shared_out(
                 else:
                     open_ends.remove(end)
     except (EOFError, ConnectionError):
+        for process in processes:
+            process.join(_ENDING_S)
         allowed = "fewer: a process was ended from outside, as happens where memory runs out"
+        if any((process.exitcode or 0) > 0 for process in processes):
+            allowed = (
+                "1 for what a script defines, unless it works under if __name__ == '__main__':"
+            )
         raise InputError(argument, workers, allowed) from None
     finally:
         for process in processes:
@@ -85,6 +97,17 @@ def _work(function: Callable[[Any], Any], end: Connection) -> None:
             except Exception as error:  # for who asked to raise
                 failed = error
             end.send((place, found, failed))
+
+
+@contextmanager
+def _no_script() -> Iterator[None]:
+    """A process begun here does not run the user's script again, as it would to find its names."""
+    script = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = script
 
 
 @contextmanager

@@ -20,6 +20,11 @@ def printable(text: str) -> str:
     return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
 
 
+def id_key(id: str) -> str:
+    """The same for all ways to write an id: `congestion.figure-2` and `congestion_figure_2`."""
+    return re.sub(r"[._]", "-", id.strip().lower())
+
+
 def nearest(name: object, known: Iterable[str]) -> str:
     """What is allowed in place of a name that is not known: up to three near it, else all."""
     there = list(known)

@@ -168,7 +168,8 @@ class System(Record):
         capacity: M, KV tokens; a positive integer or rational above the largest request.
 
     Raises:
-        InputError: capacity not above max(l0 + l1), which Congestion assumes (section 2.2).
+        InputError: no workload; a capacity not above max(l0 + l1), which Congestion assumes
+            (section 2.2).
 
     Examples:
         >>> system = fk.System(fk.Workload.from_lengths([(500, 200)]), capacity=70_000)
@@ -184,6 +185,8 @@ class System(Record):
         def __init__(self, workload: Workload, capacity: Fraction | int) -> None: ...
 
     def __post_init__(self) -> None:
+        if not isinstance(self.workload, Workload):
+            raise InputError("workload", self.workload, "a Workload, as of Workload.from_lengths")
         capacity = _rational("capacity", self.capacity)
         largest = self.workload.largest_footprint
         if not capacity > largest:

@@ -54,7 +54,7 @@ assert np.abs(calm / (8 * best) - 1).max() < 0.1
 assert accounts["seven places left"].wasted_share < 0.01
 assert losses[-1].iteration - losses[1].iteration <= 30
 # "a flow with seven places is as unstable as the one with eight"
-unstable = {c.level for c, s in zip(found.cycles, found.stability(), strict=True)
+unstable = {c.level for c, s in zip(found.cycles, found.stability, strict=True)
             if s.verdict is fk.Stability.UNSTABLE}
 assert unstable == set(range(7))
 # "let in together", "thrown out at every step of the way", "the rest finish together"

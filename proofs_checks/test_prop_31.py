@@ -52,7 +52,7 @@ def test_the_printed_states_are_an_orbit_of_period_g(case):
         evicts = any(x for row in step.evicted for x in row)
         assert (admits, evicts) == (r == g - 1, r < g - 1)
     assert completed == beta
-    assert [tuple(s) for s in states] == list(pulse_cycle(system).states())
+    assert [tuple(s) for s in states] == list(pulse_cycle(system).states)
 
 
 @given(pairs_with_divisor())

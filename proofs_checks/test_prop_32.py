@@ -35,7 +35,7 @@ def test_the_return_map_has_one_zero_and_the_roots_of_35(case):
 def test_the_cycle_attracts_in_all_directions_exactly_if_35_is_schur_stable(case):
     system = case[0]
     cycle = pulse_cycle(system)
-    orbit = periodic_orbit(system, next(cycle.states()), period=cycle.period)
+    orbit = periodic_orbit(system, cycle.states[0], period=cycle.period).orbit
     assert orbit is not None
     assert orbit.attracts is (pulse_stability(cycle).verdict == "stable")
 
@@ -45,7 +45,7 @@ def test_mass_at_other_ages_is_gone_after_the_longer_decode(case):
     """A little mass in the next position is never renewed: it completes or is evicted."""
     system, _, b, g, _, _ = case
     cycle, dynamics = pulse_cycle(system), CohortMap(system)
-    state = list(next(cycle.states()))
+    state = list(cycle.states[0])
     drops = [x - y for x, y in pairwise(cycle.leading_masses)]
     tiny = min([*cycle.leading_masses, *drops]) / 10**6
     state[1] += tiny

@@ -14,6 +14,9 @@ def complaints(found: xr.Dataset) -> list[str]:
         for attr in ("units", "long_name"):
             if not isinstance(column.attrs.get(attr), str) or not column.attrs[attr]:
                 said.append(f"{name} has no {attr}")
+        label = column.attrs.get("long_name", "")
+        if len(label) > 30 and label != str(name).replace("_", " "):
+            said.append(f"{name} has a long_name that does not fit along an axis")
         if list(column.dims) != sorted(column.dims, key=_place):
             said.append(f"{name} has its dimensions in the order {column.dims}")
     for attr in ("fluidkv_version", "jax_version", "numpy_version"):

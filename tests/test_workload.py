@@ -105,3 +105,9 @@ def test_gcd_and_extremes():
     assert workload.decode_gcd == 128
     assert workload.longest_decode == 512
     assert workload.largest_footprint == 956
+
+
+@pytest.mark.parametrize("bad", ["x", None, (5, 9), RequestClass(5, 9)])
+def test_a_system_is_of_a_workload(bad):
+    with pytest.raises(InputError, match=r"^workload: got .*; allowed: a Workload"):
+        System(bad, 3)

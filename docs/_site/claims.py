@@ -4,7 +4,7 @@ from html import escape
 
 from docs._site.layout import Pages
 from fluidkv.ledger.claim import Claim, Origin
-from fluidkv.papers.ledger import ledger
+from fluidkv.papers.ledger import fronts, ledger
 
 PAPERS = ("Congestion", "WAIT", "Routing", "CacheOPT", "Token-PD", "vLLM", "Measured, or ours")
 _OUTCOMES = ("holds", "fails", "undecided")
@@ -45,14 +45,8 @@ def claims_page() -> Pages:
 _HEAD = ("Claim", "Statement", "Who says it", "Outcome", "Known by")
 
 
-def fronts(id: str) -> list[str]:
-    """What one may call it by: "a.b", "a.b.c" of "a.b.c"."""
-    parts = id.split(".")
-    return [".".join(parts[:n]) for n in range(2, len(parts) + 1)]
-
-
 def _new_fronts(id: str, seen: set[str]) -> list[str]:
-    new = [each for each in fronts(id)[:-1] if each not in seen]
+    new = [each for each in fronts(id)[1:-1] if each not in seen]
     seen.update(fronts(id))
     return new
 

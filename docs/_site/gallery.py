@@ -7,6 +7,7 @@ from typing import Any
 
 from docs._site.claims import PAPERS, paper_of
 from docs._site.layout import ROOT, Pages
+from fluidkv.papers.figures import written
 
 _INTRO = """# Figures
 
@@ -47,12 +48,12 @@ def _figure(name: str, about: dict[str, Any]) -> str:
     picture = files.get("svg") or files["png"]
     assert data, name
     return (
-        f'<figure id="{name}" data-paper="{escape(paper_of(about["source"]))}">'
+        f'<figure id="{written(name)}" data-paper="{escape(paper_of(about["source"]))}">'
         f'<a class="picture" href="{files["png"]}"><img src="{picture}" loading="lazy" '
         f'alt="{escape(about["title"])}"></a>'
         f"<figcaption><h2>{escape(about['title'])}</h2>"
         f"<p>{escape(about['caption'])}</p>"
         f"<dl><dt>Source</dt><dd>{escape(about['source'])}</dd>"
-        f"<dt>Command</dt><dd><code>fluidkv figure {name}</code></dd>"
+        f"<dt>Command</dt><dd><code>fluidkv figure {written(name)}</code></dd>"
         f"<dt>Files</dt><dd>{', '.join(links)}</dd></dl></figcaption></figure>"
     )

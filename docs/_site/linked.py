@@ -1,6 +1,6 @@
 """Code in the text that names something of ours becomes a link to it.
 
-`congestion.example-2` leads to the claim, `fluidkv figure measured_log` to the picture, `fluidkv
+`congestion.example-2` leads to the claim, `fluidkv figure measured-log` to the picture, `fluidkv
 study` to the command, `fk.stability` to the reference. On a git host it is code, as it stands.
 """
 
@@ -15,11 +15,12 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.osutil import relative_uri
 
-from docs._site.claims import fronts
 from docs._site.commands import commands
 from docs._site.layout import ROOT
 from docs._site.objects import meant
-from fluidkv.papers.ledger import ledger
+from fluidkv.papers.figures import written
+from fluidkv.papers.ledger import fronts, ledger
+from fluidkv.text import id_key
 
 _NEVER_IN = (nodes.reference, nodes.title, addnodes.pending_xref, addnodes.desc_signature)
 
@@ -51,8 +52,8 @@ class Linked(SphinxPostTransform):
         found = self.env.found_docs
         if words in _claims() or (verb == "verify" and name in _claims()):
             return ("claims", name or words) if "claims" in found else (None, "")
-        if verb == "figure" and name in _figures() and "gallery" in found:
-            return "gallery", name
+        if verb == "figure" and id_key(name) in _figures() and "gallery" in found:
+            return "gallery", _figures()[id_key(name)]
         if command and command[1] in commands():
             return f"commands/{command[1]}", ""
         known = meant(words, "") if re.match(r"(fk|fluidkv)\.[\w.]+$", words) else None
@@ -71,13 +72,14 @@ def _above(node: nodes.Node):
 
 @cache
 def _claims() -> frozenset[str]:
-    return frozenset(front for claim in ledger() for front in fronts(claim.id))
+    return frozenset(front for claim in ledger() for front in fronts(claim.id)[1:])
 
 
 @cache
-def _figures() -> frozenset[str]:
+def _figures() -> dict[str, str]:
+    """What is the same for all ways to write a figure's id -> its anchor in the gallery."""
     manifest = (ROOT / "figures" / "manifest.json").read_text("utf-8")
-    return frozenset(json.loads(manifest)["figures"])
+    return {id_key(name): written(name) for name in json.loads(manifest)["figures"]}
 
 
 def _of_other_packages(

@@ -52,17 +52,16 @@ class PulseAnswer(Record):
             **with_exact_list("shares", (c.share for c in classes)),
             "input_length": classes[0].input_length,
             **with_exact("capacity", cycle.system.capacity),
-            "common_divisor": cycle.divisor,
+            "common_divisor": cycle.common_divisor,
             "period": cycle.period,
             **with_exact("throughput", cycle.throughput),
-            **with_exact("eviction_free_throughput", self.best),
-            **with_exact("ratio_to_eviction_free", cycle.share_of_best),
+            **with_exact("best", self.best),
+            **with_exact("share_of_best", cycle.share_of_best),
             "evicting_iterations_per_period": cycle.period - cycle.pulses,
-            **with_exact("evicted_per_period", cycle.evicted),
+            **with_exact("evicted", cycle.evicted),
             **with_exact_list("leading_masses", cycle.leading_masses),
             **with_exact("settled_mass", cycle.settled_mass),
             "verified": self.verified,
-            "local_stability": self.stability.verdict,
             "stability": self.stability.to_dict(),
             "equilibrium_growing_modes": self.equilibrium.outside,
         }
@@ -80,7 +79,7 @@ def pulse_answer(mix: LengthMix, input_length: int, capacity: Fraction | int) ->
         >>> from fluidkv.answers import pulse_answer
         >>> half = Fraction(1, 2)
         >>> answer = pulse_answer(fk.LengthMix([4, 6], [half, half]), input_length=2, capacity=20)
-        >>> answer.to_dict()["common_divisor"], answer.to_dict()["evicted_per_period"]
+        >>> answer.to_dict()["common_divisor"], answer.to_dict()["evicted"]
         (2, 1.1904761904761905)
     """
     try:

@@ -50,6 +50,11 @@ def whole_number(argument: str, text: str, *, least: int = 1, most: int = _LARGE
     return int(text)
 
 
+def lengths(argument: str, text: str, *, most: int) -> tuple[int, ...]:
+    """`N` or `N,N,...`"""
+    return tuple(whole_number(argument, part, most=most) for part in text.split(","))
+
+
 def whole_numbers(argument: str, text: str, allowed: str) -> tuple[int, ...]:
     """`N,N,...`; whether they are large enough is not looked at."""
     values = [exact_number(argument, part, allowed) for part in text.split(",")]

@@ -10,6 +10,8 @@ from .mass import iterate as iterate
 from .mass import iterates as iterates
 from .mass import memory_used as memory_used
 from .mixed.cycles.orbits import CohortMap as CohortMap
+from .mixed.cycles.orbits import OrbitSearch as OrbitSearch
+from .mixed.cycles.orbits import OrbitStatus as OrbitStatus
 from .mixed.cycles.orbits import PeriodicOrbit as PeriodicOrbit
 from .mixed.cycles.orbits import periodic_orbit as periodic_orbit
 from .mixed.cycles.pulse import PulseCycle as PulseCycle

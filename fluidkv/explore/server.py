@@ -2,16 +2,19 @@
 
 import os
 import socket
+import time
 from collections.abc import Callable
 from contextlib import closing
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 from fluidkv.errors import InputError
 
 HOST = "127.0.0.1"
 _NAMES = (HOST, "localhost")
 _LOOKED_AT = 100  # ports above one that is taken
+_FULL_S = 0.1  # until a connection is tried again that there was no descriptor for
 
 
 class LoopbackServer(ThreadingHTTPServer):
@@ -26,6 +29,7 @@ class LoopbackServer(ThreadingHTTPServer):
     """
 
     daemon_threads = True
+    request_queue_size = 128  # connections that wait; the system may allow fewer
     # On Windows it would let two servers share a port; elsewhere it only forgets the one before.
     allow_reuse_address = os.name == "posix"
 
@@ -36,11 +40,18 @@ class LoopbackServer(ThreadingHTTPServer):
         except OSError as error:
             raise _refused(port, error) from None
 
+    def get_request(self) -> tuple[socket.socket, Any]:
+        try:
+            return super().get_request()
+        except OSError:  # no descriptor is left: the connection stays, and would be asked at once
+            time.sleep(_FULL_S)
+            raise
+
     @property
     def url(self) -> str:
         return f"http://{HOST}:{self.server_port}/"
 
-    def answers_to(self, host: str | None) -> bool:
+    def answers_to(self, host: str) -> bool:
         """Whether a request means this server.
 
         A name of someone else's that leads here (DNS rebinding) would let their page read ours.
@@ -62,8 +73,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self) -> None:
         assert isinstance(self.server, LoopbackServer)
-        path = self.path.partition("?")[0]
-        if not self.server.answers_to(self.headers.get("Host")):
+        path, hosts = self.path.partition("?")[0], self.headers.get_all("Host", [])
+        if len(hosts) != 1:
+            status, body = HTTPStatus.BAD_REQUEST, b"a request names one host\n"
+        elif not self.server.answers_to(hosts[0]):
             status, body = HTTPStatus.MISDIRECTED_REQUEST, b"this server answers to 127.0.0.1\n"
         elif path != "/":
             status, body = HTTPStatus.NOT_FOUND, b"there is one page here: /\n"

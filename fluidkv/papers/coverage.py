@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from fluidkv.ledger.claim import Claim, Origin
 from fluidkv.papers.cacheopt import contents as cacheopt
 from fluidkv.papers.congestion import contents as congestion
-from fluidkv.papers.figures import figures
+from fluidkv.papers.figures import figures, written
 from fluidkv.papers.ledger import ledger
 from fluidkv.papers.routing import contents as routing
 from fluidkv.papers.tables import tables
@@ -116,7 +116,9 @@ def _section(
 ) -> list[str]:
     claims = [c for c in ledger() if c.source.startswith(f"{paper}, ")]
     about = [(claim, items_of(claim)) for claim in claims]
-    drawn = [(f.id, items(f.source)) for f in figures() if f.source.startswith(f"{paper}, ")]
+    drawn = [
+        (written(f.id), items(f.source)) for f in figures() if f.source.startswith(f"{paper}, ")
+    ]
     beside = [
         (t.name, items(t.source)) for t in tables().values() if t.source.startswith(f"{paper}, ")
     ]

@@ -8,7 +8,7 @@ from pathlib import Path
 from fluidkv.errors import InputError
 from fluidkv.figures.figure import Figure
 from fluidkv.figures.render import Rendered, write_figures
-from fluidkv.text import nearest
+from fluidkv.text import id_key, nearest
 
 __all__ = ["figures", "render", "select"]
 
@@ -58,17 +58,29 @@ def _number(figure: Figure) -> int:
 def select(ids: Iterable[str] | None = None) -> tuple[Figure, ...]:
     """The figures with these ids, each once; all of them for None.
 
+    Args:
+        ids: as in "congestion.figure-2"; "congestion_figure_2" is the same.
+
     Raises:
         InputError: an id that no figure has.
     """
-    known = {figure.id: figure for figure in figures()}
+    known = {id_key(figure.id): figure for figure in figures()}
     if ids is None:
         return tuple(known.values())
-    wanted = dict.fromkeys(ids)
-    for name in wanted:
-        if name not in known:
-            raise InputError("id", name, nearest(name, known))
-    return tuple(known[name] for name in wanted)
+    wanted = {id_key(name): name for name in ids}
+    for key, name in wanted.items():
+        if key not in known:
+            raise InputError("id", name, nearest(name, [written(f.id) for f in known.values()]))
+    return tuple(known[key] for key in wanted)
+
+
+def written(id: str) -> str:
+    """The id of a figure as ids of claims are written, `congestion.figure-2`; that of its files has
+    underscores alone.
+    """
+    paper, _, rest = id.partition("_")
+    papers = {name for name, _ in _NUMBERED}
+    return f"{paper}.{rest}".replace("_", "-") if paper in papers else id.replace("_", "-")
 
 
 def render(
@@ -88,7 +100,7 @@ def render(
         InputError: an unknown id; a folder as in `write_figures`.
 
     Examples:
-        >>> (written,) = fk.render(["congestion_figure_2"], "figures")
+        >>> (written,) = fk.render(["congestion.figure-2"], "figures")
         >>> written.files
         ('congestion_figure_2.png', 'congestion_figure_2.svg', 'congestion_figure_2.csv')
     """

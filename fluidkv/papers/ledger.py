@@ -13,7 +13,7 @@ from fluidkv.papers.routing.claims import MODULES as ROUTING
 from fluidkv.papers.tokenpd.claims import MODULES as TOKENPD
 from fluidkv.papers.vllm.claims import MODULES as VLLM
 from fluidkv.papers.wait.claims import MODULES as WAIT
-from fluidkv.text import nearest
+from fluidkv.text import id_key, nearest
 
 _MODULES = (
     *one_class.MODULES,
@@ -46,7 +46,7 @@ def select(ids: str | Iterable[str] | None = None) -> tuple[Claim, ...]:
     """The claims with this id or these, in ledger order; all of them for None.
 
     The front part of an id selects all that it leads to: "congestion.example-2" takes every claim
-    about that example.
+    about that example, and so does "congestion_example_2".
 
     Raises:
         InputError: an id that selects nothing; the message lists what is near.
@@ -55,10 +55,20 @@ def select(ids: str | Iterable[str] | None = None) -> tuple[Claim, ...]:
     if ids is None:
         return claims
     wanted = (ids,) if isinstance(ids, str) else tuple(ids)
+    selected: set[str] = set()
     for name in wanted:
-        if not any(_leads_to(name, claim.id) for claim in claims):
+        found = [c.id for c in claims if name in fronts(c.id)]
+        found = found or [c.id for c in claims if id_key(name) in map(id_key, fronts(c.id))]
+        if not found:
             raise InputError("id", name, _near(name, claims))
-    return tuple(c for c in claims if any(_leads_to(name, c.id) for name in wanted))
+        selected.update(found)
+    return tuple(c for c in claims if c.id in selected)
+
+
+def fronts(id: str) -> list[str]:
+    """What selects a claim: "a", "a.b", "a.b.c" of "a.b.c"."""
+    parts = id.split(".")
+    return [".".join(parts[:n]) for n in range(1, len(parts) + 1)]
 
 
 def verify(
@@ -92,13 +102,6 @@ def claim_of(id: str) -> Claim:
     return _by_id()[id]
 
 
-def _leads_to(name: str, full: str) -> bool:
-    return full == name or full.startswith(name + ".")
-
-
 def _near(name: str, claims: Sequence[Claim]) -> str:
-    fronts = dict.fromkeys(
-        ".".join(parts[:n]) for c in claims for parts in [c.id.split(".")] for n in (2, len(parts))
-    )
-    near = nearest(name, fronts)
+    near = nearest(name, dict.fromkeys(f for c in claims for f in (fronts(c.id)[1], c.id)))
     return near if near.startswith("near") else f"an id of the ledger, such as {claims[0].id}"

@@ -27,7 +27,6 @@ from .predictors.blind import DrawnFromWorkload as DrawnFromWorkload
 from .predictors.blind import MeanOfWorkload as MeanOfWorkload
 from .predictors.buckets import BucketClassifier as BucketClassifier
 from .predictors.buckets import Bucketed as Bucketed
-from .predictors.buckets import ConfusionTable as ConfusionTable
 from .predictors.direction import DirectionClassifier as DirectionClassifier
 from .predictors.file import Listed as Listed
 from .predictors.file import predictions_from as predictions_from
@@ -42,12 +41,9 @@ from .predictors.noise import Perfect as Perfect
 from .predictors.noise import UniformNoise as UniformNoise
 from .predictors.predictor import Predictor as Predictor
 from .predictors.predictor import with_predictions as with_predictions
-from .restoring.bus import bus_load as bus_load
 from .restoring.bus import copies_at_once as copies_at_once
 from .restoring.bus import copies_beside as copies_beside
-from .restoring.bus import most_evictions as most_evictions
 from .restoring.bus import one_way as one_way
-from .restoring.bus import pool_needed as pool_needed
 from .restoring.bus import spots_on_a_bus as spots_on_a_bus
 from .restoring.latency import LatencyFit as LatencyFit
 from .restoring.latency import clock_of as clock_of

@@ -4,7 +4,6 @@ from .affine import CacheAware as CacheAware
 from .affine import LinearCost as LinearCost
 from .affine import LinearScore as LinearScore
 from .affine import LoadAware as LoadAware
-from .affinity import affinity_thresholds as affinity_thresholds
 from .affinity import affinity_weights as affinity_weights
 from .batch import Job as Job
 from .batch import measured as measured

@@ -3,6 +3,7 @@
 An executor takes a job and the chunks that are left, and says of each what came of it, as they end.
 """
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -68,8 +69,15 @@ def serial(job: Callable[[int], Done], chunks: Sequence[int]) -> Iterator[Done]:
     return (job(chunk) for chunk in chunks)
 
 
+_START_S = 2.0
+"""What a process takes before its first chunk: it loads Python, NumPy, Numba and the analysis."""
+
+
 def processes(workers: int) -> Executor:
-    """So many processes, each with a chunk at a time.
+    """So many processes, each with a chunk at a time; they start only where that saves time.
+
+    This one begins by itself. The others start once what is left, at the pace of the chunks so far,
+    takes longer here than they need to load.
 
     Examples:
         >>> from fluidkv.sweeps import processes
@@ -79,6 +87,29 @@ def processes(workers: int) -> Executor:
     """
 
     def share(job: Callable[[int], Done], chunks: Sequence[int]) -> Iterator[Done]:
-        return (done for _, done in shared_out(job, chunks, workers, argument="workers"))
+        took: list[float] = []
+        for place, chunk in enumerate(chunks):
+            left = len(chunks) - place
+            if _pays(took, left - left / workers):
+                others = shared_out(job, chunks[place:], workers, argument="workers")
+                yield from (done for _, done in others)
+                return
+            began = time.monotonic()
+            done = job(chunk)
+            took.append(time.monotonic() - began)
+            yield done
 
     return share
+
+
+def _pays(took: Sequence[float], spared: float) -> bool:
+    """Whether to start processes that would spare this one so many chunks.
+
+    Args:
+        took: seconds of each chunk so far. The first one also loaded what it needs, which says
+            nothing of the others unless it took much longer than that.
+    """
+    if len(took) < 2 and sum(took) <= 2 * _START_S:
+        return False
+    later = took[1:] or took
+    return spared * sum(later) / len(later) > _START_S

@@ -1,8 +1,7 @@
 """What the value of a setting may be: whole numbers, numbers, exact numbers, words.
 
 A kind reads what a spec says, says it again in JSON, and finds values between two ends for ranges
-and samples. A decimal number in a TOML file is exact; a binary float is refused where a number has
-to be exact.
+and samples. A decimal number is exact, in a TOML file and in Python: 0.1 is 1/10.
 """
 
 import math
@@ -81,10 +80,10 @@ class Number:
         return " ".join(["a number", " and ".join(each for each in bounds if each)]).strip()
 
     def read(self, argument: str, said: object) -> float:
-        value = said if isinstance(said, float) else _double(_exact(said))
-        if value is None or not math.isfinite(value):
+        value = _double(_exact(said))
+        if value is None or not self.above < value < self.below:
             raise InputError(argument, said, self.words)
-        if not (self.above < value < self.below and self.least <= value <= self.most):
+        if not self.least <= value <= self.most:
             raise InputError(argument, said, self.words)
         return value
 
@@ -107,9 +106,6 @@ class Exact:
         return f'a number above {self.above} and at most {self.most}, such as 0.25 or "1/3"'
 
     def read(self, argument: str, said: object) -> Fraction:
-        if isinstance(said, float):
-            allowed = f"{self.words}; not a binary float (Decimal or Fraction)"
-            raise InputError(argument, said, allowed)
         value = _exact(said)
         if value is None or not self.above < value <= self.most:
             raise InputError(argument, said, self.words)
@@ -203,11 +199,13 @@ def _power(low: Any, high: Any, part: Any) -> float:
 
 
 def _exact(said: object) -> Fraction | None:
-    """The number that is meant, a binary float aside; None where there is none, and for one with
-    more digits than can be written out.
+    """The number that is meant, of a double the decimal that it is written as; None where there is
+    none, and for one with more digits than can be written out.
     """
     if isinstance(said, bool):
         return None
+    if isinstance(said, float):
+        said = Decimal(repr(float(said)))  # float: NumPy's doubles say their type too
     found = Fraction(said) if isinstance(said, int | Fraction) else None
     if isinstance(said, Decimal):
         found = _decimal(said)

@@ -15,7 +15,7 @@ from fluidkv.sweeps.kinds import Whole
 from fluidkv.sweeps.planning import Plan, check_some, plan
 from fluidkv.sweeps.spec.spec import Spec
 from fluidkv.sweeps.store.chunks import missing
-from fluidkv.sweeps.store.folder import opened
+from fluidkv.sweeps.store.folder import check_readable, opened
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -114,8 +114,8 @@ def sweep(
     Args:
         spec: a TOML file, by its path, or a mapping with the same keys; see the page on sweeps.
         out: the folder of the store; a new one, or that of the same sweep.
-        workers: processes; None: as many as there are cores, or one where the analysis keeps them
-            all busy by itself.
+        workers: processes, at most: they start where that saves time. None: as many as there are
+            cores, or one where the analysis keeps them all busy by itself.
         scheduler: address of a Dask scheduler, whose workers compute and write the chunks; not
             together with `workers`.
         on_progress: told of the points that are done and of all, after each chunk.
@@ -148,7 +148,7 @@ def open_sweep(store: Path | str) -> "xr.Dataset":
     """The dataset of a store, complete or not, read as it is used.
 
     Raises:
-        InputError: not the store of a sweep.
+        InputError: not the store of a sweep; metadata or coordinates that are lost or damaged.
 
     Examples:
         >>> from fluidkv.sweeps import open_sweep
@@ -160,9 +160,7 @@ def open_sweep(store: Path | str) -> "xr.Dataset":
     """
     import xarray as xr
 
-    from fluidkv.sweeps.store.folder import attributes_of
-
-    attributes_of(Path(store))
+    check_readable(Path(store))
     return xr.open_zarr(store, chunks=None)
 
 

@@ -1,17 +1,13 @@
 """What a sweep found, in a few numbers: how many points of which verdict, and those without one."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from fluidkv.errors import InputError
 from fluidkv.sweeps.analysis import REFUSED, STATUS
 from fluidkv.sweeps.planning import why_refused
 from fluidkv.sweeps.running import Ran, open_sweep
 from fluidkv.sweeps.store.skeleton import unit_of
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 MOST_READ = 10**8
 """Points of which a summary is made: reading more takes longer than its reader waits."""
@@ -24,9 +20,6 @@ def summary(ran: Ran) -> dict[str, Any]:
         answers: variable -> word -> points; of variables that say words, over the whole store.
         refused: points without an answer in the whole store; `why` is of the first one.
         seconds, per_second: of this run; null where it computed nothing.
-
-    Raises:
-        InputError: a file in the store is broken.
     """
     asked = ran.plan
     answers, refused, why = _counted(ran)
@@ -60,18 +53,9 @@ def _counted(ran: Ran) -> tuple[dict[str, dict[str, int]], int | None, str | Non
     answers = {}
     for each in ran.plan.variables:
         if each.kind == "flag" and not each.dims:
-            values = _read(ran, found, each.name)
+            values = found[each.name].to_numpy().ravel()
             counts = np.bincount(values[values >= 0], minlength=len(each.words))
             answers[each.name] = dict(zip(each.words, counts.tolist(), strict=True))
-    without = np.flatnonzero(_read(ran, found, STATUS) == REFUSED)
+    without = np.flatnonzero(found[STATUS].to_numpy() == REFUSED)
     error = why_refused(ran.plan, int(without[0])) if without.size else None
     return answers, int(without.size), None if error is None else str(error)
-
-
-def _read(ran: Ran, found: "xr.Dataset", name: str) -> np.ndarray:
-    """Each chunk is checked against its sum as it is read: a broken one is said, not shown."""
-    try:
-        return found[name].to_numpy().ravel()
-    except (RuntimeError, ValueError, OSError) as error:
-        allowed = f"whole files; of {name} one is broken ({error}): remove them, run it again"
-        raise InputError("out", str(ran.store), allowed) from None

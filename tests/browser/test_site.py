@@ -60,6 +60,25 @@ def test_a_page_fits_a_phone(opened, site, page):
     assert seen.page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_line_of_code_is_clipped_in_a_tutorial(opened, site, width):
+    page = opened(site + "tutorials/09_tokenpd.html", width=width).page
+    code = page.locator("div.highlight-python pre")
+    assert code.count() > 5
+    assert (
+        code.evaluate_all("all => all.filter(e => e.scrollWidth > e.clientWidth + 1).length") == 0
+    )
+
+
+def test_statements_of_the_ledger_have_more_room_than_ids(opened, site):
+    page = opened(site + "claims.html", width=1280).page
+    heads = page.locator("#claims thead th").evaluate_all(
+        "all => all.map(e => e.getBoundingClientRect().width)"
+    )
+    assert heads[0] < 0.3 * sum(heads)
+    assert heads[1] > 0.4 * sum(heads)
+
+
 def test_the_search_of_the_ledger_finds_a_claim(opened, site):
     page = opened(site + "claims.html").page
     rows = page.locator("#claims tbody tr:visible")

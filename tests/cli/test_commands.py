@@ -154,7 +154,7 @@ def test_unknown_names_get_one_line(argv, capsys):
 def test_figure_without_arguments_lists(capsys):
     assert main(["figure"]) == 0
     shown = capsys.readouterr().out
-    assert "congestion_figure_8" in shown
+    assert "congestion.figure-8" in shown
 
 
 def test_figure_writes_picture_data_and_manifest(capsys, tmp_path):
@@ -173,8 +173,7 @@ def test_the_list_of_figures_fits_80_columns(capsys):
 def test_an_unknown_figure_gets_its_nearest(capsys):
     assert main(["figure", "measured_logs"]) == 2
     assert capsys.readouterr().err == (
-        "fluidkv: ID: got 'measured_logs'; allowed: a figure that is listed without ID; "
-        "near: measured_log\n"
+        "fluidkv: ID: got 'measured_logs'; allowed: near: measured-log\n"
     )
 
 

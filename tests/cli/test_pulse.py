@@ -19,11 +19,11 @@ def test_json_of_the_papers_pair(capsys):
     answer = run_json(capsys, ARGV)
     assert (answer["throughput_exact"], answer["throughput"]) == ("313/79", 313 / 79)
     assert (answer["period"], answer["common_divisor"]) == (2, 2)
-    assert answer["local_stability"] == "stable"
+    assert answer["stability"]["verdict"] == "stable"
     assert answer["stability"]["outside"] == 0
-    assert answer["ratio_to_eviction_free_exact"] == "313/316"
+    assert answer["share_of_best_exact"] == "313/316"
     assert answer["evicting_iterations_per_period"] == 1
-    assert answer["evicted_per_period_exact"] == "313/1343"
+    assert answer["evicted_exact"] == "313/1343"
     assert answer["equilibrium_growing_modes"] == 1
     assert answer["verified"] is True
 
@@ -62,7 +62,7 @@ def test_a_cycle_too_long_to_run_says_so(capsys):
 
 def test_a_neutral_cycle_is_called_neutral(capsys):
     argv = ["pulse", "2", "4", "--input", "1", "--share", "2/5", "--capacity", "60"]
-    assert run_json(capsys, argv)["local_stability"] == "neutral"
+    assert run_json(capsys, argv)["stability"]["verdict"] == "neutral"
 
 
 @pytest.mark.parametrize(

@@ -58,9 +58,9 @@ def test_equal_requests_get_their_worst_case(capsys):
     found = answer["homogeneous"]
     assert (found["input_length"], found["decode_length"]) == (10, 8)
     assert found["attractor"] == "maximal-eviction cycle"
-    assert found["fixed_point_throughput_exact"] == answer["equilibrium"]["rate_exact"]
-    assert found["worst_case_throughput_exact"] == str(Fraction(1000, 8 * 18))
-    assert found["worst_case_throughput"] == 1000 / 144
+    assert found["best_exact"] == answer["equilibrium"]["rate_exact"]
+    assert found["worst_exact"] == str(Fraction(1000, 8 * 18))
+    assert found["worst"] == 1000 / 144
     assert found["worst_case_ratio_exact"] == str(Fraction(2 * 10 + 8 + 1, 2 * (10 + 8)))
     assert found["equilibria"] == 35  # 36 necklaces of 8 beads in two colours, less the empty one
     groups = answer["simulation"]["starts"]

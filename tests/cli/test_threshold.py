@@ -198,3 +198,18 @@ def test_a_first_order_from_an_unknown_gap_is_not_printed(capsys):
     assert formulas["first_order"] is None
     assert formulas["first_order_relative_error"] is None
     assert "not known, first-order drift" in run_text(capsys, argv)
+
+
+@pytest.mark.parametrize("lengths", [["2,4"], ["2,", "4"], ["2,4,"]])
+def test_lengths_may_have_commas_between_them(capsys, lengths: list[str]) -> None:
+    for name, rest in (("threshold", []), ("pulse", ["--input", "50", "--capacity", "626"])):
+        rest = [*rest, "--share", "1/2", "--json"]
+        if lengths != ["2,4"]:
+            assert main([name, *lengths, *rest]) == 2
+            assert "LENGTH: got ''; allowed: a whole number" in capsys.readouterr().err
+            continue
+        answers = []
+        for written in (lengths, ["2", "4"]):
+            assert main([name, *written, *rest]) == 0
+            answers.append(answer_in(capsys.readouterr().out))
+        assert answers[0] == answers[1]

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from fluidkv.cli import main
+from fluidkv.papers.figures import written
 from tests.cli.answered import answer_in
 from tests.cli.test_study import refusal
 
@@ -354,8 +355,8 @@ def test_numbers_on_the_page_are_those_of_the_committed_figures():
 
     figures = json.loads((root / "figures" / "manifest.json").read_text("utf-8"))["figures"]
     section = page.split("## Figures")[1].split("\n## ")[0]
-    assert set(re.findall(r"`(wait_[a-z_0-9]+)`", section)) == {
-        name for name in figures if name.startswith("wait_")
+    assert set(re.findall(r"`(wait\.[a-z0-9-]+)`", section)) == {
+        written(name) for name in figures if name.startswith("wait_")
     }
     least = "at 3, 11 and 4 segments for 30, 100 and 60 prompts/s"
     assert least in section

@@ -2,13 +2,18 @@
 
 import http.client
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from fluidkv.errors import InputError
 from fluidkv.explore.server import HOST, LoopbackServer, next_free
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -64,6 +69,57 @@ def test_it_does_not_answer_to_a_name_of_others(server):
         assert asked(server, "GET", "/", host)[0].status == 421
     for host in (f"{HOST}:{port}", f"localhost:{port}"):
         assert asked(server, "GET", "/", host)[0].status == 200
+
+
+@pytest.mark.parametrize("hosts", [[], ["{own}", "evil.example"], ["evil.example", "{own}"]])
+def test_a_request_names_one_host(server, hosts: list[str]):
+    """Whoever stands between may look at another of two than we do."""
+    own = f"{HOST}:{server.server_port}"
+    lines = [f"Host: {each.format(own=own)}" for each in hosts]
+    with socket.create_connection((HOST, server.server_port), timeout=10) as connection:
+        asking = "\r\n".join(["GET / HTTP/1.1", *lines, "Connection: close", "", ""])
+        connection.sendall(asking.encode())
+        answer = b"".join(iter(lambda: connection.recv(4096), b""))
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"page" not in answer
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="no list of descriptors here")
+def test_out_of_descriptors_it_waits_for_one():
+    """It then answers who has waited; asking without a pause took all of a processor."""
+    code = (
+        "import os, resource, socket, threading, time\n"
+        "from fluidkv.explore.server import LoopbackServer\n"
+        "server = LoopbackServer('<p>page</p>', 0)\n"
+        "threading.Thread(target=server.serve_forever, daemon=True).start()\n"
+        "waiting = socket.create_connection(server.server_address)\n"
+        "time.sleep(0.2)\n"
+        "used = len(os.listdir('/proc/self/fd'))\n"
+        "limits = resource.getrlimit(resource.RLIMIT_NOFILE)\n"
+        "late = socket.socket()\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (used, limits[1]))\n"
+        "late.connect(server.server_address)\n"
+        "began = time.process_time()\n"
+        "time.sleep(0.5)\n"
+        "print(time.process_time() - began < 0.1)\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, limits)\n"
+        "host = f'127.0.0.1:{server.server_port}'\n"
+        "late.sendall(f'GET / HTTP/1.1\\r\\nHost: {host}\\r\\n\\r\\n'.encode())\n"
+        "print(late.recv(15).decode())\n"
+    )
+    words = [sys.executable, "-c", code]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT)
+    assert done.stdout.splitlines() == ["True", "HTTP/1.1 200 OK"], done.stderr
+
+
+def test_many_connections_may_wait():
+    with LoopbackServer("", 0) as server:  # nobody takes them up
+        waiting = [socket.socket() for _ in range(50)]
+        for each in waiting:
+            each.settimeout(0.5)
+            each.connect(server.server_address)
+        for each in waiting:
+            each.close()
 
 
 def test_a_post_is_refused(server):

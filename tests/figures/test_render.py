@@ -15,8 +15,9 @@ import pytest
 
 from fluidkv.errors import InputError
 from fluidkv.figures import write_figures
+from fluidkv.figures.figure import Figure
 from fluidkv.figures.render import MANIFEST, encode_data
-from fluidkv.papers.figures import figures, render, select
+from fluidkv.papers.figures import figures, render, select, written
 
 QUICK = "congestion_figure_8"
 FOREIGN = [
@@ -95,11 +96,11 @@ def test_skipping_keeps_what_an_earlier_run_wrote(
 
 def test_unknown_id_says_what_is_near_or_what_there_is(tmp_path: Path) -> None:
     with pytest.raises(
-        InputError, match=r"^id: got 'congestion_figure_99'; allowed: near: congestion_"
+        InputError, match=r"^id: got 'congestion_figure_99'; allowed: near: congestion."
     ):
         render(["congestion_figure_99"], tmp_path)
     assert not list(tmp_path.iterdir())
-    with pytest.raises(InputError, match="measured_log"):
+    with pytest.raises(InputError, match="measured-log"):
         select(["zzzz"])
 
 
@@ -220,3 +221,10 @@ def test_listing_the_figures_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("figure", select(), ids=lambda figure: figure.id)
+def test_an_id_of_a_figure_may_be_written_as_a_claim_is(figure: Figure) -> None:
+    """`congestion.figure-2` is that of `congestion_figure_2.svg`; no two figures share one."""
+    assert "_" not in written(figure.id)
+    assert select([written(figure.id)]) == select([figure.id]) == (figure,)

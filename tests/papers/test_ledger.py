@@ -283,6 +283,11 @@ def test_part_of_an_id_selects_what_it_leads_to() -> None:
     assert [c.id for c in select(["congestion.equation-4"])] == ["congestion.equation-4"]
 
 
+@pytest.mark.parametrize("name", ["congestion_example_2", "Congestion.Example.2"])
+def test_an_id_of_a_claim_may_be_written_as_a_file_is(name: str) -> None:
+    assert select(name) == select("congestion.example-2")
+
+
 def test_one_id_may_be_a_word() -> None:
     assert select("congestion.example-2") == select(["congestion.example-2"])
 

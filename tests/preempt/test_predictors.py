@@ -14,7 +14,6 @@ from fluidkv.preempt import (
     Biased,
     BucketClassifier,
     Bucketed,
-    ConfusionTable,
     DirectionClassifier,
     DrawnFromWorkload,
     ErrorTable,
@@ -45,7 +44,6 @@ EVERY: list[Predictor] = [
     Bucketed(),
     BucketClassifier(0.79),
     BucketClassifier(0.79, wrong="neighbour"),
-    ConfusionTable((100, 300, 1000), ((0.7, 0.2, 0.1), (0.1, 0.8, 0.1), (0, 0.4, 0.6))),
     ErrorTable((50, 100, 400), (0.59, 0.22, 0.19)),
     Listed(dict(enumerate(OUTPUTS.tolist()))),
 ]
@@ -98,15 +96,6 @@ def test_a_classifier_puts_the_stated_share_in_the_right_bucket(wrong) -> None:
     far = np.abs(said - Bucketed().predicted(OUTPUTS, 0))[~right]
     assert far.min() == 50
     assert bool(far.max() == 50) is (wrong == "neighbour")
-
-
-def test_a_table_of_confusion_is_met_row_by_row() -> None:
-    bounds, table = (100, 300, 1000), ((0.7, 0.2, 0.1), (0.1, 0.8, 0.1), (0, 0.4, 0.6))
-    said = ConfusionTable(bounds, table).predicted(OUTPUTS, 0)
-    for low, high, row in zip((0, 100, 300), bounds, table, strict=True):
-        mine = said[(low < OUTPUTS) & (high >= OUTPUTS)]
-        found = [(mine == bound).mean() for bound in bounds]
-        assert np.abs(np.subtract(found, row)).max() < 4 * 0.5 / mine.size**0.5
 
 
 def test_errors_have_their_published_shares() -> None:
@@ -181,10 +170,6 @@ def test_a_bad_file_is_one_line(tmp_path: Path, text: str, said: str) -> None:
         lambda: BucketClassifier(1.2),
         lambda: BucketClassifier(0.5, 0),
         lambda: BucketClassifier(0.5, wrong="none"),  # type: ignore[arg-type]  # wrong on purpose
-        lambda: ConfusionTable((), ()),
-        lambda: ConfusionTable((5, 5), ((1, 0), (0, 1))),
-        lambda: ConfusionTable((5, 9), ((1, 0),)),
-        lambda: ConfusionTable((5, 9), ((1, 0), (0.5, 0.4))),
         lambda: ErrorTable((), ()),
         lambda: ErrorTable((50, 40), (0.5, 0.5)),
         lambda: ErrorTable((50,), (0.5, 0.5)),
@@ -192,7 +177,6 @@ def test_a_bad_file_is_one_line(tmp_path: Path, text: str, said: str) -> None:
         lambda: ErrorTable((50,), (1,), upward=2),
         lambda: ErrorTable((50, float("nan")), (0.5, 0.5)),
         lambda: ErrorTable((50, 90), (0.5, float("nan"))),
-        lambda: ConfusionTable((5, 9), ((1, 0), (float("nan"), 1))),
         lambda: DirectionClassifier(-0.1),
         lambda: predictions_from("no such file"),
         lambda: with_predictions(Requests([1], [1]), Perfect(), most=0),

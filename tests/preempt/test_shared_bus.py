@@ -7,12 +7,9 @@ import pytest
 
 from fluidkv.errors import InputError
 from fluidkv.preempt.restoring.bus import (
-    bus_load,
     copies_at_once,
     copies_beside,
-    most_evictions,
     one_way,
-    pool_needed,
     spots_on_a_bus,
 )
 from fluidkv.preempt.restoring.latency import LatencyFit
@@ -105,14 +102,6 @@ def test_a_bus_without_room_for_them_all_holds_the_engine_back():
         loads.append(float(run.copied_tokens.sum() * per_token / run.time.max()))
     assert loads[0] == 0 < loads[1] < 0.1 < 0.5 < loads[2] <= 1
     assert runs[2].time.max() > 1.5 * runs[1].time.max()
-
-
-def test_loads_and_pools():
-    swap = Swap(per_token=1e-3, per_copy=0.5)
-    assert bus_load(swap, most_evictions(swap, 500), 500) == pytest.approx(1)
-    assert bus_load(swap, 0.1, 500) == pytest.approx(0.1 * 2 * (0.5 + 0.5))
-    assert most_evictions(Swap(), 500) == float("inf")
-    assert pool_needed(2, 500, 3) == 3000
 
 
 def test_sharing_moves_the_sweet_spot():

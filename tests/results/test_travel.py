@@ -55,6 +55,12 @@ def test_it_is_plain_values(result: Any) -> None:
         json.dumps(plain(each), allow_nan=False)
 
 
+def test_states_and_stability_are_attributes_of_whatever_has_them(result: Any) -> None:
+    for each in result if isinstance(result, list | tuple) else [result]:
+        for name in ("states", "stability"):
+            assert not callable(getattr(each, name, None)) or isinstance(each, xr.Dataset)
+
+
 def test_its_datasets_keep_the_convention(result: Any) -> None:
     tables = [result] if isinstance(result, xr.Dataset) else []
     if isinstance(result, Record):

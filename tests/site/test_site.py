@@ -73,7 +73,7 @@ def test_coverage_leads_to_claims_and_figures(pages):
     text = (ROOT / "docs" / "coverage.md").read_text(encoding="utf-8")
     for name in re.findall(r"`((?:congestion|wait)\.[a-z0-9.-]+)`", text):
         assert f"claims.html#{name}" in links
-    for name in re.findall(r"`figure (\w+)`", text):
+    for name in re.findall(r"`figure ([\w.-]+)`", text):
         assert f"gallery.html#{name}" in links
 
 

@@ -49,6 +49,8 @@ def test_killed_at_any_time_with_two_processes(tmp_path: Path, map_tree: dict[st
     code = (
         "import json, sys; from fluidkv.sweeps import plan, processes, run\n"
         "from pathlib import Path\n"
+        "from fluidkv.sweeps import execution\n"
+        "execution._START_S = 0\n"
         "if __name__ == '__main__':\n"
         "    asked = plan(json.loads(Path(sys.argv[1]).read_text()))\n"
         "    run(asked, Path(sys.argv[2]), processes(2))\n"

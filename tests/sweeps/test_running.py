@@ -1,15 +1,28 @@
 """Sweeps end to end: what a point says, whatever the chunks and whoever computes them."""
 
 import pickle
+from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import fluidkv as fk
-from fluidkv.sweeps import compute, missing, open_sweep, opened, plan, processes, run, write
+from fluidkv.sweeps import (
+    Done,
+    compute,
+    execution,
+    missing,
+    open_sweep,
+    opened,
+    plan,
+    processes,
+    run,
+    write,
+)
 from fluidkv.sweeps.summary import summary
 from tests.conventions import complaints
 from tests.sweeps.conftest import MAP, tree
@@ -51,9 +64,46 @@ def test_numbers_do_not_depend_on_chunks(chunk: int, tmp_path: Path) -> None:
     assert whole.drop_attrs().identical(other.drop_attrs())
 
 
-def test_two_processes_leave_the_same_bytes(tmp_path: Path, map_tree: dict[str, str]) -> None:
-    run(plan(MAP), tmp_path / "map", processes(2))
-    assert tree(tmp_path / "map") == map_tree
+def test_two_processes_leave_the_same_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(execution, "_START_S", 0)
+    asked = plan(MAP | {"chunk": 3})
+    run(asked, tmp_path / "one")
+    run(asked, tmp_path / "two", processes(2))
+    assert tree(tmp_path / "two") == tree(tmp_path / "one")
+
+
+@pytest.mark.parametrize(
+    ("chunk_s", "here"),
+    [
+        ([0.1] * 20, 20),
+        ([3.9] + [0.1] * 30, 31),
+        ([1] * 20, 2),
+        ([9] * 3, 1),
+        ([0.1, 0.1, 8, 8], 3),
+    ],
+    ids=["short", "only loading", "long", "long chunks", "longer later"],
+)
+def test_processes_start_where_that_saves_time(
+    chunk_s: list[float], here: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`here`: chunks that this process computes, by a clock that the chunks drive."""
+    clock, handed_out = [0.0], []
+
+    def job(chunk: int) -> Done:
+        clock[0] += chunk_s[chunk]
+        return Done(chunk, 1, 0)
+
+    def shared(job: Any, chunks: list[int], workers: int, *, argument: str) -> Iterator[Any]:
+        handed_out.extend(chunks)
+        return ((place, Done(chunk, 1, 0)) for place, chunk in enumerate(chunks))
+
+    monkeypatch.setattr(execution, "shared_out", shared)
+    monkeypatch.setattr(execution.time, "monotonic", lambda: clock[0])
+    chunks = list(range(len(chunk_s)))
+    assert [done.chunk for done in processes(2)(job, chunks)] == chunks
+    assert handed_out == chunks[here:]
 
 
 def test_chunks_may_come_in_any_order_and_twice(tmp_path: Path, map_tree: dict[str, str]) -> None:

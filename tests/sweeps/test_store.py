@@ -1,14 +1,16 @@
 """Whose a store is: what is refused, and that what stands there stays."""
 
 import json
+import os
 import shutil
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from fluidkv.errors import InputError
 from fluidkv.sweeps import open_sweep, opened, plan, run
-from fluidkv.sweeps.summary import summary
 from tests.sweeps.cases import CASES
 from tests.sweeps.conftest import MAP, tree
 
@@ -108,11 +110,119 @@ def test_what_a_store_has_lost_is_written_again(
     assert tree(tmp_path / "map") == map_tree
 
 
-def test_a_broken_file_of_a_store_is_said_in_one_line(tmp_path: Path) -> None:
+def _flip(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+
+
+def _cut(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-3])
+
+
+def _fold(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+def _pipe(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
+CHUNKS = ["radius_low/c.1.0", "status/c.1.0", "status/c.1.0.sha256"]
+OTHERS = ["share/c.0", "share/zarr.json", "status/zarr.json", "zarr.json.sha256"]
+
+
+@pytest.mark.parametrize("damage", [_flip, _cut, _fold, _pipe], ids=lambda damage: damage.__name__)
+@pytest.mark.parametrize("name", [*CHUNKS, *OTHERS])
+def test_a_damaged_file_of_a_store_is_named(
+    name: str, damage: Callable[[Path], None], store: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(store, tmp_path, dirs_exist_ok=True)
+    damage(tmp_path / name)
+    # A sum that is another one is taken for that of a file that changed.
+    named = r"\w+/c.1.0" if name == CHUNKS[-1] and damage is _flip else name
+    with pytest.raises(InputError, match=f"out: .* {named} is damaged: remove it, run it again"):
+        run(plan(MAP), tmp_path)
+    if name in OTHERS:
+        with pytest.raises(InputError, match=r"out: .*(whole files|the store of a sweep)"):
+            open_sweep(tmp_path)
+
+
+@pytest.mark.parametrize("damage", [_flip, _cut, _fold, _pipe], ids=lambda damage: damage.__name__)
+def test_a_damaged_root_is_named(
+    damage: Callable[[Path], None], store: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(store, tmp_path, dirs_exist_ok=True)
+    damage(tmp_path / "zarr.json")
+    for work in (lambda: run(plan(MAP), tmp_path), lambda: open_sweep(tmp_path)):
+        with pytest.raises(InputError, match=r"out: .*(zarr.json|a new folder)"):
+            work()
+
+
+def test_chunks_that_changed_places_are_damaged(store: Path, tmp_path: Path) -> None:
+    """Each is whole by itself, as Zarr's own checksum has it."""
+    shutil.copytree(store, tmp_path, dirs_exist_ok=True)
+    one, other = tmp_path / "radius_low" / "c.0.0", tmp_path / "radius_low" / "c.1.0"
+    content = one.read_bytes(), other.read_bytes()
+    other.write_bytes(content[0])
+    one.write_bytes(content[1])
+    with pytest.raises(InputError, match=r"radius_low/c.0.0 is damaged"):
+        run(plan(MAP), tmp_path)
+
+
+@pytest.mark.parametrize("name", ["radius_low/c.1.0", "status/c.1.0.sha256", "share/c.0"])
+def test_a_damaged_file_that_is_removed_is_written_again(
+    name: str, tmp_path: Path, store: Path, map_tree: dict[str, str]
+) -> None:
+    shutil.copytree(store, tmp_path, dirs_exist_ok=True)
+    _cut(tmp_path / name)
+    (tmp_path / name).unlink()
     run(plan(MAP), tmp_path)
-    (tmp_path / "verdict" / "c.1.0").write_bytes(b"")
-    with pytest.raises(InputError, match=r"out: .* of verdict one is broken"):
-        summary(run(plan(MAP), tmp_path))
+    assert tree(tmp_path) == map_tree
+
+
+def test_a_lost_coordinate_is_said_where_a_store_is_opened(store: Path, tmp_path: Path) -> None:
+    """Zarr would fill it with zeros."""
+    shutil.copytree(store, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "share" / "c.0").unlink()
+    with pytest.raises(InputError, match=r"share/c.0 is lost: run the sweep again"):
+        open_sweep(tmp_path)
+
+
+def test_the_checksums_are_those_of_sha256sum(store: Path) -> None:
+    if shutil.which("sha256sum") is None:
+        pytest.skip("there is no sha256sum here")
+    listings = [str(each.relative_to(store)) for each in sorted(store.rglob("*.sha256"))]
+    assert len(listings) == 3
+    words = ["sha256sum", "--check", "--strict", *listings]
+    checked = subprocess.run(words, cwd=store, capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stderr
+    files = [each for each in store.rglob("*") if each.is_file()]
+    assert len(checked.stdout.splitlines()) == len(files) - len(listings)
+
+
+def test_a_store_without_checksums_is_read_but_not_continued(store: Path, tmp_path: Path) -> None:
+    """As stores were before there were any."""
+    whole = open_sweep(store)
+    shutil.copytree(store, tmp_path, dirs_exist_ok=True)
+    for listing in tmp_path.rglob("*.sha256"):
+        listing.unlink()
+    root = json.loads((tmp_path / "zarr.json").read_text())
+    root["attributes"]["fluidkv_sweep"] = 1
+    (tmp_path / "zarr.json").write_text(json.dumps(root))
+    assert open_sweep(tmp_path).equals(whole)
+    _refused(tmp_path, MAP, "out: .*a new folder: this store is of an older version")
+
+
+def test_a_folder_with_other_content_under_the_names_of_a_store_is_refused(tmp_path: Path) -> None:
+    """As it was left where a sweep over other numbers was killed before its store was one."""
+    with opened(tmp_path / "map", plan(MAP)):
+        pass
+    (tmp_path / "map" / "zarr.json").unlink()
+    other = MAP | {"grid": MAP["grid"] | {"input_length": [1, 2, 4, 9]}}
+    _refused(tmp_path / "map", other, "out: .*a new folder")
 
 
 @pytest.mark.parametrize("spec", [None, "{", "[1]"])

@@ -67,6 +67,8 @@ def equilibria(
 
 
 def _say(page: Page, found: "Equilibria") -> None:
+    from fluidkv.exact.one_class.return_map import cycle_stability
+
     page.table(
         ("", "completed per iteration", "of best"),
         [
@@ -90,9 +92,9 @@ def _say(page: Page, found: "Equilibria") -> None:
                 str(cycle.period),
                 str(cycle.throughput) if len(str(cycle.throughput)) < 13 else "",
                 *_rate(cycle.throughput, found),
-                _modes(stability),
+                _modes(cycle_stability(found.system, cycle.gaps)),
             )
-            for cycle, stability in zip(found.cycles[:_ROWS], found.stability(_ROWS), strict=True)
+            for cycle in found.cycles[:_ROWS]
         ],
     )
     if count > _ROWS:

@@ -12,7 +12,6 @@ from fluidkv.cli.output import give, refuse_folder
 from fluidkv.cli.progress import progress
 from fluidkv.errors import InputError
 from fluidkv.report.page import Page
-from fluidkv.text import nearest
 
 if TYPE_CHECKING:
     from fluidkv.figures.render import Rendered
@@ -28,22 +27,16 @@ def figure(
     json_: Json = False,
 ) -> None:
     """Regenerate figures: PNG, SVG and data, with a manifest. Without ID, list them."""
-    from fluidkv.papers.figures import figures, render
+    from fluidkv.papers.figures import figures, render, written
 
     if ids and all_:
         raise InputError("--all", " ".join(ids), "either figure ids or --all")
     if not ids and not all_:
-        listed = [{"id": each.id, "title": each.title} for each in figures()]
+        listed = [{"id": written(each.id), "title": each.title} for each in figures()]
         give(lambda: {"figures": listed}, _list, as_json=json_, time=None)
         return
-    known = [each.id for each in figures()]
-    for name in ids or ():
-        if name not in known:
-            raise InputError(
-                "ID", name, f"a figure that is listed without ID; {nearest(name, known)}"
-            )
     try:
-        with progress(f"drawing into {out}") as line, as_options({"out": "--out"}):
+        with progress(f"drawing into {out}") as line, as_options({"out": "--out", "id": "ID"}):
             skip = _refuse_missing if ids else None
             rendered = render(ids or None, out, on_skip=skip, on_progress=line.count)
     except OSError as error:
@@ -51,7 +44,7 @@ def figure(
     titles = {each.id: each.title for each in figures()}
     drawn = [
         {
-            "id": each.id,
+            "id": written(each.id),
             "title": titles[each.id],
             "files": list(each.files),
             "skipped": each.skipped or None,
@@ -62,17 +55,19 @@ def figure(
 
 
 def _list(page: Page) -> None:
-    from fluidkv.papers.figures import figures
+    from fluidkv.papers.figures import figures, written
 
-    width = 2 + max(len(each.id) for each in figures())
+    width = 2 + max(len(written(each.id)) for each in figures())
     for each in figures():
-        page.rows([(each.id, each.title)], width=width)
+        page.rows([(written(each.id), each.title)], width=width)
 
 
 def _say(page: Page, rendered: "Sequence[Rendered]") -> None:
+    from fluidkv.papers.figures import written
+
     for each in rendered:
         said = f"skipped, {each.skipped}" if each.skipped else ", ".join(each.files)
-        page.line(f"{each.id}: {said}")
+        page.line(f"{written(each.id)}: {said}")
 
 
 def _refuse_missing(id_: str, reason: str) -> None:

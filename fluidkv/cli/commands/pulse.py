@@ -1,6 +1,7 @@
 """`fluidkv pulse`: the cycle of synchronized pulses of two lengths with a common divisor."""
 
 from fractions import Fraction
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
 from fluidkv.cli import arguments as read
@@ -22,7 +23,8 @@ _TWO = "two different decode lengths, such as 2 4"
 
 def pulse(
     lengths: Annotated[
-        list[int], argument("LENGTH", read.whole_number, "Two decode lengths.", most=LONGEST)
+        list[tuple],
+        argument("LENGTH", read.lengths, "Two decode lengths, as 2 4 or 2,4.", most=LONGEST),
     ],
     input_: Annotated[
         int,
@@ -44,20 +46,21 @@ def pulse(
 
     [bold]fluidkv pulse 2 4 --input 50 --share 1/2 --capacity 626[/bold]
     """
-    if len(lengths) != 2 or lengths[0] == lengths[1]:
-        raise InputError("LENGTH", " ".join(map(str, lengths)), _TWO)
+    pair = [*chain(*lengths)]
+    if len(pair) != 2 or pair[0] == pair[1]:
+        raise InputError("LENGTH", " ".join(map(str, pair)), _TWO)
     from fluidkv.answers.pulse import pulse_answer
     from fluidkv.exact.mixed.mix import two_lengths
 
     capacity = memory.tokens()
-    mix = two_lengths(lengths[0], lengths[1], share)
+    mix = two_lengths(pair[0], pair[1], share)
     try:
         with progress("verifying the cycle"):
             answer = pulse_answer(mix, input_, capacity)
     except InputError as error:
         if error.argument == "capacity":
             raise InputError("--capacity", error.value, error.allowed) from None
-        raise InputError("LENGTH", " ".join(map(str, lengths)), error.allowed) from None
+        raise InputError("LENGTH", " ".join(map(str, pair)), error.allowed) from None
     give(answer.to_dict, lambda page: _say(page, answer), as_json=json_, notes=memory.notes())
 
 

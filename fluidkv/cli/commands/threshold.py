@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
 from fluidkv.cli import arguments as read
@@ -33,7 +34,8 @@ _RATIOS = (
 
 def threshold(
     lengths: Annotated[
-        list[int], argument("LENGTH", read.whole_number, "Decode lengths, 2 or more.", most=LONGEST)
+        list[tuple],
+        argument("LENGTH", read.lengths, "Decode lengths, 2 or more, as 5 9 or 5,9.", most=LONGEST),
     ],
     share: Annotated[list[Fraction] | None, option("--share P", read.share, _SHARES)] = None,
     ratio: Annotated[
@@ -57,7 +59,7 @@ def threshold(
     """
     from fluidkv.exact.mixed.thresholds.threshold import input_threshold
 
-    mix = _mix(lengths, share or [], ratio or [])
+    mix = _mix([*chain(*lengths)], share or [], ratio or [])
     with progress("placing every crossing of the unit circle"):
         found = input_threshold(mix, bound=bound)
     give(

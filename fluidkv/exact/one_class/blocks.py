@@ -8,8 +8,8 @@ the next live position reaches the last stage. Proposition A.4 says what is left
 
 This holds as long as the support does. What the memory boundary leaves to the batch shrinks with
 every iteration of the block, so it is used up within the block exactly if y'_0 <= 0, and eviction
-reaches an older position exactly if y'_0 < 0. One sign decides; where it is not positive, the
-physical map takes over until the next block-end, which has a smaller support.
+reaches an older position exactly if y'_0 < 0. One sign decides; where it is not positive, the next
+block-end of the physical map has a smaller support.
 
 Source: Congestion, Proposition A.4 and Corollary A.5, equations (16) and (18).
 """
@@ -20,8 +20,6 @@ from fractions import Fraction
 from itertools import accumulate
 
 from fluidkv.errors import InputError
-from fluidkv.exact.kinds import kinds_checked
-from fluidkv.exact.one_class.cycles import only_class
 from fluidkv.exact.one_class.gaps import Gaps
 from fluidkv.exact.one_class.positions import (
     is_block_end,
@@ -29,9 +27,7 @@ from fluidkv.exact.one_class.positions import (
     predecessor_gaps,
     spread,
 )
-from fluidkv.exact.one_class.trajectory import checked_start, states_from
 from fluidkv.record import Record
-from fluidkv.workload import System
 
 
 @dataclass(frozen=True)
@@ -71,21 +67,6 @@ class BlockEnd(Record):
         return tuple(masses.get(j + 1, Fraction(0)) for j in range(sum(self.gaps)))
 
 
-@dataclass(frozen=True)
-class BlockTrajectory:
-    """Block-ends of a trajectory and where its support shrank.
-
-    Fields:
-        block_ends: every block-end up to the horizon, in order.
-        support_losses: (iteration, empty stages), as in `Cascade`.
-        steps: how many block steps and physical iterations the engine took.
-    """
-
-    block_ends: tuple[BlockEnd, ...]
-    support_losses: tuple[tuple[int, int], ...]
-    steps: tuple[int, int]
-
-
 def new_batch(input_length: int, block_end: BlockEnd) -> Fraction:
     """y'_0 of equation (16); not positive where the support does not last the block.
 
@@ -122,41 +103,6 @@ def block_step(input_length: int, block_end: BlockEnd) -> BlockEnd | None:
     )
 
 
-@kinds_checked
-def block_trajectory(
-    system: System, start: Sequence[Fraction | int], *, iterations: int
-) -> BlockTrajectory:
-    """Block-ends X^n, n = 0 ... iterations, of the trajectory from a start on the boundary.
-
-    Where the start is not a block-end, and where support is lost, the physical map is followed to
-    the next one.
-
-    Raises:
-        InputError: as `trajectory`.
-    """
-    if isinstance(iterations, bool) or not isinstance(iterations, int) or iterations < 1:
-        raise InputError("iterations", iterations, "an integer of at least 1")
-    l0 = only_class(system).input_length
-    start = checked_start(system, start)
-    ends: list[BlockEnd] = []
-    losses: list[tuple[int, int]] = []
-    blocks = physical = 0
-    current, walked = _to_block_end(system, start, 0, iterations, losses, moved=False)
-    physical += walked
-    while current is not None:
-        ends.append(current)
-        following = block_step(l0, current)
-        if following is None:
-            state, n = current.state, current.iteration
-            current, walked = _to_block_end(system, state, n, iterations, losses, moved=True)
-            physical += walked
-        elif following.iteration > iterations:
-            current = None
-        else:
-            blocks, current = blocks + 1, following
-    return BlockTrajectory(tuple(ends), tuple(losses), (blocks, physical))
-
-
 def block_end(state: Sequence[Fraction], iteration: int) -> BlockEnd:
     """A state with mass in the last stage, as a block-end.
 
@@ -173,28 +119,3 @@ def block_end(state: Sequence[Fraction], iteration: int) -> BlockEnd:
         raise InputError("state", f"last stage {state[-1]}", "mass in the last stage")
     masses = tuple(state[j] for j in live_stages(state))
     return BlockEnd(iteration, predecessor_gaps(state), masses)
-
-
-def _to_block_end(
-    system: System,
-    state: Sequence[Fraction],
-    iteration: int,
-    horizon: int,
-    losses: list[tuple[int, int]],
-    *,
-    moved: bool,
-) -> tuple[BlockEnd | None, int]:
-    """The first block-end from `state` on (after it, if `moved`), by the physical map.
-
-    Returns it, or None past the horizon, and the iterations taken; adds to `losses` on the way.
-    """
-    empty = state.count(Fraction(0))
-    for n, following in enumerate(states_from(system, state), start=iteration):
-        if n > horizon:
-            return None, horizon - iteration
-        if following.count(Fraction(0)) > empty:
-            empty = following.count(Fraction(0))
-            losses.append((n, empty))
-        if is_block_end(following) and (n > iteration or not moved):
-            return block_end(following, n), n - iteration
-    raise AssertionError("a trajectory has no end")

@@ -6,6 +6,7 @@ Source: Congestion, sections 2.3 and 3.2, Propositions 5 to 8.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -75,7 +76,7 @@ class Equilibria(Record):
         >>> found = fk.equilibria(fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24))
         >>> str(found.best), str(found.worst), str(found.worst_case_ratio)
         ('2', '8/5', '4/5')
-        >>> [str(each.verdict) for each in found.stability()], found.starts().shape
+        >>> [str(each.verdict) for each in found.stability], found.starts().shape
         (['unstable', 'unstable', 'stable'], (3, 1, 3))
     """
 
@@ -98,9 +99,10 @@ class Equilibria(Record):
         """(2 l0 + l1 + 1) / (2 (l0 + l1)), worst over best."""
         return self.worst / self.best
 
-    def stability(self, first: int | None = None) -> tuple[CycleStability, ...]:
-        """The certified linear stability of each cycle, or of the `first` ones, in their order."""
-        return tuple(cycle_stability(self.system, cycle.gaps) for cycle in self.cycles[:first])
+    @cached_property
+    def stability(self) -> tuple[CycleStability, ...]:
+        """The certified linear stability of each cycle, in their order."""
+        return tuple(cycle_stability(self.system, cycle.gaps) for cycle in self.cycles)
 
     def starts(self) -> NDArray[np.float64]:
         """One state of each cycle, shape (batch, class, stage), as `simulate` takes it.
@@ -144,21 +146,13 @@ class Equilibria(Record):
         return {
             "class": {"input_length": only.input_length, "decode_length": only.decode_length},
             **with_exact("capacity", self.system.capacity),
-            **with_exact("fixed_point_throughput", self.best),
-            **with_exact("worst_case_throughput", self.worst),
+            **with_exact("best", self.best),
+            **with_exact("worst", self.worst),
             **with_exact("worst_case_ratio", self.worst_case_ratio),
-            "envelope": [
-                {
-                    "level": point.level,
-                    "live": point.live,
-                    **with_exact("lowest", point.lowest),
-                    **with_exact("highest", point.highest),
-                }
-                for point in self.envelope
-            ],
+            "envelope": [point.to_dict() for point in self.envelope],
             "cycles": [
                 _cycle_dict(cycle, found)
-                for cycle, found in zip(self.cycles, self.stability(), strict=True)
+                for cycle, found in zip(self.cycles, self.stability, strict=True)
             ],
         }
 
@@ -274,8 +268,5 @@ def _cycle_dict(cycle: Cycle, found: CycleStability) -> dict[str, Any]:
         **with_exact("throughput", cycle.throughput),
         "share_of_best": float(cycle.share_of_best),
         "verified": verify_cycle(cycle.system, cycle),
-        "stability": str(found.verdict),
-        "multipliers": found.multipliers,
-        "unstable_multipliers": found.outside,
-        "growth": None if found.growth is None else list(found.growth),
+        "stability": found.to_dict(),
     }

@@ -27,8 +27,8 @@ class Homogeneous(Record):
     Fields:
         input_length: l0, tokens.
         decode_length: l1, tokens.
-        fixed_point: x*, completions an iteration without eviction, equation (4).
-        worst_case: of the maximal-eviction cycle, M / (l1 (l0 + l1)), Lemma 1.
+        best: x*, completions an iteration without eviction, equation (4).
+        worst: of the maximal-eviction cycle, M / (l1 (l0 + l1)), Lemma 1.
 
     Examples:
         >>> from fluidkv.exact import homogeneous
@@ -39,13 +39,13 @@ class Homogeneous(Record):
 
     input_length: int
     decode_length: int
-    fixed_point: Fraction
-    worst_case: Fraction
+    best: Fraction
+    worst: Fraction
 
     @property
     def worst_case_ratio(self) -> Fraction:
         """Worst over best, (2 l0 + l1 + 1) / (2 (l0 + l1))."""
-        return self.worst_case / self.fixed_point
+        return self.worst / self.best
 
     @property
     def attractor(self) -> str:
@@ -71,8 +71,8 @@ class Homogeneous(Record):
             "decode_length": self.decode_length,
             "attractor": self.attractor,
             "equilibria": self.equilibria,
-            **with_exact("fixed_point_throughput", self.fixed_point),
-            **with_exact("worst_case_throughput", self.worst_case),
+            **with_exact("best", self.best),
+            **with_exact("worst", self.worst),
             **with_exact("worst_case_ratio", self.worst_case_ratio),
         }
 
@@ -84,7 +84,7 @@ def homogeneous(system: System) -> Homogeneous | None:
     Examples:
         >>> from fluidkv.exact import homogeneous
         >>> found = homogeneous(fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24))
-        >>> str(found.fixed_point), str(found.worst_case), found.equilibria
+        >>> str(found.best), str(found.worst), found.equilibria
         ('2', '8/5', 3)
     """
     lengths = {(c.input_length, c.decode_length) for c in system.workload.classes}

@@ -150,7 +150,7 @@ TABLES: Sequence[Table] = (
             "64 groups of 32 requests, 12 a second, plain service as in routing.2. Latencies and "
             "throughput are over the larger of both policies.",
             "A round of all groups is 198,400 tokens: below 190,200 L-LRU finds nothing, and all "
-            "that there is from 198,400 on. `fluidkv figure gsp_one_worker` draws it.",
+            "that there is from 198,400 on. `fluidkv figure gsp-one-worker` draws it.",
         ),
         table_3_rows,
     ),

@@ -10,7 +10,6 @@ from fluidkv.preempt.predictors.noise import Perfect
 from fluidkv.preempt.predictors.predictor import (
     Outputs,
     Predictor,
-    probabilities,
     share,
     stream,
 )
@@ -95,52 +94,3 @@ class BucketClassifier:
             up = rng.random(outputs.size) < 0.5
             said = np.where(up | (right == 0), right + 1, right - 1)
         return (np.where(correct, right, said) + 1) * self.width
-
-
-@dataclass(frozen=True)
-class ConfusionTable:
-    """A classifier by its measured table of confusion.
-
-    Args:
-        bounds: upper bounds of the buckets, tokens, rising; what is said is one of them. Lengths
-            above the last one count as of the last bucket.
-        table: a row for each true bucket: the probability of each said one; rows sum to 1.
-
-    Raises:
-        InputError: bounds that do not rise from 1 on, a table of another shape, or rows that are no
-            probabilities.
-
-    Examples:
-        >>> from fluidkv.preempt import ConfusionTable, with_predictions
-        >>> predictor = ConfusionTable((50, 200), ((1.0, 0.0), (0.3, 0.7)))
-        >>> table = fk.Requests(np.full(1000, 9), np.full(1000, 120))
-        >>> float(np.mean(with_predictions(table, predictor, seed=0).predicted_output == 50))
-        0.308
-    """
-
-    bounds: tuple[int, ...]
-    table: tuple[tuple[float, ...], ...]
-
-    def __post_init__(self) -> None:
-        bounds, size = np.asarray(self.bounds), len(self.bounds)
-        if (
-            not size
-            or bounds.dtype.kind not in "iu"
-            or bounds[0] < 1
-            or (np.diff(bounds) < 1).any()
-        ):
-            raise InputError("bounds", self.bounds, "whole numbers that rise, from 1 on")
-        if len(self.table) != size or any(len(row) != size for row in self.table):
-            raise InputError("table", self.table, f"{size} rows of {size} probabilities")
-        for row in self.table:
-            if not probabilities(row):
-                raise InputError("table", row, "rows of probabilities that sum to 1")
-
-    def predicted(self, outputs: Outputs, seed: int) -> Outputs:
-        """See `Predictor`."""
-        last = len(self.bounds) - 1
-        true = np.minimum(np.searchsorted(self.bounds, outputs), last)
-        below = np.cumsum(np.asarray(self.table), axis=1)[true]
-        drawn = stream(seed, "confusion table").random(outputs.size)
-        said = np.minimum((below <= drawn[:, None]).sum(axis=1), last)
-        return np.asarray(self.bounds, np.int64)[said]

@@ -85,47 +85,6 @@ def one_way(swap: Swap, tokens: float) -> float:
     return swap.per_token * tokens + swap.per_copy
 
 
-def bus_load(swap: Swap, evictions: float, tokens: float) -> float:
-    """Share of its time that a bus is busy; at 1 and above its queue grows without end.
-
-    Args:
-        evictions: swapped requests in a unit of time, each copied out and in.
-        tokens: of each.
-
-    Examples:
-        >>> from fluidkv.preempt import bus_load
-        >>> from fluidkv.serving import Swap
-        >>> swap = Swap(per_token=0.25, per_copy=1.0)  # 16 tokens: 5 out, and 5 in
-        >>> bus_load(swap, evictions=0.05, tokens=16)
-        0.5
-    """
-    return 2 * evictions * one_way(swap, tokens)
-
-
-def most_evictions(swap: Swap, tokens: float) -> float:
-    """Swapped requests in a unit of time at which the load is 1.
-
-    Examples:
-        >>> from fluidkv.preempt import most_evictions
-        >>> from fluidkv.serving import Swap
-        >>> most_evictions(Swap(per_token=0.25, per_copy=1.0), tokens=16)
-        0.1
-    """
-    alone = 2 * one_way(swap, tokens)
-    return 1 / alone if alone else float("inf")
-
-
-def pool_needed(evictions: float, tokens: float, away: float) -> float:
-    """Tokens in the host on average (Little's law), for requests that are away so long each.
-
-    Examples:
-        >>> from fluidkv.preempt import pool_needed
-        >>> pool_needed(evictions=0.5, tokens=1000, away=8)
-        4000.0
-    """
-    return evictions * tokens * away
-
-
 def _line(swap: Swap, copies: float) -> LatencyFit:
     parameters = (0.0, 1.0, copies * swap.per_token, copies * swap.per_copy)
     return LatencyFit(parameters, np.zeros((4, 4)), 0.0, 0, float("inf"))

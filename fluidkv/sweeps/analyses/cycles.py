@@ -31,8 +31,7 @@ def _equilibria(system: System) -> dict[str, Any]:
     from fluidkv.exact.one_class.equilibria import equilibria
 
     found = equilibria(system, level=0)
-    names = ("best", "worst", "worst_case_ratio")
-    return {name: float(getattr(found, name)) for name in names}
+    return {each.name: float(getattr(found, each.name)) for each in OF_ONE_CLASS}
 
 
 def _divided(row: Row) -> System:
@@ -44,15 +43,9 @@ def _divided(row: Row) -> System:
 
 def _pulse(system: System) -> dict[str, Any]:
     from fluidkv.exact.mixed.cycles.pulse import pulse_cycle
-    from fluidkv.exact.survival import eviction_free_equilibrium
 
     found = pulse_cycle(system)
-    best = eviction_free_equilibrium(system).rate
-    return {
-        "throughput": float(found.throughput),
-        "share_of_best": float(found.throughput / best),
-        "period": found.period,
-    }
+    return {each.name: float(getattr(found, each.name)) for each in OF_PULSE}
 
 
 EQUILIBRIA = Analysis(

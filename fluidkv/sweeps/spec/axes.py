@@ -7,7 +7,6 @@ those of a Sobol sample one, `sample`. A dataset has the product of all.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -181,9 +180,7 @@ def _count(column: Column, said: Any) -> int:
 
 
 def _step(column: Column, said: Any) -> Fraction:
-    """Exactly; a double of Python means the decimal that it is written as."""
-    decimal = Decimal(repr(said)) if isinstance(said, float) else said
-    return Exact(0, 10**18).read(f"{column.where}.step", decimal)
+    return Exact(0, 10**18).read(f"{column.where}.step", said)
 
 
 def _ends(column: Column, table: Mapping[str, Any]) -> tuple[Any, Any, Scale]:

@@ -1,7 +1,8 @@
-"""One chunk in a store: all of its files, then the one that says so.
+"""One chunk in a store: all of its files, then their checksums.
 
-The chunk of `status` is written last, when all others are on the disk: where its file is there, the
-chunk is whole. So a chunk without it is written again, in all its files, and gets the same bytes.
+The file of `status` is written when all others are on the disk, and the checksums after it: where
+they are there, the chunk is whole. A chunk without them is written again, in all its files, and
+gets the same bytes.
 """
 
 from dataclasses import dataclass
@@ -9,9 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from fluidkv.files import settle, write_durably
+from fluidkv.files import write_durably
 from fluidkv.sweeps.analysis import STATUS, Arrays
 from fluidkv.sweeps.planning import Plan
+from fluidkv.sweeps.store.checksums import listing_of, lost_files
 from fluidkv.sweeps.store.skeleton import make_array
 
 
@@ -56,18 +58,17 @@ def write(store: Store, plan: Plan, chunk: int, arrays: Arrays) -> None:
         ...     missing(store, plan(asked))
         [0]
     """
-    names = [each.name for each in plan.variables]
     contents = encoded(plan, chunk, arrays)
-    for name in names:
-        write_durably(_file(store.path, plan, name, chunk), contents[name], store.parts)
-    for name in names:
-        settle(store.path / name)
-    write_durably(_file(store.path, plan, STATUS, chunk), contents[STATUS], store.parts)
-    settle(store.path / STATUS)
+    contents[_listing(plan, chunk)] = listing_of(contents)
+    for name, content in contents.items():
+        write_durably(store.path / name, content, store.parts)
 
 
 def missing(store: Store | Path, plan: Plan) -> list[int]:
     """The chunks that are still to be written, in order; one that has lost a file among them.
+
+    Raises:
+        InputError: a file of a chunk is not what its checksum says.
 
     Examples:
         >>> from pathlib import Path
@@ -79,38 +80,43 @@ def missing(store: Store | Path, plan: Plan) -> list[int]:
         [0, 1]
     """
     path = store.path if isinstance(store, Store) else store
-    names = [STATUS, *(each.name for each in plan.variables)]
-    there = {name: {each.name for each in (path / name).iterdir()} for name in names}
-    return [
-        chunk
-        for chunk in range(plan.chunks)
-        if any(_key(plan, name, chunk) not in there[name] for name in names)
-    ]
+    begun = {f"{STATUS}/{each.name}" for each in (path / STATUS).iterdir()}
+
+    def whole(chunk: int) -> bool:
+        listing = _listing(plan, chunk)
+        return listing in begun and not lost_files(path, listing, _files(plan, chunk))
+
+    return [chunk for chunk in range(plan.chunks) if not whole(chunk)]
 
 
 def encoded(plan: Plan, chunk: int, arrays: Arrays) -> dict[str, bytes]:
-    """Variable -> the bytes of its file."""
+    """Path inside the store -> bytes, of each file of a chunk; that of `STATUS` is the last."""
     import zarr
     from zarr.storage import MemoryStore
 
     memory = MemoryStore()
     group = zarr.create_group(memory, zarr_format=3)
     region = plan.region(chunk)
-    found = {}
-    for name in [*(each.name for each in plan.variables), STATUS]:
+    for name in _names(plan):
         array = make_array(group, plan, name)
-        values = np.asarray(arrays[name])
-        array[(*region, ...)] = values
-        found[name] = memory._store_dict[f"{name}/{_key(plan, name, chunk)}"].to_bytes()
-    return found
+        array[(*region, ...)] = np.asarray(arrays[name])
+    return {path: memory._store_dict[path].to_bytes() for path in _files(plan, chunk)}
 
 
-def _file(path: Path, plan: Plan, name: str, chunk: int) -> Path:
-    return path / name / _key(plan, name, chunk)
+def _names(plan: Plan) -> list[str]:
+    return [*(each.name for each in plan.variables), STATUS]
 
 
-def _key(plan: Plan, name: str, chunk: int) -> str:
-    """Zarr's name of a chunk: its place along each dimension, 0 along those of the variable."""
+def _files(plan: Plan, chunk: int) -> list[str]:
+    return [_file(plan, name, chunk) for name in _names(plan)]
+
+
+def _file(plan: Plan, name: str, chunk: int) -> str:
+    """As Zarr names it: by its place along each dimension, 0 along those of the variable."""
     own = [each.dims for each in plan.variables if each.name == name]
     places = [*plan.place(chunk), *([0] * len(own[0]) if own else [])]
-    return ".".join(["c", *map(str, places)])
+    return f"{name}/" + ".".join(["c", *map(str, places)])
+
+
+def _listing(plan: Plan, chunk: int) -> str:
+    return f"{_file(plan, STATUS, chunk)}.sha256"

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from fluidkv.errors import InputError
-from fluidkv.files import held, is_part, settle, write_durably
+from fluidkv.files import held, is_part, write_durably
 from fluidkv.sweeps.computed_by import differing, versions
 from fluidkv.sweeps.planning import Plan
+from fluidkv.sweeps.store.checksums import OUT, content_of, damaged, lost_files
 from fluidkv.sweeps.store.chunks import Store
-from fluidkv.sweeps.store.skeleton import FORMAT, ROOT, skeleton
+from fluidkv.sweeps.store.skeleton import FORMAT, LISTING, ROOT, skeleton
 
-OUT = "out"
+_READABLE = (1, FORMAT)  # the first had no checksums
 
 
 @contextmanager
@@ -40,7 +41,6 @@ def opened(path: Path, plan: Plan) -> Iterator[Store]:
                 target = path / name
                 target.parent.mkdir(parents=True, exist_ok=True)
                 write_durably(target, content, parts)
-                settle(target.parent)
             yield Store(path, parts)
     except BlockingIOError:
         raise InputError(OUT, str(path), "a store that no other sweep is filling now") from None
@@ -53,7 +53,7 @@ def check_folder(path: Path, plan: Plan) -> dict[str, bytes]:
 
     Raises:
         InputError: something stands there that is neither this sweep's store nor an empty folder;
-            a store of another spec, or of other versions.
+            a store of another spec, or of other versions; a damaged file.
     """
     if path.is_symlink() and not path.exists():
         raise InputError(OUT, str(path), "a folder, or a path where nothing stands")
@@ -64,7 +64,12 @@ def check_folder(path: Path, plan: Plan) -> dict[str, bytes]:
     try:
         if (path / ROOT).is_file():
             _check_same(path, plan)
-            return {n: b for n, b in skeleton(plan).items() if not (path / n).exists()}
+            files = skeleton(plan)
+            present = [name for name in files if (path / name).exists()]
+            for name in present:
+                if content_of(path, name) != files[name]:
+                    raise damaged(path, name)
+            return {name: files[name] for name in files if name not in present}
         files = skeleton(plan)
         if not _only_these(path, files):
             raise InputError(OUT, str(path), "a new folder, an empty one, or the store of a sweep")
@@ -79,17 +84,27 @@ def attributes_of(path: Path) -> dict[str, Any]:
     Raises:
         InputError: it is not the store of a sweep.
     """
-    allowed = "the store of a sweep"
+    allowed = f"the store of a sweep, with its {ROOT}"
     try:
-        root = json.loads((path / ROOT).read_text(encoding="utf-8"))
-        found = root["attributes"]
-        if found["fluidkv_sweep"] != FORMAT:
-            raise InputError(OUT, str(path), f"{allowed} of this version")
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        if isinstance(error, InputError):
-            raise
+        attributes = json.loads(content_of(path, ROOT))["attributes"]
+        version = attributes["fluidkv_sweep"]
+    except (ValueError, KeyError, TypeError):
         raise InputError(OUT, str(path), allowed) from None
-    return found
+    if version not in _READABLE:
+        raise InputError(OUT, str(path), f"{allowed} of this version")
+    return attributes
+
+
+def check_readable(path: Path) -> None:
+    """Look at all files but those of chunks, which Zarr would take as they are.
+
+    Raises:
+        InputError: it is not the store of a sweep; a file is lost or damaged.
+    """
+    if attributes_of(path)["fluidkv_sweep"] != FORMAT:
+        return
+    for name in lost_files(path, LISTING, [ROOT]):
+        raise InputError(OUT, str(path), f"whole files; {name} is lost: run the sweep again")
 
 
 def refuse_store(path: Path, error: OSError) -> InputError:
@@ -102,6 +117,9 @@ def refuse_store(path: Path, error: OSError) -> InputError:
 
 def _check_same(path: Path, plan: Plan) -> None:
     found = attributes_of(path)
+    if found["fluidkv_sweep"] != FORMAT:
+        allowed = "a new folder: this store is of an older version, has no checksums, is read alone"
+        raise InputError(OUT, str(path), allowed)
     if found.get("spec_sha256") != plan.spec.digest:
         try:
             said, asked = (dict(json.loads(each)) for each in (found["spec"], plan.spec.text))
@@ -126,6 +144,6 @@ def _only_these(path: Path, files: dict[str, bytes]) -> bool:
         if each.is_dir():
             if not any(known.startswith(f"{name}/") for known in files):
                 return False
-        elif name not in files or each.read_bytes() != files[name]:
+        elif name not in files or not each.is_file() or each.read_bytes() != files[name]:
             return False
     return True

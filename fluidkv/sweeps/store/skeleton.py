@@ -11,15 +11,19 @@ from typing import Any
 
 import numpy as np
 
+from fluidkv.labels import titled
 from fluidkv.sweeps.analysis import ABSENT, DONE, REFUSED, SEED, STATUS, Setting
 from fluidkv.sweeps.computed_by import versions
 from fluidkv.sweeps.kinds import Word, shown
 from fluidkv.sweeps.planning import Plan
+from fluidkv.sweeps.store.checksums import listing_of
 
 ROOT = "zarr.json"
-FORMAT = 1
+LISTING = f"{ROOT}.sha256"
+"""Checksums of all files that are here."""
+FORMAT = 2
 STATUS_VARIABLE = {
-    "long_name": "whether a point has been computed, and whether there is an answer",
+    **titled(STATUS, "whether a point has been computed, and whether there is an answer"),
     "units": "1",
     "flag_values": [ABSENT, DONE, REFUSED],
     "flag_meanings": "not_computed done refused",
@@ -44,7 +48,8 @@ def skeleton(plan: Plan) -> dict[str, bytes]:
         for path, content in files.items()
         if path.endswith(f"/{ROOT}")
     }
-    return files | {ROOT: _root(plan, nodes)}
+    root = _root(plan, nodes)
+    return files | {LISTING: listing_of(files | {ROOT: root}), ROOT: root}
 
 
 def make_array(group: Any, plan: Plan, name: str) -> Any:
@@ -87,7 +92,7 @@ def _described(plan: Plan, name: str) -> tuple[Any, ...]:
     labels = plan.spec.analysis.labels
     sizes = plan.shape + tuple(len(labels[dim]) for dim in variable.dims)
     attributes: dict[str, Any] = {
-        "long_name": variable.title,
+        **titled(name, variable.title),
         "units": unit_of(plan, variable.units),
     }
     if variable.kind == "flag":
@@ -102,19 +107,19 @@ def _coordinates(plan: Plan) -> dict[str, tuple[tuple[str, ...], np.ndarray, dic
     for axis in plan.spec.axes:
         if axis.dim not in axis.columns:
             numbers = np.arange(axis.size, dtype=np.int64)
-            said = {"long_name": f"number of the {axis.dim}", "units": "1"}
+            said = {**titled(axis.dim, f"number of the {axis.dim}"), "units": "1"}
             found[axis.dim] = ((axis.dim,), numbers, said)
         for name, values in axis.columns.items():
             setting = plan.spec.analysis.setting(name)
             assert setting is not None
-            said = {"long_name": setting.title, "units": unit_of(plan, setting.units)}
+            said = {**titled(name, setting.title), "units": unit_of(plan, setting.units)}
             found[name] = ((axis.dim,), _array(setting, values), said)
             if any(isinstance(each, Fraction) for each in values):
                 exact = np.array([shown(each) for each in values], object)
-                said = {"long_name": f"{setting.title}, exactly", "units": "1"}
+                said = {**titled(f"{name}_exact", f"{setting.title}, exactly"), "units": "1"}
                 found[f"{name}_exact"] = ((axis.dim,), exact, said)
     for dim, names in plan.spec.analysis.labels.items():
-        said = {"long_name": f"name of the {dim}", "units": "1"}
+        said = {**titled(dim, f"name of the {dim}"), "units": "1"}
         found[dim] = ((dim,), np.array(names, object), said)
     return found
 

@@ -103,9 +103,9 @@ def test_dictionary_is_json_with_fractions_beside_numbers():
     (cycle,) = shown["cycles"]
     assert (cycle["gaps"], cycle["period"], cycle["level"]) == ([4, 1, 3, 1], 9, 5)
     assert (cycle["throughput"], cycle["throughput_exact"]) == (1000 / 99, "1000/99")
-    assert (cycle["verified"], cycle["stability"]) == (True, "unstable")
-    assert (cycle["unstable_multipliers"], cycle["multipliers"]) == (3, 3)
-    assert shown["fixed_point_throughput_exact"] == "100/9"
+    assert (cycle["verified"], cycle["stability"]["verdict"]) == (True, "unstable")
+    assert (cycle["stability"]["outside"], cycle["stability"]["multipliers"]) == (3, 3)
+    assert shown["best_exact"] == "100/9"
     assert shown["worst_case_ratio_exact"] == "5/7"
     assert [point["level"] for point in shown["envelope"]] == list(range(9))
 

@@ -47,7 +47,7 @@ def test_an_orbit_of_another_period_is_found_and_proved():
     result = found(system)
     assert set(result.attractor.values) == {"other periodic"}
     assert set(result.period.values) == {4}
-    orbit = periodic_orbit(system, result.state.values[0].tolist(), period=4)
+    orbit = periodic_orbit(system, result.state.values[0].tolist(), period=4).orbit
     assert orbit is not None
     assert orbit.attracts
     assert result.throughput.values == pytest.approx(float(orbit.throughput), rel=1e-9)
@@ -61,7 +61,7 @@ def test_two_orbits_attract_at_once_one_above_and_one_below_the_pulse():
     rates = {}
     for period in set(result.period.values.tolist()):
         (first, *_) = np.flatnonzero(result.period.values == period)
-        orbit = periodic_orbit(system, result.state.values[first].tolist(), period=period)
+        orbit = periodic_orbit(system, result.state.values[first].tolist(), period=period).orbit
         assert orbit is not None
         assert orbit.attracts
         assert result.throughput.values[first] == pytest.approx(float(orbit.throughput), rel=1e-9)
@@ -135,7 +135,7 @@ def test_a_cap_on_the_period_leaves_longer_ones_not_settled():
 def test_a_balanced_cycle_of_two_pulses_is_not_the_pulse_cycle():
     # (4, 8) has an unstable cycle of gaps (2, 2), which a start on it keeps for a while.
     system = System(two_lengths(4, 8, HALF).workload(40), 1000)
-    start = [float(y) for y in next(pulse_cycle(system, (2, 2)).states())]
+    start = [float(y) for y in pulse_cycle(system, (2, 2)).states[0]]
     result = attractors(system, [start], iterations=4, longest_period=8)
     assert result.attractor.values.tolist() == ["other periodic"]
     assert result.period.values.tolist() == [2]

@@ -258,7 +258,7 @@ def _homogeneous_rows(found: Homogeneous, result: StudyResult) -> list[Row]:
     rows: list[Row] = [
         (
             "worst case",
-            f"{short(found.worst_case)} completed per iteration, "
+            f"{short(found.worst)} completed per iteration, "
             f"{percent(found.worst_case_ratio)} of the equilibrium's: all requests in step, "
             f"finishing together every {found.decode_length:,} iterations, evicted in between",
         ),

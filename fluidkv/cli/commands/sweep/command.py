@@ -17,8 +17,8 @@ _OPTIONS = {"out": "--out", "scheduler": "--scheduler", "spec": "SPEC", "workers
 _SPEC = "TOML file: an analysis, its settings, and what varies: a grid, a list or a sample."
 _OUT = "Folder of the Zarr store: a new one, or one that this sweep has begun to fill."
 _WORKERS = (
-    r"Number of processes. \[default: one for each core, or 1 where the analysis keeps them all "
-    "busy]"
+    r"Most processes; they start where that saves time. \[default: one for each core, or 1 where "
+    "the analysis keeps them all busy]"
 )
 _SCHEDULER = "Address of a Dask scheduler: its workers compute and write, not processes here."
 

@@ -16,6 +16,7 @@ Source: Congestion, section 2.2 and Lemma 9; the fronts are ours.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -130,7 +131,7 @@ class PeriodicOrbit(Record):
 
     Examples:
         >>> system = fk.System(fk.Workload.from_lengths([(1, 2), (1, 4)]), capacity=24)
-        >>> orbit = fk.periodic_orbit(system, near=[9.0, 0, 5, 0], period=2)
+        >>> orbit = fk.periodic_orbit(system, near=[9.0, 0, 5, 0], period=2).orbit
         >>> orbit.period, orbit.fronts, orbit.attracts
         (2, (1, 0), True)
         >>> [[str(y) for y in state] for state in orbit.states]
@@ -186,10 +187,41 @@ class PeriodicOrbit(Record):
         return self.multipliers == (0, 0) if self.strict else None
 
 
+class OrbitStatus(StrEnum):
+    """What came of the fronts that were met near a state.
+
+    found         the affine map that they make has one fixed point, and the model runs round on it
+    singular      it has no fixed point, or a continuum of them
+    negative      its fixed point is no state: a mass is negative
+    other fronts  from its fixed point the model meets other fronts
+    """
+
+    FOUND = "found"
+    SINGULAR = "singular"
+    NEGATIVE = "negative"
+    OTHER_FRONTS = "other fronts"
+
+
+@dataclass(frozen=True)
+class OrbitSearch(Record):
+    """What `periodic_orbit` found.
+
+    Fields:
+        status: what came of it; all but `found` prove nothing of orbits with other fronts.
+        orbit: where one was found; else None.
+
+    Examples:
+        >>> system = fk.System(fk.Workload.from_lengths([(1, 2), (1, 4)]), capacity=24)
+        >>> str(fk.periodic_orbit(system, near=[9.0, 0, 5, 0], period=1).status)
+        'other fronts'
+    """
+
+    status: OrbitStatus
+    orbit: PeriodicOrbit | None = None
+
+
 @kinds_checked
-def periodic_orbit(
-    system: System, near: Sequence[Fraction | float], *, period: int
-) -> PeriodicOrbit | None:
+def periodic_orbit(system: System, near: Sequence[Fraction | float], *, period: int) -> OrbitSearch:
     """The exact periodic orbit next to a state that a simulation found to return.
 
     The fronts of `period` iterations from `near` are taken; the fixed point of the affine map that
@@ -201,15 +233,14 @@ def periodic_orbit(
         period: iterations, at least 1.
 
     Returns:
-        The orbit from the state next to `near`, with its smallest period; None where the fronts
-        have no fixed point, a continuum of them, or one that has other fronts.
+        The orbit from the state next to `near`, with its smallest period; or why there is none.
 
     Raises:
         InputError: a period below 1, cohorts of the wrong number, negative or all 0.
 
     Examples:
         >>> system = fk.System(fk.Workload.from_lengths([(1, 2), (1, 4)]), capacity=24)
-        >>> orbit = fk.periodic_orbit(system, near=[9.0, 0, 5, 0], period=2)
+        >>> orbit = fk.periodic_orbit(system, near=[9.0, 0, 5, 0], period=2).orbit
         >>> orbit.period, str(orbit.throughput), str(orbit.share_of_best)
         (2, '24/11', '19/22')
     """
@@ -223,13 +254,16 @@ def periodic_orbit(
     used = sum(v * y for v, y in zip(dynamics.weights, start, strict=True))
     fronts, _ = dynamics.run([y * dynamics.capacity / used for y in start], period)
     state = _fixed_point(dynamics, fronts)
-    if state is None or min(state) < 0:
-        return None
+    if state is None:
+        return OrbitSearch(OrbitStatus.SINGULAR)
+    if min(state) < 0:
+        return OrbitSearch(OrbitStatus.NEGATIVE)
     met, states = dynamics.run(state, period)
     if states[-1] != state:
-        return None
+        return OrbitSearch(OrbitStatus.OTHER_FRONTS)
     smallest = next(n for n in range(1, period + 1) if period % n == 0 and states[n] == state)
-    return PeriodicOrbit(system, tuple(states[:smallest]), tuple(met[:smallest]))
+    orbit = PeriodicOrbit(system, tuple(states[:smallest]), tuple(met[:smallest]))
+    return OrbitSearch(OrbitStatus.FOUND, orbit)
 
 
 def without_zeros(polynomial: fmpz_poly) -> fmpz_poly:

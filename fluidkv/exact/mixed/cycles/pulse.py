@@ -52,9 +52,9 @@ class PulseCycle(Record):
     Examples:
         >>> system = fk.System(fk.Workload.from_lengths([(1, 2), (1, 4)]), capacity=24)
         >>> cycle = fk.pulse_cycle(system)
-        >>> cycle.divisor, cycle.generations, cycle.period, str(cycle.evicted)
+        >>> cycle.common_divisor, cycle.generations, cycle.period, str(cycle.evicted)
         (2, 2, 2, '36/11')
-        >>> [[str(y) for y in state] for state in cycle.states()]
+        >>> [[str(y) for y in state] for state in cycle.states]
         [['84/11', '0', '48/11', '0'], ['0', '48/11', '0', '48/11']]
     """
 
@@ -63,19 +63,19 @@ class PulseCycle(Record):
     throughput: Fraction
 
     @property
-    def divisor(self) -> int:
+    def common_divisor(self) -> int:
         """g, the greatest common divisor of the decode lengths."""
         return sum(self.gaps)
 
     @property
     def generations(self) -> int:
         """h = d / g: ages that a live position occupies."""
-        return self.system.workload.longest_decode // self.divisor
+        return self.system.workload.longest_decode // self.common_divisor
 
     @property
     def period(self) -> int:
         """Smallest number of iterations after which a state returns: g over the symmetry."""
-        return self.divisor // rotational_order(self.gaps)
+        return self.common_divisor // rotational_order(self.gaps)
 
     @property
     def pulses(self) -> int:
@@ -126,10 +126,12 @@ class PulseCycle(Record):
         """Throughput over x*, that of the eviction-free equilibrium."""
         return self.throughput / eviction_free_equilibrium(self.system).rate
 
-    def states(self) -> Iterator[Cohorts]:
+    @cached_property
+    def states(self) -> tuple[Cohorts, ...]:
         """Cohorts at each iteration of one period, Z^(0) first: the first gap has just admitted."""
-        g, d = self.divisor, self.system.workload.longest_decode
+        g, d = self.common_divisor, self.system.workload.longest_decode
         leading = iter(self.leading_masses)
+        states = []
         for first, ahead in self._blocks():
             for r in range(first):
                 state = [Fraction(0)] * d
@@ -137,7 +139,8 @@ class PulseCycle(Record):
                     for age in range(r + distance, d, g):
                         state[age] = self.throughput * gap
                 state[r] = next(leading)
-                yield tuple(state)
+                states.append(tuple(state))
+        return tuple(states)
 
     def _blocks(self) -> Iterator[tuple[int, list[tuple[int, int]]]]:
         """For each pulse, the gap of the position that leads, and (distance, gap) of the others.
@@ -227,7 +230,7 @@ def verify_pulse_cycle(cycle: PulseCycle) -> bool:
         (True, False)
     """
     dynamics = CohortMap(cycle.system)
-    states = list(cycle.states())
+    states = cycle.states
     completed = evicted = Fraction(0)
     admitting = 0
     for state, following in zip(states, [*states[1:], states[0]], strict=True):

@@ -21,7 +21,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Literal
 
 from flint import fmpq_mat, fmpz_poly
 
@@ -69,17 +69,6 @@ class PulseStability(Record):
     outside: int | None
     on_circle: int | None
     radius: tuple[float, float]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return {
-            "verdict": self.verdict,
-            "evidence": str(self.evidence),
-            "multipliers": self.multipliers,
-            "outside": self.outside,
-            "on_circle": self.on_circle,
-            "radius": list(self.radius),
-        }
 
 
 @kinds_checked
@@ -137,7 +126,7 @@ def return_map(cycle: PulseCycle) -> tuple[fmpq_mat, tuple[int, ...]]:
         >>> matrix.tolist(), ages
         ([[0, 5/6], [0, -5/6]], (0, 2))
     """
-    whole, support = _derivative(cycle), _support(next(cycle.states()))
+    whole, support = _derivative(cycle), _support(cycle.states[0])
     return fmpq_mat([[whole[i, j] for j in support] for i in support]), support
 
 
@@ -187,8 +176,7 @@ def _derivative(cycle: PulseCycle) -> fmpq_mat:
     d = cycle.system.workload.longest_decode
     if d > MOST_AGES:
         raise InputError("decode_lengths", d, f"a longest one of at most {MOST_AGES}")
-    states = list(cycle.states())
-    around = [*states[1:], states[0]]
+    around = [*cycle.states[1:], cycle.states[0]]
     fronts = [next(age for age, y in enumerate(state) if y) for state in around]
     return CohortMap(cycle.system).derivative(fronts)
 

@@ -100,7 +100,7 @@ def _closes(a: int, b: int, l0: int, q: Fraction, m: Fraction) -> bool:
         if step.state != class_masses(a, q, following):
             return False
     cycle = exact.pulse_cycle(system)
-    if (tuple(states), beta) != (tuple(cycle.states()), cycle.settled_mass):
+    if (tuple(states), beta) != (cycle.states, cycle.settled_mass):
         raise ArithmeticError("the printed states are not those of pulse_cycle")
     return len(set(states)) == math.gcd(a, b) and alphas == sorted(set(alphas), reverse=True)
 
@@ -202,7 +202,7 @@ def _settles(*push: int) -> bool | Seen:
     """From x* = 4 pushed by fiftieths, exact: onto the ages of one pulse, then by -27/52."""
     system = pair_system(2, 4, 50, HALF, 626)
     dynamics = exact.CohortMap(system)
-    target, *_ = exact.pulse_cycle(system).states()
+    target, *_ = exact.pulse_cycle(system).states
     v = dynamics.weights
     start = [4 + Fraction(k, 50) for k in push]
     held = sum((w * y for w, y in zip(v, start, strict=False)), Fraction(0))
@@ -231,7 +231,7 @@ def _every_pair() -> Outcome:
     """An orbit of period 2g that attracts in place of the pulse cycle."""
     system = pair_system(2, 4, 1, Fraction(4, 5), 18)
     cycle = exact.pulse_cycle(system)
-    orbit = exact.periodic_orbit(system, [0.0, 0.0, 3.6, 0.0], period=4)
+    orbit = exact.periodic_orbit(system, [0.0, 0.0, 3.6, 0.0], period=4).orbit
     if orbit is None or not orbit.attracts:
         raise ArithmeticError("the orbit of period 4 was not confirmed")
     stable = exact.pulse_stability(cycle).verdict

@@ -106,7 +106,7 @@ def _verdict(a: int, b: int, l0: int, q: Fraction, m: Fraction) -> str:
 def _criterion(a: int, b: int, l0: int, q: Fraction, m: Fraction) -> bool | Seen:
     """Multipliers in the whole state space, where the map is affine, against counts for (35)."""
     cycle = exact.pulse_cycle(pair_system(a, b, l0, q, m))
-    orbit = exact.periodic_orbit(cycle.system, next(cycle.states()), period=cycle.period)
+    orbit = exact.periodic_orbit(cycle.system, cycle.states[0], period=cycle.period).orbit
     if orbit is None or orbit.attracts is None:
         raise ArithmeticError("the map is not affine around the pulse cycle")
     found = _verdict(a, b, l0, q, m)

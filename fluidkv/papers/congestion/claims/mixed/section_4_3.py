@@ -44,10 +44,10 @@ def coexisting_cycle() -> "exact.PeriodicOrbit":
     if found.final is None or found.final[1] == 0:
         raise ArithmeticError("no start was held on a cycle")
     state, period = found.final
-    orbit = exact.periodic_orbit(system_of(mix, l0), state, period=period)
-    if orbit is None:
-        raise ArithmeticError(f"no exact cycle of period {period}")
-    return orbit
+    search = exact.periodic_orbit(system_of(mix, l0), state, period=period)
+    if search.orbit is None:
+        raise ArithmeticError(f"no exact cycle of period {period}: {search.status}")
+    return search.orbit
 
 
 def closes(orbit: "exact.PeriodicOrbit") -> bool:
