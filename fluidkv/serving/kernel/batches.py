@@ -166,7 +166,7 @@ def _buckets(output_length: np.ndarray) -> int:
 
 def tables_of(rules: EngineRules, arrays: RunArrays) -> Tables:
     """Only what a rule looks at; all of one type, so that one compilation serves."""
-    nothing = np.zeros((1, 1), np.int64)
+    nothing = np.zeros((0, 0), np.int64)
     start = arrays.start
     if _shared(arrays):
         arrays = RunArrays(*(column[:1] for column in arrays))

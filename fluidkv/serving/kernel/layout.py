@@ -258,7 +258,7 @@ TIMES = 6
 
 
 class Tables(NamedTuple):
-    """What is known of requests before a run; only read. (1, 1) where no rule looks at it."""
+    """What is known of requests before a run; only read. Empty where no rule looks at it."""
 
     input: Int[np.ndarray, "table request"]
     output: Int[np.ndarray, "table request"]

@@ -119,7 +119,7 @@ def begin(
     """Before the first iteration: nobody has come."""
     for r in range(run.requests):
         fill(run, requests[r], aside[r], tables, r)
-    if tables.rank.size > 1:
+    if tables.rank.size > 0:
         for r in range(run.requests):
             aside[aside[r].rank].who = r
     if run.keeps_times:
@@ -170,7 +170,7 @@ def fill(run: Record, request: Record, aside: Record, tables: Tables, r: int) ->
     """A request as it is before it comes."""
     request.input = tables.input[run.table, r]
     request.target = tables.output[run.table, r]
-    request.most = tables.most[run.table, r] if tables.most.size > 1 else 0
+    request.most = tables.most[run.table, r] if tables.most.size > 0 else 0
     request.marks = 0
     request.outputs = 0
     request.computed = 0
@@ -181,13 +181,13 @@ def fill(run: Record, request: Record, aside: Record, tables: Tables, r: int) ->
     request.tokens = 0
     if run.caching:
         aside.hits = aside.first_hits = 0
-    if tables.estimated.size > 1:
+    if tables.estimated.size > 0:
         aside.estimated = tables.estimated[run.table, r]
-    if tables.rank.size > 1:
+    if tables.rank.size > 0:
         aside.rank = tables.rank[run.table, r]
-    if tables.predicted.size > 1:
+    if tables.predicted.size > 0:
         aside.predicted = tables.predicted[run.table, r]
-    if tables.looseness.size > 1:
+    if tables.looseness.size > 0:
         aside.looseness = tables.looseness[run.table, r]
 
 

@@ -18,13 +18,15 @@ from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.counts import COUNTS
 from fluidkv.serving.engines import ENGINES, FCFS_NEW_FIRST, RESTART, SGLANG, VLLM, engine
 from fluidkv.serving.kernel import engine as kernel_engine
+from fluidkv.serving.kernel.batches import new_space
 from fluidkv.serving.kernel.engine import LONGEST, covers, run_kernel
+from fluidkv.serving.kernel.layout import Space, Tables
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.literal import run_literally
 from fluidkv.serving.records.replay import read_records
 from fluidkv.serving.records.vidur import VidurCounts
 from fluidkv.serving.records.vllm import VllmRecord
-from fluidkv.serving.rules import EngineRules, Growth, Keeps, NewTokenRatio, Victim
+from fluidkv.serving.rules import EngineRules, Growth, Keeps, NewTokenRatio, Requeue, Victim
 from fluidkv.serving.run import serve
 from tests.serving.engine_runs import assert_equal, crowds, one, only, row
 from tests.serving.strategies import any_rules, batches
@@ -232,3 +234,21 @@ def test_serve_takes_the_kernel_by_name_and_for_much_work() -> None:
     assert engine("sglang") == SGLANG
     with pytest.raises(InputError, match="batch_size"):
         serve(requests, "sglang", Limits(900), batch_size=0)
+
+
+def _full_of_sevens(tables: Tables) -> Space:
+    space = new_space(tables)
+    for records in space:
+        records.view(np.uint8)[:] = 7
+    return space
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_nothing_is_read_that_was_not_written(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One request alone, whose columns are no larger than those that no rule looks at, and many."""
+    monkeypatch.setattr(kernel_engine, "new_space", _full_of_sevens)
+    alone = crowds(12, runs=1, size=1)._replace(blocks=np.array([40]))
+    for arrays in (alone, crowds(13)):
+        for requeue in (ENGINES[name].requeue, Requeue.BY_PRIORITY):
+            rules = dataclasses.replace(ENGINES[name], requeue=requeue)
+            check(rules, arrays, jumps=True, iterations=60)
