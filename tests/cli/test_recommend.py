@@ -209,6 +209,13 @@ def test_a_watermark_of_zero_alone_is_not_told_that_there_is_no_flag(capsys):
     assert "not tried: no other than the one that is set now" in words
 
 
+def test_where_nothing_is_served_now_no_percentage_is_made_up(capsys):
+    case = ["--class", "10:20", "--capacity", "500", "--engine", "fcfs-new-first", "--runs", "1"]
+    out = shown(capsys, *case)
+    assert "gain          output from 0; preemptions" in out
+    assert not re.search(r"\b(nan|inf)\b", out)
+
+
 def test_the_frontier_counts_what_it_shows(capsys):
     """What is set now is shown, too, where others beat it."""
     options = [*QUICK, "--clients", "25", "--now", "max_num_seqs=3", "--slo", "preemptions=0"]

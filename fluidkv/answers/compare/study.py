@@ -119,7 +119,7 @@ def _served(
     """Metrics [engine, run], and of one run also those of its parts; how each run ended."""
 
     def segments(run: xr.Dataset) -> xr.Dataset:
-        found = by_segment(run, felt)
+        found = by_segment(run, felt, plan.warm_up)
         return found.rename({name: f"{_SEGMENT}{name}" for name in found.data_vars})
 
     table, statuses = measured_cases(

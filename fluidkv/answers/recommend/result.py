@@ -18,7 +18,7 @@ from fluidkv.answers.recommend.what_if import WhatIf
 from fluidkv.answers.served.bias import Bias, Totals
 from fluidkv.answers.served.bias import as_dict as of_log
 from fluidkv.answers.served.demand import Demand, mostly_start
-from fluidkv.answers.served.paired import within_noise
+from fluidkv.answers.served.paired import gained, within_noise
 from fluidkv.answers.served.published import Published, misses_of
 from fluidkv.answers.served.setting import KNOBS, Setting
 from fluidkv.answers.served.slo import Slo
@@ -223,7 +223,7 @@ class Recommendation(Record):
 
     def gain(self, index: int, metric: str) -> float:
         """Of a setting against now, relative, by the means over runs, simulated both."""
-        return self.mean(index, metric) / self.mean(0, metric) - 1
+        return gained(self.mean(index, metric), self.mean(0, metric))
 
     def depends_on(self, index: int) -> tuple[Published, ...]:
         """Published measurements that our predictions miss, of the knobs that a setting turns."""

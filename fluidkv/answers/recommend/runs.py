@@ -166,7 +166,7 @@ def _also(plan: Plan, run: xr.Dataset) -> xr.Dataset:
         found[name].attrs = {"long_name": f"most requests {title}", "units": "request"}
     if len(plan.tables) > 1:
         return xr.Dataset(found)
-    parts = by_segment(run, plan.felt.order)
+    parts = by_segment(run, plan.felt.order, plan.warm_up)
     if bounds:
         parts = parts.assign(goodput=shares_by_segment(run, bounds))
     return xr.Dataset(found).merge(parts.rename({n: f"{n}{_BY_SEGMENT}" for n in parts}))

@@ -42,6 +42,19 @@ def difference(
     return mean, float(t.ppf((1 + CONFIDENCE) / 2, gaps.size - 1)) * error
 
 
+def gained(value: float, base: float) -> float:
+    """A value over a base, relative; infinite where the base is 0 and the value is not.
+
+    Examples:
+        >>> from fluidkv.answers.served.paired import gained
+        >>> gained(3.0, 2.0), gained(3.0, 0.0), gained(0.0, 0.0)
+        (0.5, inf, 0.0)
+    """
+    if base:
+        return value / base - 1
+    return math.copysign(math.inf, value) if value else 0.0
+
+
 def within_noise(first: Float[np.ndarray, " run"], second: Float[np.ndarray, " run"]) -> bool:
     """Whether the runs do not tell the two apart."""
     mean, half = difference(first, second)
