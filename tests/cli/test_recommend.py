@@ -13,8 +13,19 @@ from pathlib import Path
 
 import pytest
 
+from fluidkv.answers.recommend import recommend_settings
+from fluidkv.answers.served.demand import Demand
+from fluidkv.answers.served.setting import Setting
 from fluidkv.cli import main
+from fluidkv.cli.commands.recommend.runs import simulated_rows
+from fluidkv.prefix import Prompts, content
+from fluidkv.runs.measuring import metrics
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.engines import ENGINES, with_cache
+from fluidkv.serving.limits import Limits
+from fluidkv.serving.run import serve
+from fluidkv.traces import read_trace
+from tests.answers.replay import sglang_logs
 from tests.cli.test_study import refusal
 
 TWO = ["--class", "8:10", "--class", "8:20", "--capacity", "400"]
@@ -416,6 +427,39 @@ def test_a_scaled_log_is_run_as_a_whole_so_that_it_equals_the_what_if_row(capsys
     assert now["ttft_p99"] == pytest.approx(rows["inputs"]["ttft_p99"])
 
 
+def test_prompts_of_a_log_begin_alike_as_in_a_replay(tmp_path):
+    """What the cache had of each prompt is one text: so it is for `serve`, told the same."""
+    sglang_logs.write_log(tmp_path, count=20)
+    trace, _ = read_trace(tmp_path)
+    engine = f"sglang+cache:conservativeness={sglang_logs.CONSERVATIVE}"
+    limits = Limits(sglang_logs.CAPACITY, 1, 16, sglang_logs.CHUNK)
+    found = recommend_settings(
+        trace,
+        limits.capacity,
+        engine=engine,
+        demand=Demand(replay=True),
+        clock=sglang_logs.CLOCK,
+        now=Setting(max_num_seqs=16),
+        candidates={"max_num_seqs": [8], "conservativeness": []},
+        max_num_batched_tokens=limits.max_num_batched_tokens,
+    )
+    assert trace.arrival_times_s is not None
+    requests = Requests(trace.input_lengths, trace.decode_lengths, arrival=trace.arrival_times_s)
+    own = range(1, len(trace) + 1)
+    prompts = Prompts(
+        [content([[0, 16], [k, n - 16]]) for k, n in zip(own, trace.input_lengths, strict=True)],
+        [content([[100 + k, n]]) for k, n in zip(own, trace.decode_lengths, strict=True)],
+    )
+    shared, apart = (
+        metrics(serve(requests, engine, limits, clock=sglang_logs.CLOCK, prompts=said))
+        for said in (prompts, None)
+    )
+    assert found.mean(0, "latency_mean") == shared.latency_mean.item() < apart.latency_mean.item()
+    rows = dict(simulated_rows(found))
+    assert rows["prompts"] == "begin alike as the trace says"
+    assert rows["not in it"] == "speculative decoding, swapping, scheduling cost"
+
+
 @pytest.mark.thorough
 def test_a_log_of_sglang_has_its_own_numbers(capsys, traces_dir):
     options = [str(traces_dir / "sglang_rtx4090_qwen3_4b"), "--max-num-seqs", "38"]
@@ -426,6 +470,10 @@ def test_a_log_of_sglang_has_its_own_numbers(capsys, traces_dir):
     assert output["measured"] == pytest.approx(1183.2, abs=0.5)  # meta.json, of this run
     assert abs(output["relative"]) < 0.05
     assert set(found["measured"]) == {"output_throughput_per_time"}
+    # Without what prompts share these are 20 and 15; four times as fast, 28 were measured.
+    assert found["now"]["metrics"]["preemptions"] == 18
+    faster = answer(capsys, *options, "--scale-rate", "4")
+    assert faster["now"]["metrics"]["preemptions"] == 25
 
 
 def test_a_load_that_preempts_nothing_is_answered_at_once(capsys):
