@@ -16,6 +16,7 @@ from fluidkv.answers.served.bias import Bias
 from fluidkv.answers.served.paired import difference, gained
 from fluidkv.answers.served.setting import Setting
 from fluidkv.answers.served.slo import Slo
+from fluidkv.plain import finite
 from fluidkv.record import Record
 
 
@@ -56,8 +57,7 @@ class Gain:
     def to_dict(self) -> dict[str, float | None]:
         """Plain values for JSON."""
         numbers = {"relative": self.relative, "paired": self.paired, "half_width": self.half}
-        plain = {k: v if math.isfinite(v) else None for k, v in numbers.items()}
-        return {**plain, "error_bar": self.bar, "counts": self.counts}
+        return finite(numbers) | {"error_bar": self.bar, "counts": self.counts}
 
 
 @dataclass(frozen=True, eq=False)

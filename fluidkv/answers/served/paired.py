@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from fluidkv.plain import finite
 from fluidkv.record import Record
 
 CONFIDENCE = 0.95
@@ -80,8 +81,7 @@ class Against(Record):
     def row(self, index: int) -> dict[str, Any]:
         """Plain values for JSON."""
         said = {name: float(getattr(self, name)[index]) for name in ("mean", "half", "wide")}
-        plain = {name: value if np.isfinite(value) else None for name, value in said.items()}
-        return plain | {"relative": self.relative}
+        return finite(said | {"relative": self.relative})
 
 
 def against_first(
