@@ -181,7 +181,7 @@ class PreemptAnswer(Record):
             "released": [RELEASED.get(rule) for rule in rules],
             "proposed": [PROPOSED.get(rule) for rule in rules],
             "metrics": {
-                str(name): finite(column.values[index].tolist())
+                str(name): finite(column.values[index].astype(float).tolist())
                 for name, column in self.table.data_vars.items()
             },
             "score": finite(self.pick.scores[index]),
