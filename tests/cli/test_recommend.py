@@ -27,6 +27,7 @@ from fluidkv.serving.run import serve
 from fluidkv.traces import read_trace
 from tests.answers.replay import sglang_logs
 from tests.cli.test_study import refusal
+from tests.traces.test_formats import MOONCAKE
 
 TWO = ["--class", "8:10", "--class", "8:20", "--capacity", "400"]
 FEW = ["--watermark", "0,0.1", "--max-num-seqs", "12,20", "--rate-cap", "1/2"]
@@ -285,6 +286,7 @@ def test_the_frontier_counts_what_it_shows(capsys):
         ([*TWO, "--slo", "ttft_p99=infs"], "a finite bound of at least 0"),
         ([*TWO, "--requests", "60"], "--requests: got 60; allowed: at least 103"),
         ([*TWO, "--engine", "sglang", "--now", "watermark=0.1"], "--now: got 0.1"),
+        ([*TWO, "--engine", "fcfs-new-first", "--rate", "1"], "--engine: got 'fcfs-new-first'"),
         ([*TWO, "--block-size", "7"], "400 tokens are 57 blocks of 7 and 1 tokens"),
         ([*TWO, "--slo", "ttft_p99=2"], "where all requests wait at first"),
         ([*TWO, "--format", "azure"], "--format"),
@@ -294,6 +296,15 @@ def test_the_frontier_counts_what_it_shows(capsys):
 )
 def test_bad_input_is_one_line(argv, said, capsys):
     assert said in refusal(capsys, "recommend", *argv)
+
+
+def test_prompts_of_which_only_some_say_what_they_share_are_refused(capsys, tmp_path):
+    path = tmp_path / "trace.jsonl"
+    lines = MOONCAKE.splitlines()
+    path.write_text(f"{lines[0]}\n{lines[1].replace(', "hash_ids": [0]', '')}\n")
+    options = [str(path), "--capacity", "4096", "--clock", "0.01:1e-6:1e-5"]
+    said = refusal(capsys, "recommend", *options, "--engine", "vllm+cache")
+    assert "SOURCE, hash_ids: got '0 ids in request 1'" in said
 
 
 def test_ctrl_c_is_one_line_and_leaves_no_file(tmp_path):

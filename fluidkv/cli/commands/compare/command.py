@@ -33,6 +33,7 @@ _OPTIONS = {  # of the function -> of the command line
     "max_num_batched_tokens": "--max-num-batched-tokens",
     "max_num_seqs": "--now",
     "max_tokens": "--max-tokens",
+    "prefix_blocks": "SOURCE, hash_ids",
     "rate": "--rate",
     "replay": "--clock",
     "requests": "--requests",

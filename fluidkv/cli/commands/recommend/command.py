@@ -40,6 +40,7 @@ _OPTIONS = {  # of the function -> of the command line
     "max_num_seqs": "--max-num-seqs",
     "objective": "--objective",
     "max_tokens": "--max-tokens",
+    "prefix_blocks": "SOURCE, hash_ids",
     "rate": "--rate",
     "replay": "--replay",
     "requests": "--requests",
