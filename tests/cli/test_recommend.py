@@ -300,8 +300,7 @@ def test_bad_input_is_one_line(argv, said, capsys):
 
 def test_prompts_of_which_only_some_say_what_they_share_are_refused(capsys, tmp_path):
     path = tmp_path / "trace.jsonl"
-    lines = MOONCAKE.splitlines()
-    path.write_text(f"{lines[0]}\n{lines[1].replace(', "hash_ids": [0]', '')}\n")
+    path.write_text(MOONCAKE.replace(', "hash_ids": [0]}', "}"))
     options = [str(path), "--capacity", "4096", "--clock", "0.01:1e-6:1e-5"]
     said = refusal(capsys, "recommend", *options, "--engine", "vllm+cache")
     assert "SOURCE, hash_ids: got '0 ids in request 1'" in said
