@@ -115,7 +115,8 @@ def _kind(found: "answers.Recommendation", index: int) -> int:
     changed = found.settings[index].changed(found.settings[0])
     if not changed:
         return _AS_NOW
-    return _PAIR if len(changed) > 1 else KNOBS.index(changed[0])
+    first, *others = changed
+    return _PAIR if others else KNOBS.index(first)
 
 
 def _draw(data: Data, canvas: Canvas, *, title: str, unit: str, tail: str) -> None:
