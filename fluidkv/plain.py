@@ -3,8 +3,10 @@
 There is one naming: `rate` is a number, `rate_exact` the text of the fraction, as in "137/474".
 """
 
+import csv
+import io
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
@@ -39,6 +41,25 @@ def finite(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+def csv_text(
+    header: Iterable[str], rows: Iterable[Sequence[object]], *, whole: bool = False
+) -> str:
+    """A table as CSV, numbers with all digits; a cell is empty where there is no finite number.
+
+    Args:
+        whole: write floats that are whole numbers without a point.
+    """
+    text = io.StringIO()
+    write = csv.writer(text, lineterminator="\n")
+    write.writerow(header)
+    for row in rows:
+        cells = finite(row)
+        if whole:
+            cells = [int(c) if isinstance(c, float) and c.is_integer() else c for c in cells]
+        write.writerow(cells)
+    return text.getvalue()
 
 
 def plain(value: Any) -> Any:

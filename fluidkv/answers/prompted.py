@@ -70,19 +70,11 @@ def prompted_trace(trace: Trace, report: LoadReport | None = None) -> Prompted:
         allowed = f"a request in every row (dropped: {report.dropped_because[0]})"
         raise InputError("source", report.source, allowed)
     source = trace.name if report is None else report.source
-    if trace.prefix_blocks is None and trace.prompt_segments is None:
+    prompts = prompts_of_trace(trace)
+    if prompts is None:
         raise InputError("source", source, _BRING)
     if trace.arrival_times_s is None:
         raise InputError("source", source, "a trace with times of arrival")
-    if trace.prefix_blocks is not None and trace.prefix_block_size is not None:
-        prompts = prompts_of_blocks(
-            trace.prefix_blocks,
-            trace.prefix_block_size,
-            trace.input_lengths,
-            trace.decode_lengths,
-        )
-    else:
-        prompts = _of_segments(trace)
     order = np.argsort(trace.arrival_times_s, kind="stable")
     times = np.array(trace.arrival_times_s)[order]
     requests = Requests(
@@ -92,6 +84,22 @@ def prompted_trace(trace: Trace, report: LoadReport | None = None) -> Prompted:
     ordered = Prompts([prompts.prompts[i] for i in places], [prompts.outputs[i] for i in places])
     read = "" if report is None else report.summary().splitlines()[0]
     return Prompted(requests, ordered, trace.name, read, trace.prefix_block_size)
+
+
+def prompts_of_trace(trace: Trace) -> Prompts | None:
+    """What its requests say, in the order of the trace; None: it does not say what they share.
+
+    Raises:
+        InputError: ids of blocks that contradict each other.
+    """
+    if trace.prefix_blocks is not None and trace.prefix_block_size is not None:
+        return prompts_of_blocks(
+            trace.prefix_blocks,
+            trace.prefix_block_size,
+            trace.input_lengths,
+            trace.decode_lengths,
+        )
+    return None if trace.prompt_segments is None else _of_segments(trace)
 
 
 def prompted_generator(

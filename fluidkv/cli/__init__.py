@@ -12,9 +12,9 @@ __all__ = ["main"]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code.
 
-    0; 1 if an outcome differs from its record or no setting is to be taken; 2 for bad input; 130 if
-    interrupted. As a process of its own it ends at once on a signal: 130 on Ctrl-C (SIGINT), 143 on
-    SIGTERM, 129 on SIGHUP.
+    0; 1 if an outcome differs from its record or no setting is to be taken; 2 for bad input; 70 for
+    a bug, after its traceback; 130 if interrupted. As a process of its own it ends at once on a
+    signal: 130 on Ctrl-C (SIGINT), 143 on SIGTERM, 129 on SIGHUP.
 
     Args:
         argv: the words after the name of the command; None: those of this process.

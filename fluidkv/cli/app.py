@@ -2,6 +2,7 @@
 
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from io import TextIOWrapper
@@ -11,7 +12,7 @@ import typer
 from typer.exceptions import TyperException
 
 import fluidkv
-from fluidkv.cli.codes import BAD_INPUT
+from fluidkv.cli.codes import BAD_INPUT, CRASHED
 from fluidkv.cli.commands.atlas import atlas
 from fluidkv.cli.commands.bench.command import bench
 from fluidkv.cli.commands.cache.command import cache
@@ -102,6 +103,8 @@ def run(argv: Sequence[str] | None) -> int:
     except OSError as error:  # standard output, on a full disk for one
         _discard_output()
         return _refuse(f"output: {error.strerror or error}")
+    except Exception as error:
+        return _crashed(error)
     if code == INTERRUPTED:  # typer's answer to Ctrl-C inside a command
         return _interrupted()
     return code if isinstance(code, int) else 0
@@ -116,6 +119,18 @@ def _discard_output() -> None:
     """What is still buffered goes nowhere: flushing it at exit would fail once more."""
     with suppress(OSError, ValueError):  # a stream of the caller's, without a file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _crashed(error: Exception) -> int:
+    """Ask for a report of what no input should bring about."""
+    for line in "".join(traceback.format_exception(error)).splitlines():
+        print(printable(line), file=sys.stderr)
+    print(
+        f"fluidkv: this is a bug of fluidkv {fluidkv.__version__}; please report the lines above "
+        "and the command line",
+        file=sys.stderr,
+    )
+    return CRASHED
 
 
 def _refuse(message: str) -> int:

@@ -13,6 +13,7 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
+from fluidkv.fluid.boundary import check_count
 from fluidkv.fluid.draws import Key, drawn, drawn_each
 from fluidkv.fluid.model import MassModel, class_model
 from fluidkv.systems import Systems
@@ -92,7 +93,7 @@ def perturbed_starts(
         >>> np.round(starts @ [3, 4, 5], 9).ravel()
         array([24., 24., 24., 24., 24.])
     """
-    _check_count(count)
+    check_count(count)
     _check_size(size)
     if isinstance(model, Systems):
         return _perturbed_each(key, model, int(count), size)
@@ -132,7 +133,7 @@ def mode_starts(
         >>> np.round(starts, 3).tolist()
         [[[2.1, 1.845, 2.064]], [[1.9, 2.155, 1.936]]]
     """
-    _check_count(count)
+    check_count(count)
     _check_size(size)
     model, many = _model(model)
     roots = np.asarray(root, complex)
@@ -202,11 +203,6 @@ def _perturbed_each(
         disturbed = _equilibrium(model)[:, None] * (1 + size * noise)
         starts[chosen, :, :classes, :stages] = _on_boundary(model, disturbed)
     return starts
-
-
-def _check_count(count: object) -> None:
-    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
-        raise InputError("count", count, "an integer of at least 1")
 
 
 def _check_size(size: object) -> None:

@@ -8,6 +8,7 @@ from fluidkv.errors import InputError
 from fluidkv.logs.settings import LoggedSettings
 from fluidkv.reading import json_object
 from fluidkv.text import printable
+from fluidkv.traces.results.values import inside
 from fluidkv.traces.samples.shipped import sample_path
 
 META_FILE = "meta.json"
@@ -42,7 +43,7 @@ def meta_of(source: Path | str) -> dict[str, Any]:
 
 def engine_of(meta: dict[str, Any]) -> str | None:
     """The engine that a meta.json is of: "vllm", "sglang", or None."""
-    named = str(_at(meta, "engine")).lower()
+    named = str(inside(meta, "engine")).lower()
     if named in ("vllm", "sglang"):
         return named
     return "vllm" if "vllm_version" in meta or "kv_cache" in meta else None
@@ -90,14 +91,8 @@ def _of_sglang(meta: dict[str, Any]) -> LoggedSettings:
     )
 
 
-def _at(meta: object, *keys: str) -> object:
-    for key in keys:
-        meta = meta.get(key) if isinstance(meta, dict) else None
-    return meta
-
-
 def _count(meta: dict, *keys: str, least: int = 1) -> int | None:
-    value = _at(meta, *keys)
+    value = inside(meta, *keys)
     if value is not None and (type(value) is not int or not least <= value <= _MOST):
         allowed = f"a whole number from {least} to {_MOST:.0e} in meta.json"
         raise InputError(".".join(keys), value, allowed)
@@ -105,7 +100,7 @@ def _count(meta: dict, *keys: str, least: int = 1) -> int | None:
 
 
 def _positive(meta: dict, *keys: str) -> float | None:
-    value = _at(meta, *keys)
+    value = inside(meta, *keys)
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= _MOST:
@@ -115,14 +110,14 @@ def _positive(meta: dict, *keys: str) -> float | None:
 
 
 def _flag(meta: dict, *keys: str) -> bool | None:
-    value = _at(meta, *keys)
+    value = inside(meta, *keys)
     if value is not None and type(value) is not bool:
         raise InputError(".".join(keys), value, "true or false in meta.json")
     return value
 
 
 def _text(meta: dict, *keys: str) -> str | None:
-    value = _at(meta, *keys)
+    value = inside(meta, *keys)
     if value is not None and type(value) is not str:
         raise InputError(".".join(keys), value, "text in meta.json")
     return None if value is None else printable(value)

@@ -47,8 +47,10 @@ def percent_at_most(share: float) -> str:
 
 
 def signed(share: Number | None) -> str:
-    """A difference as a percentage, with its sign."""
-    return "-" if share is None else f"{float(share):+.1%}"
+    """A difference as a percentage, with its sign; "from 0" where there was nothing before."""
+    if share is None or math.isnan(share):
+        return "-"
+    return f"{float(share):+.1%}" if math.isfinite(share) else "from 0"
 
 
 def seconds(value: float | None) -> str:

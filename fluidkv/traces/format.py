@@ -44,7 +44,8 @@ class Row:
         input_length, decode_length: tokens, at least 1.
         arrival_s: seconds on the clock of the file, exact; None if the file has no times.
         prefix_blocks: block ids; None if the row has none.
-        prompt_segments: [segment, length] of the prompt; None in formats without.
+        prompt_segments: [segment, length] of the prompt, segment None where it is nobody else's;
+            None in formats without.
         output_segment: what segment the output is; None where it is nobody else's.
         changed: what was read as another value than written.
         flagged: what looks wrong and was kept as written.
@@ -56,7 +57,7 @@ class Row:
     decode_length: int
     arrival_s: Decimal | None = None
     prefix_blocks: tuple[int, ...] | None = None
-    prompt_segments: tuple[tuple[int, int], ...] | None = None
+    prompt_segments: tuple[tuple[int | None, int], ...] | None = None
     output_segment: int | None = None
     changed: tuple[str, ...] = ()
     flagged: tuple[str, ...] = ()

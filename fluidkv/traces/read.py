@@ -181,11 +181,16 @@ def _prefix_note(rows: list[Row]) -> tuple[str, ...]:
     """What is done with prompts that say what they share."""
     if any(row.prefix_blocks for row in rows):
         said = "hash_ids"
-    elif any(row.prompt_segments for row in rows):
+    elif _share_segments(rows):
         said = "segments"
     else:
         return ()
-    return (f"prompts say what they share ({said}): used by cache and route, by nothing else",)
+    users = "cache and route, recommend and compare"
+    return (f"prompts say what they share ({said}): used by prefix caches, in {users}",)
+
+
+def _share_segments(rows: list[Row]) -> bool:
+    return any(segment is not None for row in rows for segment, _ in row.prompt_segments or ())
 
 
 def _fill_missing_blocks(rows: list[Row]) -> list[tuple[str, ...]]:
@@ -215,17 +220,29 @@ def _trace(rows: list[Row], block_size: int | None, name: str) -> Trace:
         times = tuple(elapsed(start, row.arrival_s) for row in rows if row.arrival_s is not None)
     has_blocks = any(row.prefix_blocks is not None for row in rows)
     asked = tuple(row.max_tokens for row in rows if row.max_tokens is not None)
-    segments = tuple(row.prompt_segments for row in rows if row.prompt_segments is not None)
+    segments = _numbered(rows) if _share_segments(rows) else None
     return Trace(
         input_lengths=tuple(row.input_length for row in rows),
         decode_lengths=tuple(row.decode_length for row in rows),
         arrival_times_s=times,
         prefix_blocks=tuple(row.prefix_blocks or () for row in rows) if has_blocks else None,
         prefix_block_size=block_size if has_blocks else None,
-        prompt_segments=segments or None,
+        prompt_segments=segments,
         output_segments=tuple(row.output_segment for row in rows) if segments else None,
         max_tokens=asked or None,
         name=name,
+    )
+
+
+def _numbered(rows: list[Row]) -> tuple[tuple[tuple[int, int], ...], ...]:
+    """The segments of each prompt; what is nobody else's gets a number that nobody else has."""
+    prompts = [row.prompt_segments or () for row in rows]
+    named = [segment for prompt in prompts for segment, _ in prompt]
+    named += [row.output_segment for row in rows]
+    own = 1 + max(segment for segment in named if segment is not None)
+    return tuple(
+        tuple((own + k if segment is None else segment, tokens) for segment, tokens in prompt)
+        for k, prompt in enumerate(prompts)
     )
 
 

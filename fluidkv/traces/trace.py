@@ -102,7 +102,7 @@ class Trace(Record):
     def shares_prefixes(self) -> bool:
         """Whether it says what prompts share, by blocks or by segments.
 
-        Only an answer about prefix caches uses it; a workload, and a run of engines, has lengths.
+        Only caches look at it; a workload, and an engine without a prefix cache, has lengths.
         """
         return bool(self.prompt_segments) or any(self.prefix_blocks or ())
 

@@ -11,6 +11,7 @@ from importlib import import_module
 
 import pytest
 
+import fluidkv
 from fluidkv.cli import main
 from fluidkv.ledger.claim import Claim, Origin, Outcome
 from fluidkv.papers.ledger import ledger
@@ -292,6 +293,25 @@ def test_a_full_disk_behind_the_output_is_one_line(options):
         )
     assert done.returncode == 2
     assert done.stderr == "fluidkv: output: No space left on device\n"
+
+
+def test_a_bug_has_an_exit_code_of_its_own(capsys, monkeypatch):
+    """And not 1, which says that an outcome differs or that there is no setting to take."""
+
+    def fail(*_, **__):
+        raise ValueError("'x\x1b[2J' is not in list")
+
+    monkeypatch.setattr("fluidkv.answers.study.study_system", fail)
+    assert main(["study", "--class", "5:3", "--capacity", "100"]) == 70
+    said = capsys.readouterr()
+    assert said.out == ""
+    first, *_, error, last = said.err.splitlines()
+    assert first.startswith("Traceback")
+    assert error == r"ValueError: 'x\x1b[2J' is not in list"
+    assert last == (
+        f"fluidkv: this is a bug of fluidkv {fluidkv.__version__}; please report the lines above "
+        "and the command line"
+    )
 
 
 def test_version(capsys):

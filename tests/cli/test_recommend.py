@@ -13,9 +13,21 @@ from pathlib import Path
 
 import pytest
 
+from fluidkv.answers.recommend import recommend_settings
+from fluidkv.answers.served.demand import Demand
+from fluidkv.answers.served.setting import Setting
 from fluidkv.cli import main
+from fluidkv.cli.commands.recommend.runs import simulated_rows
+from fluidkv.prefix import Prompts, content
+from fluidkv.runs.measuring import metrics
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.engines import ENGINES, with_cache
+from fluidkv.serving.limits import Limits
+from fluidkv.serving.run import serve
+from fluidkv.traces import read_trace
+from tests.answers.replay import sglang_logs
 from tests.cli.test_study import refusal
+from tests.traces.test_formats import MOONCAKE
 
 TWO = ["--class", "8:10", "--class", "8:20", "--capacity", "400"]
 FEW = ["--watermark", "0,0.1", "--max-num-seqs", "12,20", "--rate-cap", "1/2"]
@@ -209,6 +221,13 @@ def test_a_watermark_of_zero_alone_is_not_told_that_there_is_no_flag(capsys):
     assert "not tried: no other than the one that is set now" in words
 
 
+def test_where_nothing_is_served_now_no_percentage_is_made_up(capsys):
+    case = ["--class", "10:20", "--capacity", "500", "--engine", "fcfs-new-first", "--runs", "1"]
+    out = shown(capsys, *case)
+    assert "gain          output from 0; preemptions" in out
+    assert not re.search(r"\b(nan|inf)\b", out)
+
+
 def test_the_frontier_counts_what_it_shows(capsys):
     """What is set now is shown, too, where others beat it."""
     options = [*QUICK, "--clients", "25", "--now", "max_num_seqs=3", "--slo", "preemptions=0"]
@@ -267,6 +286,7 @@ def test_the_frontier_counts_what_it_shows(capsys):
         ([*TWO, "--slo", "ttft_p99=infs"], "a finite bound of at least 0"),
         ([*TWO, "--requests", "60"], "--requests: got 60; allowed: at least 103"),
         ([*TWO, "--engine", "sglang", "--now", "watermark=0.1"], "--now: got 0.1"),
+        ([*TWO, "--engine", "fcfs-new-first", "--rate", "1"], "--engine: got 'fcfs-new-first'"),
         ([*TWO, "--block-size", "7"], "400 tokens are 57 blocks of 7 and 1 tokens"),
         ([*TWO, "--slo", "ttft_p99=2"], "where all requests wait at first"),
         ([*TWO, "--format", "azure"], "--format"),
@@ -276,6 +296,14 @@ def test_the_frontier_counts_what_it_shows(capsys):
 )
 def test_bad_input_is_one_line(argv, said, capsys):
     assert said in refusal(capsys, "recommend", *argv)
+
+
+def test_prompts_of_which_only_some_say_what_they_share_are_refused(capsys, tmp_path):
+    path = tmp_path / "trace.jsonl"
+    path.write_text(MOONCAKE.replace(', "hash_ids": [0]}', "}"))
+    options = [str(path), "--capacity", "4096", "--clock", "0.01:1e-6:1e-5"]
+    said = refusal(capsys, "recommend", *options, "--engine", "vllm+cache")
+    assert "SOURCE, hash_ids: got '0 ids in request 1'" in said
 
 
 def test_ctrl_c_is_one_line_and_leaves_no_file(tmp_path):
@@ -409,6 +437,39 @@ def test_a_scaled_log_is_run_as_a_whole_so_that_it_equals_the_what_if_row(capsys
     assert now["ttft_p99"] == pytest.approx(rows["inputs"]["ttft_p99"])
 
 
+def test_prompts_of_a_log_begin_alike_as_in_a_replay(tmp_path):
+    """What the cache had of each prompt is one text: so it is for `serve`, told the same."""
+    sglang_logs.write_log(tmp_path, count=20)
+    trace, _ = read_trace(tmp_path)
+    engine = f"sglang+cache:conservativeness={sglang_logs.CONSERVATIVE}"
+    limits = Limits(sglang_logs.CAPACITY, 1, 16, sglang_logs.CHUNK)
+    found = recommend_settings(
+        trace,
+        limits.capacity,
+        engine=engine,
+        demand=Demand(replay=True),
+        clock=sglang_logs.CLOCK,
+        now=Setting(max_num_seqs=16),
+        candidates={"max_num_seqs": [8], "conservativeness": []},
+        max_num_batched_tokens=limits.max_num_batched_tokens,
+    )
+    assert trace.arrival_times_s is not None
+    requests = Requests(trace.input_lengths, trace.decode_lengths, arrival=trace.arrival_times_s)
+    own = range(1, len(trace) + 1)
+    prompts = Prompts(
+        [content([[0, 16], [k, n - 16]]) for k, n in zip(own, trace.input_lengths, strict=True)],
+        [content([[100 + k, n]]) for k, n in zip(own, trace.decode_lengths, strict=True)],
+    )
+    shared, apart = (
+        metrics(serve(requests, engine, limits, clock=sglang_logs.CLOCK, prompts=said))
+        for said in (prompts, None)
+    )
+    assert found.mean(0, "latency_mean") == shared.latency_mean.item() < apart.latency_mean.item()
+    rows = dict(simulated_rows(found))
+    assert rows["prompts"] == "begin alike as the trace says"
+    assert rows["not in it"] == "speculative decoding, swapping, scheduling cost"
+
+
 @pytest.mark.thorough
 def test_a_log_of_sglang_has_its_own_numbers(capsys, traces_dir):
     options = [str(traces_dir / "sglang_rtx4090_qwen3_4b"), "--max-num-seqs", "38"]
@@ -419,6 +480,10 @@ def test_a_log_of_sglang_has_its_own_numbers(capsys, traces_dir):
     assert output["measured"] == pytest.approx(1183.2, abs=0.5)  # meta.json, of this run
     assert abs(output["relative"]) < 0.05
     assert set(found["measured"]) == {"output_throughput_per_time"}
+    # Without what prompts share these are 20 and 15; four times as fast, 28 were measured.
+    assert found["now"]["metrics"]["preemptions"] == 18
+    faster = answer(capsys, *options, "--scale-rate", "4")
+    assert faster["now"]["metrics"]["preemptions"] == 25
 
 
 def test_a_load_that_preempts_nothing_is_answered_at_once(capsys):

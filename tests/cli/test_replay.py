@@ -81,6 +81,7 @@ def test_bad_input_gets_one_line(log, tmp_path, capsys):
     assert "--capacity" in one_line(capsys, [*argv, "--capacity", "0"])
     assert "--block-size" in one_line(capsys, [*argv, "--block-size", "4000"])
     assert "--engine" in one_line(capsys, [*argv, "--engine", "orca"])
+    assert "--engine" in one_line(capsys, [*argv, "--engine", "fcfs-new-first"])  # it need not end
     assert "allowed: memory for request 55" in one_line(capsys, [*argv, "--capacity", "160"])
     assert "no such file" in one_line(capsys, ["replay", str(tmp_path / "nowhere")])
     (log / "meta.json").unlink()

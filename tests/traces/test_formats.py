@@ -92,14 +92,33 @@ def test_segments_say_what_prompts_share(tmp_path: Path) -> None:
     assert load(tmp_path, MOONCAKE)[0].prompt_segments is None
 
 
+def test_what_a_cache_had_of_the_prompts_of_a_log_is_one_text(tmp_path: Path) -> None:
+    trace, _ = load(tmp_path, SGLANG_LOG)
+    assert trace.prompt_segments == (((0, 36), (1, 351)), ((0, 36), (2, 350)))
+    assert trace.output_segments == (None, None)
+    all_found = SGLANG_LOG.replace('"cached_prefix": 36, "output": 1568', '"cached_prefix": 387')
+    all_found = all_found.replace('"cached_prefix": 387', '"cached_prefix": 387, "output": 9')
+    trace, _ = load(tmp_path, all_found)
+    assert trace.prompt_segments == (((0, 387),), ((0, 36), (2, 350)))
+    trace, _ = load(tmp_path, SGLANG_LOG.replace('"cached_prefix": 36', '"cached_prefix": 0'))
+    assert not trace.shares_prefixes
+    _, report = load(
+        tmp_path,
+        SGLANG_LOG.replace('"cached_prefix": 36, "output": 1546', "BAD", 1).replace(
+            "BAD", '"cached_prefix": 387, "output": 1546'
+        ),
+    )
+    assert report.dropped_because[0].what == "cached_prefix: not from 0 to the input"
+
+
 def test_prompts_that_share_are_said_and_so_is_who_uses_it(tmp_path: Path) -> None:
     for name, (text, *_) in EXAMPLES.items():
         trace, report = load(tmp_path, text)
-        assert trace.shares_prefixes == (name in ("mooncake", "segments"))
-        said = {"mooncake": "hash_ids", "segments": "segments"}.get(name)
-        used = f"prompts say what they share ({said}): used by cache and route, by nothing else"
-        assert (used in report.notes) == trace.shares_prefixes
-        assert (f"  note: {used}" in report.summary().splitlines()) == trace.shares_prefixes
+        said = {"mooncake": "hash_ids", "segments": "segments", "sglang-log": "segments"}.get(name)
+        assert trace.shares_prefixes == (said is not None)
+        used = f"prompts say what they share ({said}): used by prefix caches, in "
+        assert any(note.startswith(used) for note in report.notes) == trace.shares_prefixes
+        assert (f"  note: {used}" in report.summary()) == trace.shares_prefixes
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,14 @@ from fluidkv.answers.served.demand import (
     horizon_of,
     length_of,
     mostly_start,
+    prompts_of,
     requests_of_run,
     tables_of,
 )
 from fluidkv.answers.served.memory import BLOCK_SIZES, equilibrium_of
 from fluidkv.answers.served.setting import Setting, limits_of
 from fluidkv.errors import InputError
+from fluidkv.prefix.prompts import Prompts
 from fluidkv.record import Record
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.sglang.table import check_clock, checked_table
@@ -76,6 +78,7 @@ class Plan:
     """Fields:
     engines, asked: as they were given.
     tables: the requests of each run, the same for every engine.
+    prompts: what they say, for engines with a cache; None: nobody shares anything.
     horizon: iterations; None where runs go on until every request is served.
     every: iterations of a record; warm_up: records left out at the start.
     short: whether runs are mostly start.
@@ -84,6 +87,7 @@ class Plan:
     engines: tuple[ServedEngine, ...]
     asked: Asked
     tables: list[Requests]
+    prompts: tuple[Prompts | None, ...]
     horizon: int | None
     every: int
     warm_up: int
@@ -133,6 +137,7 @@ def planned(
         engines=served,
         asked=asked,
         tables=tables,
+        prompts=prompts_of(source, demand, tables, any(engine.caching for engine in served)),
         horizon=horizon,
         every=every,
         warm_up=0 if horizon is None else length // every // 5,

@@ -49,6 +49,7 @@ class EngineComparison(Record):
         warm_up: iterations left out at the start.
         unfinished: (engine, runs) of those whose runs did not end as they should.
         short: whether runs are mostly start.
+        shared: whether prompts begin alike, as their trace says.
 
     Examples:
         >>> mix = fk.Workload.from_lengths([(8, 10), (30, 20)])
@@ -76,6 +77,7 @@ class EngineComparison(Record):
     warm_up: int
     unfinished: tuple[tuple[int, int], ...]
     short: bool
+    shared: bool
 
     @property
     def names(self) -> tuple[str, ...]:

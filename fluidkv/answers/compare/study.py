@@ -119,12 +119,13 @@ def _served(
     """Metrics [engine, run], and of one run also those of its parts; how each run ended."""
 
     def segments(run: xr.Dataset) -> xr.Dataset:
-        found = by_segment(run, felt)
+        found = by_segment(run, felt, plan.warm_up)
         return found.rename({name: f"{_SEGMENT}{name}" for name in found.data_vars})
 
     table, statuses = measured_cases(
         plan.cases,
         plan.tables,
+        plan.prompts,
         horizon=plan.horizon,
         every=plan.every,
         warm_up=plan.warm_up,
@@ -176,7 +177,9 @@ def _bias(
         return {}
     case = plan.cases[logged]
     # One run of some thousand iterations is over before a compiled engine would have compiled.
-    how: dict[str, Any] = {} if plan.engines[logged].caching else {"backend": "reference"}
+    how: dict[str, Any] = {"backend": "reference"}
+    if plan.engines[logged].caching:
+        how = {"prompts": plan.prompts[0]}
     run = serve(plan.tables[0], case.engine, case.limits, clock=case.clock, **how)
     return biases(run, log, tuple(dict.fromkeys((OUTPUT, *felt))), totals=totals)
 
@@ -216,4 +219,5 @@ def _answer(
         warm_up=plan.warm_up * plan.every,
         unfinished=tuple((i, int(n)) for i, n in enumerate(ended.sum(axis=1)) if n),
         short=plan.short,
+        shared=any(plan.prompts),
     )

@@ -16,6 +16,7 @@ from fluidkv.answers.served.clock import clock_values
 from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.paired import CONFIDENCE, Against
 from fluidkv.answers.served.slo import first_tokens
+from fluidkv.plain import finite
 from fluidkv.preempt.slo import MeanTimes
 from fluidkv.record import Record
 from fluidkv.serving.clock import IterationClock
@@ -149,8 +150,8 @@ class PreemptAnswer(Record):
                 "ttft": asked.ttft,
                 "tbt": asked.tbt,
                 "scale": asked.scale and list(asked.scale),
-                "mean_ttft": self.times and _number(self.times.ttft),
-                "mean_tbt": self.times and _number(self.times.tbt),
+                "mean_ttft": self.times and finite(self.times.ttft),
+                "mean_tbt": self.times and finite(self.times.tbt),
             },
             "evidence": "sampled",
             "runs": self.runs,
@@ -180,10 +181,10 @@ class PreemptAnswer(Record):
             "released": [RELEASED.get(rule) for rule in rules],
             "proposed": [PROPOSED.get(rule) for rule in rules],
             "metrics": {
-                str(name): [_number(float(value)) for value in column.values[index]]
+                str(name): finite(column.values[index].astype(float).tolist())
                 for name, column in self.table.data_vars.items()
             },
-            "score": _number(self.pick.scores[index]),
+            "score": finite(self.pick.scores[index]),
             "against": {name: found.row(index) for name, found in self.against.items()},
         }
 
@@ -191,7 +192,3 @@ class PreemptAnswer(Record):
 def throughput_of(clock: IterationClock) -> str:
     """Requests a second, or an iteration."""
     return "throughput_per_time" if clock.unit == "s" else "throughput"
-
-
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -1,6 +1,5 @@
 """What `fluidkv price` reports."""
 
-import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,6 +9,7 @@ from jaxtyping import Bool, Float, Int
 from fluidkv.answers.price.pick import Pick
 from fluidkv.answers.price.spread import Masses
 from fluidkv.answers.served.paired import CONFIDENCE
+from fluidkv.plain import finite
 from fluidkv.record import Record
 from fluidkv.tokenpd.attention.summary import AttentionSummary
 from fluidkv.tokenpd.eviction.policy import EvictionPolicy
@@ -141,7 +141,7 @@ class Kept(Record):
             "regret": float(self.regret.mean()),
             "regret_held": None if held is None else float(held.mean()),
             "used_by_round": self.used[0].tolist(),
-            "price_by_round": None if self.price is None else [_plain(p) for p in self.price],
+            "price_by_round": None if self.price is None else finite(self.price.tolist()),
             "there_by_round": [np.flatnonzero(row).tolist() for row in self.there],
         }
 
@@ -238,10 +238,7 @@ class PriceAnswer(Record):
             "streams": self.streams,
             "rounds": self.rounds,
             "runs": self.runs,
-            "attention": {
-                name: value if math.isfinite(value) else None
-                for name, value in asdict(self.summary).items()
-            },
+            "attention": finite(asdict(self.summary)),
             "predictor": self.predictor,
             "pricing": {
                 "eta": pricing.step,
@@ -262,7 +259,3 @@ class PriceAnswer(Record):
 
 def _held(used: Int[np.ndarray, " round"]) -> Int[np.ndarray, " round"]:
     return used[used > 0] if (used > 0).any() else used
-
-
-def _plain(price: float) -> float | None:
-    return float(price) if math.isfinite(price) else None

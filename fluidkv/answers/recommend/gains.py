@@ -13,9 +13,10 @@ import xarray as xr
 
 from fluidkv.answers.recommend.choosing import MARGIN, Choice, Felt, Table, choose
 from fluidkv.answers.served.bias import Bias
-from fluidkv.answers.served.paired import difference
+from fluidkv.answers.served.paired import difference, gained
 from fluidkv.answers.served.setting import Setting
 from fluidkv.answers.served.slo import Slo
+from fluidkv.plain import finite
 from fluidkv.record import Record
 
 
@@ -24,8 +25,8 @@ class Gain:
     """One setting in one metric against the server as it is; above 0 is better.
 
     Fields:
-        relative: by the means over runs; where a log is given, the lesser of what is gained on the
-            simulated and on the measured server.
+        relative: by the means over runs, infinite where today's is 0; where a log is given, the
+            lesser of what is gained on the simulated and on the measured server.
         paired: mean over pairs: runs, or parts of the one run.
         half: half of its interval; NaN where there are no two pairs.
         bar: what the simulation misses on the log; None where no log says it.
@@ -56,8 +57,7 @@ class Gain:
     def to_dict(self) -> dict[str, float | None]:
         """Plain values for JSON."""
         numbers = {"relative": self.relative, "paired": self.paired, "half_width": self.half}
-        plain = {k: v if math.isfinite(v) else None for k, v in numbers.items()}
-        return {**plain, "error_bar": self.bar, "counts": self.counts}
+        return finite(numbers) | {"error_bar": self.bar, "counts": self.counts}
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,14 +86,16 @@ class Gains(Record):
         there = np.isfinite(pairs[[0, index]]).all(axis=0)
         now, then = pairs[0][there], pairs[index][there]
         paired, half = math.nan, math.nan
-        if there.sum() > 1 and now.mean():
+        if there.sum() > 1:
             mean, width = difference(then, now)
-            paired, half = sign * mean / float(now.mean()), width / abs(float(now.mean()))
+            if scale := abs(float(now.mean())):
+                paired, half = sign * mean / scale, width / scale
+            elif abs(mean) > width:
+                paired, half = sign * gained(mean, 0.0), 0.0
         found = self.bias.get(metric)
         value, base = float(values[index].mean()), float(values[0].mean())
         if found is None:
-            relative = sign * (value / base - 1) if base else math.nan
-            return Gain(relative, paired, half, None, held=not self.bias)
+            return Gain(sign * gained(value, base), paired, half, None, held=not self.bias)
         gain = found.gain(value, more_is_better=sign > 0)
         return Gain(gain, paired, half, found.error_bar)
 

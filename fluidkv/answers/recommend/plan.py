@@ -13,6 +13,7 @@ from fluidkv.answers.served.demand import (
     check_pace,
     horizon_of,
     length_of,
+    prompts_of,
     requests_of_run,
     tables_of,
 )
@@ -22,6 +23,7 @@ from fluidkv.answers.served.setting import Setting
 from fluidkv.answers.served.slo import Slo
 from fluidkv.errors import InputError
 from fluidkv.exact.survival import Equilibrium
+from fluidkv.prefix.prompts import Prompts
 from fluidkv.record import Record
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
@@ -53,6 +55,7 @@ class Plan(Record):
     settings: what may be tried; the first is how the server is set now.
     chosen: whether a user said what is to be tried.
     tables: the requests of each run, the same in every setting.
+    prompts: what they say, for an engine with a cache; None: nobody shares anything.
     horizon: iterations; None where runs go on until every request is served.
     every: iterations of a record; warm_up: records left out at the start.
     objectives: metrics that the frontier is about.
@@ -70,6 +73,7 @@ class Plan(Record):
     settings: tuple[Setting, ...]
     chosen: bool
     tables: list[Requests]
+    prompts: tuple[Prompts | None, ...]
     horizon: int | None
     every: int
     warm_up: int
@@ -138,6 +142,7 @@ def planned(
         settings=settings,
         chosen=any(len(values) for values in (candidates or {}).values()),
         tables=tables,
+        prompts=prompts_of(source, demand, tables, caching),
         horizon=horizon,
         every=every,
         warm_up=0 if horizon is None else length // every // 5,

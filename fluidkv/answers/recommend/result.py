@@ -1,6 +1,5 @@
 """What a sweep found."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,11 +17,12 @@ from fluidkv.answers.recommend.what_if import WhatIf
 from fluidkv.answers.served.bias import Bias, Totals
 from fluidkv.answers.served.bias import as_dict as of_log
 from fluidkv.answers.served.demand import Demand, mostly_start
-from fluidkv.answers.served.paired import within_noise
+from fluidkv.answers.served.paired import gained, within_noise
 from fluidkv.answers.served.published import Published, misses_of
 from fluidkv.answers.served.setting import KNOBS, Setting
 from fluidkv.answers.served.slo import Slo
 from fluidkv.exact.survival import Equilibrium
+from fluidkv.plain import finite
 from fluidkv.record import Record
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
@@ -223,7 +223,7 @@ class Recommendation(Record):
 
     def gain(self, index: int, metric: str) -> float:
         """Of a setting against now, relative, by the means over runs, simulated both."""
-        return self.mean(index, metric) / self.mean(0, metric) - 1
+        return gained(self.mean(index, metric), self.mean(0, metric))
 
     def depends_on(self, index: int) -> tuple[Published, ...]:
         """Published measurements that our predictions miss, of the knobs that a setting turns."""
@@ -301,14 +301,10 @@ class Recommendation(Record):
             **{name: getattr(self.settings[index], name) for name in KNOBS},
             "admission_rate": None if rate is None else float(rate),
             "metrics": {
-                str(name): _number(float(column.values[index].mean()))
+                str(name): finite(float(column.values[index].mean()))
                 for name, column in self.table.data_vars.items()
             },
             "gains": {name: self.gains.of(index, name).to_dict() for name in self.felt}
             if index
             else {},
         }
-
-
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None

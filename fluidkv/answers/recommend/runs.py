@@ -77,8 +77,8 @@ def run_now(plan: Plan, backend: Backend) -> Ran | None:
     if fast:  # nobody is preempted: a cache that only a preempted request looks into does nothing
         case = replace(case, engine=replace(plan.engine, caching=True))
     found: list[Ran] = []
-    for table in plan.tables:
-        one = replace(plan, tables=[table])
+    for table, said in zip(plan.tables, plan.prompts, strict=True):
+        one = replace(plan, tables=[table], prompts=(said,))
         found.append(_measured(one, plan.settings[:1], [case], backend, None))
         if not _nothing_to_gain(found[-1], plan):
             return None
@@ -135,6 +135,7 @@ def _measured(
     found, statuses = measured_cases(
         cases,
         plan.tables,
+        plan.prompts,
         horizon=plan.horizon,
         every=plan.every,
         warm_up=plan.warm_up,
@@ -166,7 +167,7 @@ def _also(plan: Plan, run: xr.Dataset) -> xr.Dataset:
         found[name].attrs = {"long_name": f"most requests {title}", "units": "request"}
     if len(plan.tables) > 1:
         return xr.Dataset(found)
-    parts = by_segment(run, plan.felt.order)
+    parts = by_segment(run, plan.felt.order, plan.warm_up)
     if bounds:
         parts = parts.assign(goodput=shares_by_segment(run, bounds))
     return xr.Dataset(found).merge(parts.rename({n: f"{n}{_BY_SEGMENT}" for n in parts}))

@@ -199,7 +199,7 @@ def _held_against(plan: Plan, log: TimedRun, totals: Totals | None) -> Mapping[s
         raise InputError("log", f"{len(log.input_lengths)} requests", f"the {len(requests)} run")
     engine = engine_of(plan.engine, plan.settings[0])
     if plan.caching:
-        run = serve_caching(requests, engine, limits, plan.clock)
+        run = serve_caching(requests, engine, limits, plan.clock, plan.prompts[0])
     else:
         run = serve(requests, engine.rules, limits, clock=plan.clock, backend="reference")
     wanted = (OUTPUT, *plan.felt.order, *plan.objectives, *(slo.metric for slo in plan.slos))

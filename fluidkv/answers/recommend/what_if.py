@@ -14,9 +14,10 @@ import xarray as xr
 from fluidkv.answers.recommend.plan import Plan
 from fluidkv.answers.recommend.runs import Backend, Progress
 from fluidkv.answers.served.cases import Case, measured_cases
-from fluidkv.answers.served.scaled import scaled
+from fluidkv.answers.served.scaled import longer_prompts, scaled
 from fluidkv.answers.served.setting import engine_of, limits_of
 from fluidkv.errors import InputError
+from fluidkv.prefix.prompts import Prompts
 from fluidkv.record import Record
 from fluidkv.runs.dataset import RunStatus
 from fluidkv.runs.requests import Requests
@@ -61,6 +62,7 @@ class _Change:
     factor: Fraction
     limits: Limits
     tables: Sequence[Requests]
+    prompts: Sequence[Prompts | None]
     clients: int | None
 
 
@@ -91,7 +93,7 @@ def what_if(
 
 def _changes(plan: Plan) -> list[_Change]:
     limits, clients = limits_of(plan.limits, plan.settings[0]), plan.demand.clients
-    plain = _Change("", Fraction(1), limits, plan.tables, clients)
+    plain = _Change("", Fraction(1), limits, plan.tables, plan.prompts, clients)
 
     def memory(factor: Fraction) -> _Change:
         blocks = max(1, int(limits.blocks * factor))
@@ -99,8 +101,9 @@ def _changes(plan: Plan) -> list[_Change]:
         return replace(plain, of="capacity", factor=factor, limits=larger)
 
     longer = [scaled(table, inputs=TWICE) for table in plan.tables]
+    prompts = [text and longer_prompts(text, int(TWICE)) for text in plan.prompts]
     found = [plain, memory(TWICE), memory(HALF)]
-    found.append(replace(plain, of="inputs", factor=TWICE, tables=longer))
+    found.append(replace(plain, of="inputs", factor=TWICE, tables=longer, prompts=prompts))
     if clients is not None:
         found.append(replace(plain, of="clients", factor=TWICE, clients=2 * clients))
     elif plan.demand.kind != "saturated":
@@ -123,7 +126,7 @@ def _run(
     plan: Plan, changes: Sequence[_Change], backend: Backend, on_progress: Progress | None
 ) -> list[WhatIf]:
     engine = engine_of(plan.engine, plan.settings[0])
-    cases = [Case(engine, c.limits, plan.clock, c.clients, c.tables) for c in changes]
+    cases = [Case(engine, c.limits, plan.clock, c.clients, c.tables, c.prompts) for c in changes]
     try:
         table, statuses = measured_cases(
             cases, plan.tables, every=plan.every, backend=backend, on_progress=on_progress

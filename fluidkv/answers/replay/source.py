@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from fluidkv.answers.prompted import prompts_of_trace
 from fluidkv.errors import InputError
 from fluidkv.logs.folder.vllm import TICKS_FILE
 from fluidkv.logs.log import Engine, ServerLog
@@ -18,10 +19,10 @@ from fluidkv.logs.read import log_folder, read_log
 from fluidkv.logs.settings import LoggedSettings
 from fluidkv.logs.stamps import evenly
 from fluidkv.logs.timed import TimedRun
-from fluidkv.prefix.pieces import content
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.limits import Limits
+from fluidkv.traces import read_trace
 from fluidkv.traces.format import BadRow
 from fluidkv.traces.formats.vllm_log import REQUESTS_FILE
 from fluidkv.traces.source import json_records
@@ -64,18 +65,11 @@ class Source:
 
     @property
     def prompts(self) -> Prompts | None:
-        """The beginning that the cache had of each prompt is one text; None: nothing is known."""
-        cached = None if self.log.requests is None else self.log.requests.cached_prefix
-        if cached is None:
+        """What the requests share, where the log says what a cache had of them; else None."""
+        if self.log.requests is None or self.log.requests.cached_prefix is None:
             return None
-        own, answer = len(cached), 2 * len(cached)
-        lengths = zip(self.run.input_lengths.tolist(), cached.tolist(), strict=True)
-        prompts = [
-            content([[0, n] for n in (known,) if n] + [[own + k, n] for n in (whole - known,) if n])
-            for k, (whole, known) in enumerate(lengths)
-        ]
-        outputs = self.run.decode_lengths.tolist()
-        return Prompts(prompts, [content([[answer + k, n]]) for k, n in enumerate(outputs)])
+        trace, _ = read_trace(self.log.source)
+        return prompts_of_trace(trace)
 
 
 def read_source(source: Path) -> Source:

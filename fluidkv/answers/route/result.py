@@ -10,6 +10,7 @@ from jaxtyping import Float
 from fluidkv.answers.cache.study import CONFIDENCE, half_width
 from fluidkv.answers.prompted import Prompted
 from fluidkv.labels import Column, dataset
+from fluidkv.plain import finite
 from fluidkv.record import Record
 from fluidkv.routing import Fleet, Offline, Router
 from fluidkv.routing.results import MEASURES
@@ -67,14 +68,10 @@ class Routing(Record):
             "measures": {
                 measure: None
                 if np.isnan(values).any()
-                else {"mean": self.mean(measure), "margin": _or_none(self.margin(measure))}
+                else {"mean": self.mean(measure), "margin": finite(self.margin(measure))}
                 for measure, values in self.found.items()
             },
         }
-
-
-def _or_none(value: float) -> float | None:
-    return None if np.isnan(value) else value
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from fluidkv.answers.replay.account import Account, of_log, of_run
+from fluidkv.answers.served.paired import gained
 from fluidkv.answers.served.segments import SEGMENTS, paces, percentile, percentiles
 from fluidkv.logs.timed import TimedRun
 from fluidkv.record import Record
@@ -65,7 +66,7 @@ class Bias(Record):
 
         Relative, the lesser of the two: a number that the log itself already has is no gain.
         """
-        gains = [value / base - 1 for base in (self.simulated, self.measured)]
+        gains = [gained(value, base) for base in (self.simulated, self.measured)]
         return min(gains) if more_is_better else -max(gains)
 
     def to_dict(self) -> dict[str, float]:

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import xarray as xr
 
+from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.measuring import metrics
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
@@ -29,6 +30,7 @@ class Case:
         clock: duration of an iteration.
         clients: a closed population; None: requests come at their times.
         tables: other requests than those of the other cases, as many tables.
+        prompts: what these say.
     """
 
     engine: str | EngineRules | ServedEngine
@@ -36,6 +38,7 @@ class Case:
     clock: IterationClock
     clients: int | None = None
     tables: Sequence[Requests] | None = None
+    prompts: Sequence[Prompts | None] = ()
 
     def requests(self, tables: Sequence[Requests]) -> Sequence[Requests]:
         """Its own, or those of all."""
@@ -45,6 +48,7 @@ class Case:
 def measured_cases(
     cases: Sequence[Case],
     tables: Sequence[Requests],
+    prompts: Sequence[Prompts | None] = (),
     *,
     horizon: int | None = None,
     every: int = 1,
@@ -61,6 +65,7 @@ def measured_cases(
     Args:
         cases: at least one.
         tables: the requests of each run, the same for all cases.
+        prompts: what they say, for an engine with a cache; none: nobody shares anything.
         horizon: iterations; None: until every request is done.
         every: iterations of a record.
         warm_up: records left out at the start, of what is not a time between tokens.
@@ -84,7 +89,8 @@ def measured_cases(
         # With a cache runs go one by one in any case: let go of each when it is measured.
         for batch in [[i] for i in places] if with_cache(engine)[1] else [places]:
             before = len(found) * sum(map(len, tables))
-            run = _run([cases[i] for i in batch], tables, how, before, total, on_progress)
+            of_batch = [cases[i] for i in batch]
+            run = _run(of_batch, tables, prompts, how, before, total, on_progress)
             columns = _metrics(run, warm_up).reset_coords(drop=True)
             if also is not None:
                 columns = columns.merge(also(run).reset_coords(drop=True))
@@ -100,6 +106,7 @@ def measured_cases(
 def _run(
     cases: Sequence[Case],
     tables: Sequence[Requests],
+    prompts: Sequence[Prompts | None],
     how: dict[str, Any],
     before: int,
     total: int,
@@ -112,6 +119,9 @@ def _run(
         if on_progress is not None:
             on_progress(before + served, total)
 
+    if with_cache(cases[0].engine)[1]:
+        said = [case.prompts if case.tables is not None else prompts for case in cases]
+        how = how | {"prompts": [text for texts in said for text in texts] or None}
     return serve(
         [table for case in cases for table in case.requests(tables)],
         cases[0].engine,

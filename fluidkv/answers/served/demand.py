@@ -8,9 +8,11 @@ from typing import Literal
 
 import numpy as np
 
+from fluidkv.answers.prompted import prompts_of_trace
 from fluidkv.answers.served.setting import Setting
 from fluidkv.errors import InputError
 from fluidkv.exact.survival import Equilibrium
+from fluidkv.prefix.prompts import Prompts
 from fluidkv.record import Record
 from fluidkv.runs.arrivals import poisson, replayed, saturated
 from fluidkv.runs.checks import count
@@ -165,6 +167,29 @@ def tables_of(
     """
     drawn = _tables(source, workload, demand, clock, size, runs, seed)
     return [demand.asks.of(table, seed + run) for run, table in enumerate(drawn)]
+
+
+def prompts_of(
+    source: Workload | Trace, demand: Demand, tables: Sequence[Requests], caching: bool
+) -> tuple[Prompts | None, ...]:
+    """What the requests of each run say, for an engine with a cache; None: nobody shares anything.
+
+    Only a replay has the prompts of its trace: lengths that are drawn say nothing.
+
+    Args:
+        tables: of `tables_of`.
+
+    Raises:
+        InputError: ids of blocks that contradict each other.
+    """
+    whole = None
+    if caching and demand.kind == "replay" and isinstance(source, Trace):
+        whole = prompts_of_trace(source) if source.shares_prefixes else None
+    if whole is None:
+        return (None,) * len(tables)
+    ends = np.cumsum([len(table) for table in tables]).tolist()
+    rows = [slice(end - len(table), end) for end, table in zip(ends, tables, strict=True)]
+    return tuple(Prompts(whole.prompts[part], whole.outputs[part]) for part in rows)
 
 
 def _tables(

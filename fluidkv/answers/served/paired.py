@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from fluidkv.plain import finite
 from fluidkv.record import Record
 
 CONFIDENCE = 0.95
@@ -42,6 +43,19 @@ def difference(
     return mean, float(t.ppf((1 + CONFIDENCE) / 2, gaps.size - 1)) * error
 
 
+def gained(value: float, base: float) -> float:
+    """A value over a base, relative; infinite where the base is 0 and the value is not.
+
+    Examples:
+        >>> from fluidkv.answers.served.paired import gained
+        >>> gained(3.0, 2.0), gained(3.0, 0.0), gained(0.0, 0.0)
+        (0.5, inf, 0.0)
+    """
+    if base:
+        return value / base - 1
+    return math.copysign(math.inf, value) if value else 0.0
+
+
 def within_noise(first: Float[np.ndarray, " run"], second: Float[np.ndarray, " run"]) -> bool:
     """Whether the runs do not tell the two apart."""
     mean, half = difference(first, second)
@@ -67,8 +81,7 @@ class Against(Record):
     def row(self, index: int) -> dict[str, Any]:
         """Plain values for JSON."""
         said = {name: float(getattr(self, name)[index]) for name in ("mean", "half", "wide")}
-        plain = {name: value if np.isfinite(value) else None for name, value in said.items()}
-        return plain | {"relative": self.relative}
+        return finite(said | {"relative": self.relative})
 
 
 def against_first(

@@ -8,6 +8,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from fluidkv.prefix.pieces import Piece
+from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.requests import Requests
 
 _KEPT = (
@@ -29,3 +31,12 @@ def scaled(table: Requests, *, inputs: Fraction = Fraction(1), rate: float = 1.0
         **{name: getattr(table, name) for name in _KEPT},
         arrival=table.arrival / rate,
     )
+
+
+def longer_prompts(said: Prompts, factor: int) -> Prompts:
+    """Prompts so many times as long, which share so many times as much."""
+    longer = (
+        tuple(Piece(segment, factor * start, factor * length) for segment, start, length in prompt)
+        for prompt in said.prompts
+    )
+    return Prompts(longer, said.outputs)

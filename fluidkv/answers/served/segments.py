@@ -21,17 +21,19 @@ _PACES = {  # metric -> what it is counted in
 _ALL = Span(-np.inf, np.inf)
 
 
-def by_segment(run: xr.Dataset, metrics: Sequence[str]) -> xr.Dataset:
+def by_segment(run: xr.Dataset, metrics: Sequence[str], warm_up: int = 0) -> xr.Dataset:
     """Metrics of each part of each run, under their own names.
 
     Percentiles of times are those of consecutive requests by arrival, as many in each part, with
     all that they waited, also for work that came before. Output throughputs are the paces at which
     consecutive parts of the output tokens were made: every part is the same work in every setting,
-    however long it takes there.
+    however long it takes there. Runs with a warm-up have a horizon, and the work before it differs:
+    there every part is as many records.
 
     Args:
         run: from `serve`, with requests kept.
         metrics: names of `fluidkv.runs.measuring`; others than these kinds are left out.
+        warm_up: records at the start that no pace is of.
 
     Returns:
         (run, segment); NaN where a part has no value.
@@ -40,7 +42,9 @@ def by_segment(run: xr.Dataset, metrics: Sequence[str]) -> xr.Dataset:
     for metric in metrics:
         name, _, level = metric.rpartition("_p")
         if metric in _PACES:
-            values = [_paces(run.isel(run=r), _PACES[metric]) for r in range(run.sizes["run"])]
+            counted_in = _PACES[metric]
+            runs = [run.isel(run=r) for r in range(run.sizes["run"])]
+            values = [_paces(one, counted_in, warm_up) for one in runs]
         elif name in TITLES_OF_REQUESTS and level.isdigit():
             each = times(run, name, _ALL).transpose("run", "request").values
             values = [percentiles(row, int(level) / 100) for row in each]
@@ -83,7 +87,12 @@ def paces(
         return np.diff(marks) / np.diff(moments)
 
 
-def _paces(run: xr.Dataset, counted_in: str) -> Float[np.ndarray, " segment"]:
+def _paces(run: xr.Dataset, counted_in: str, warm_up: int) -> Float[np.ndarray, " segment"]:
     there = ~np.isnan(run.time.values)
     ends = run.time if counted_in == "time" else np.minimum(run.iteration, run.iterations)
-    return paces(run.new_outputs.values[there], np.asarray(ends, float)[there])
+    made, at = run.new_outputs.values[there], np.asarray(ends, float)[there]
+    if not warm_up:
+        return paces(made, at)
+    marks = np.linspace(warm_up, at.size, SEGMENTS + 1).astype(int) - 1
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.diff(np.cumsum(made)[marks]) / np.diff(at[marks])

@@ -187,8 +187,6 @@ def _check(
             require_prefill(clock, "slo", slo.metric)
     if axis.find != "kv" and asked.capacity is None:
         raise InputError("capacity", "none", "the KV tokens of a server")
-    if rules.may_cycle:
-        raise InputError("engine", rules.name, "one under which every run ends")
     if asked.rate is not None and not (math.isfinite(asked.rate) and asked.rate > 0):
         raise InputError("rate", asked.rate, "a finite number above 0")
     if setting.clients is not None:

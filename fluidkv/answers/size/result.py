@@ -1,6 +1,5 @@
 """What sizing found, as plain values."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from fluidkv.answers.size.search import meets
 from fluidkv.answers.size.sizes import Size
 from fluidkv.answers.size.trials import EXTRAS, Values
 from fluidkv.labels import Column, dataset
+from fluidkv.plain import finite
 from fluidkv.record import Record
 from fluidkv.runs.measuring import title_of as title_of_metric
 
@@ -227,14 +227,14 @@ class SizeAnswer(Record):
                 "rate_reserving": carried.reserving,
             },
             "met": self.meets(size),
-            "metrics": {name: _number(column.mean()) for name, column in values.items()},
+            "metrics": {name: finite(float(column.mean())) for name, column in values.items()},
         }
 
     def _cliff(self, cliff: Cliff) -> dict[str, Any]:
         return {
             "metric": cliff.metric,
             "times_worse": TIMES_WORSE,
-            "at_answer": _number(cliff.at),
+            "at_answer": finite(cliff.at),
             "worse": None if cliff.worse is None else self._row(cliff.worse),
             "margin": cliff.margin,
             "preempts": None if cliff.preempts is None else self._row(cliff.preempts),
@@ -257,8 +257,4 @@ def in_order(plan: Plan, along: Mapping[Size, Values]) -> dict[Size, Values]:
 
 def _slo(slo: Slo, found: float | None = None) -> dict[str, Any]:
     row: dict[str, Any] = {"metric": slo.metric, "bound": slo.bound, "at_least": slo.at_least}
-    return row if found is None else row | {"worst_run": _number(found)}
-
-
-def _number(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
+    return row if found is None else row | {"worst_run": finite(found)}

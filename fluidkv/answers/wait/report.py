@@ -1,12 +1,11 @@
 """Parts of an answer about WAIT as plain JSON values; docs/wait.md lists the keys."""
 
-import math
 from typing import Any
 
 from fluidkv.answers.wait.load import Load
 from fluidkv.answers.wait.nested import NestedAnswer, SegmentPlan
 from fluidkv.answers.wait.runs import Comparison
-from fluidkv.plain import number, with_exact, with_exact_list
+from fluidkv.plain import finite, number, with_exact, with_exact_list
 from fluidkv.wait.theory.boundary_queue import ends
 from fluidkv.wait.theory.bounds import Theorem1Gap
 from fluidkv.wait.theory.fluid import FluidEquilibrium
@@ -67,10 +66,10 @@ def sensitivity_values(row: Sensitivity) -> dict[str, Any]:
 
 def bound_values(bound: Theorem1Gap, *, first_tokens: bool) -> dict[str, Any]:
     return {
-        "throughput_gap": _finite(bound.throughput_gap),
-        "latency": [_finite(each.latency) for each in bound.types],
-        "ttft": [_finite(each.first_token) if first_tokens else None for each in bound.types],
-        "queue": [_finite(each.queue) for each in bound.types],
+        "throughput_gap": finite(bound.throughput_gap),
+        "latency": [finite(each.latency) for each in bound.types],
+        "ttft": [finite(each.first_token) if first_tokens else None for each in bound.types],
+        "queue": [finite(each.queue) for each in bound.types],
     }
 
 
@@ -116,7 +115,7 @@ def run_values(runs: Comparison, *, first_tokens: bool) -> dict[str, Any]:
         if name == "name":
             return values
         kept = first_tokens or not name.startswith("ttft")
-        return [_finite(x) if kept else None for x in values]
+        return [finite(x) if kept else None for x in values]
 
     return {
         "duration": runs.duration,
@@ -129,7 +128,3 @@ def run_values(runs: Comparison, *, first_tokens: bool) -> dict[str, Any]:
             for each in runs.policies
         ],
     }
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

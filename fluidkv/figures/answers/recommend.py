@@ -5,22 +5,24 @@ from functools import partial
 import numpy as np
 
 from fluidkv import answers
+from fluidkv.answers.served.setting import KNOBS
 from fluidkv.figures.figure import Axes, Canvas, Data, Figure
-from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, name_axes
+from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, name_axes
 
-# What is turned -> how it is drawn. A setting has the first of these that fits; pairs come last.
-_KINDS = (
-    ("watermark", "watermark", BLUE, "o"),
-    ("max_num_seqs", "max_num_seqs", ORANGE, "s"),
-    ("admission_rate", "rate cap", GREEN, "^"),
-    ("clients", "clients", PURPLE, "D"),
-)
+_LOOKS = {  # what is turned -> how it is drawn, in the order of `KNOBS`; pairs come last
+    "watermark": ("watermark", BLUE, "o"),
+    "max_num_seqs": ("max_num_seqs", ORANGE, "s"),
+    "admission_rate": ("rate cap", GREEN, "^"),
+    "clients": ("clients", PURPLE, "D"),
+    "conservativeness": ("conservativeness", SKY, "v"),
+    "pair": ("two of them", GREY, "o"),
+}
 _TAILS = {
     "ttft_p99": "p99 time to first token",
     "latency_p99": "p99 latency",
     "longest_gap_p99": "p99 longest gap between two tokens",
 }
-_AS_NOW, _PAIR = -1, len(_KINDS)
+_AS_NOW, _PAIR = -1, len(KNOBS)
 _LEAST = 0.5  # of the best throughput: slower settings would squeeze all others into a corner
 
 
@@ -57,9 +59,10 @@ def _title(found: "answers.Recommendation") -> str:
         return f"{found.engine.label}: leave it; no gain exceeds what the simulation misses"
     if taken == 0:
         return f"{found.engine.label}: nothing to change"
-    gain = found.mean(taken, found.throughput) / found.mean(0, found.throughput) - 1
+    gain = found.gain(taken, found.throughput)
+    speed = f"{gain:+.1%}" if np.isfinite(gain) else "from 0"
     now, then = (found.mean(index, "preemptions") for index in (0, taken))
-    return f"{found.engine.label}: preemptions {now:,.4g} to {then:,.4g}, throughput {gain:+.1%}"
+    return f"{found.engine.label}: preemptions {now:,.4g} to {then:,.4g}, throughput {speed}"
 
 
 def _data(found: "answers.Recommendation") -> Data:
@@ -109,11 +112,11 @@ def _setting(found: "answers.Recommendation") -> str:
 
 
 def _kind(found: "answers.Recommendation", index: int) -> int:
-    names = [name for name, *_ in _KINDS]
-    changed = [names.index(knob) for knob in found.settings[index].changed(found.settings[0])]
+    changed = found.settings[index].changed(found.settings[0])
     if not changed:
         return _AS_NOW
-    return _PAIR if len(changed) > 1 else changed[0]
+    first, *others = changed
+    return _PAIR if others else KNOBS.index(first)
 
 
 def _draw(data: Data, canvas: Canvas, *, title: str, unit: str, tail: str) -> None:
@@ -144,7 +147,9 @@ def _draw(data: Data, canvas: Canvas, *, title: str, unit: str, tail: str) -> No
     if not shown.all():
         low = data["throughput_low"][shown].min()
         left.set_ylim(_around(low, data["throughput_high"].max()))
-        right.set_xlim(_around(data["tail"][shown].min(), data["tail"][shown].max()))
+        tails = data["tail"][shown & np.isfinite(data["tail"])]
+        if tails.size:  # a server that serves nobody has none
+            right.set_xlim(_around(tails.min(), tails.max()))
         hidden = int((~shown).sum())
         right.set_title(f"{hidden} below half of the best throughput not shown", fontsize=7.5)
 
@@ -161,8 +166,7 @@ def _points(ax: Axes, data: Data, against: str) -> None:
     low, high = y - data["throughput_low"], data["throughput_high"] - y
     ax.errorbar(x, y, yerr=(low, high), fmt="none", ecolor=GREY, elinewidth=0.6, alpha=0.5)
     on_frontier = np.isin(np.arange(x.size), data["frontier"])
-    looks = [(code, *look) for code, (_, *look) in enumerate(_KINDS)]
-    for code, label, colour, marker in [*looks, (_PAIR, "watermark and max_num_seqs", GREY, "o")]:
+    for code, (label, colour, marker) in enumerate(_LOOKS.values()):
         for chosen, face in ((on_frontier, colour), (~on_frontier, "white")):
             here = (kind == code) & chosen
             ax.scatter(x[here], y[here], s=22, marker=marker, facecolor=face, edgecolor=colour)

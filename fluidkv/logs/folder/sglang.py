@@ -11,8 +11,9 @@ import numpy as np
 
 from fluidkv.errors import InputError
 from fluidkv.logs.log import LoggedRequests, LoggedTicks, PrefillPass, Retraction
-from fluidkv.traces.cells import MAX_TIME_S, length, number, seconds
+from fluidkv.traces.cells import MAX_TIME_S, number, seconds
 from fluidkv.traces.format import BadRow, Format, Layout, Record, Row
+from fluidkv.traces.formats.sglang_log import SGLANG_LOG
 from fluidkv.traces.report import Tally
 from fluidkv.traces.source import csv_records, json_records
 
@@ -42,32 +43,24 @@ def read_requests(path: Path) -> LoggedRequests:
         try:
             if isinstance(record, BadRow):
                 raise record
-            changed: list[str] = []
-            rows.append(_request(record, changed))
+            row = SGLANG_LOG.parse(record)
         except BadRow as bad:
             tally.drop(bad.what, line)
         else:
-            tally.keep(line, changed=tuple(changed), flagged=())
-    report = tally.report(source=path.name, format="sglang-log")
+            rows.append(row)
+            tally.keep(line, changed=row.changed, flagged=())
+    report = tally.report(source=path.name, format=SGLANG_LOG.name)
     if not rows:
         found = "; ".join(str(reason) for reason in report.dropped_because[:2]) or "no rows"
         raise InputError("source", str(path), f"at least one request with its lengths ({found})")
-    inputs, outputs, cached, arrival = np.array(rows).T
+    cached = [dict(row.prompt_segments or ()).get(0, 0) for row in rows]
     return LoggedRequests(
-        input_lengths=inputs.astype(np.int64),
-        decode_lengths=outputs.astype(np.int64),
-        cached_prefix=cached.astype(np.int64),
-        arrival_s=arrival,
+        input_lengths=np.array([row.input_length for row in rows], np.int64),
+        decode_lengths=np.array([row.decode_length for row in rows], np.int64),
+        cached_prefix=np.array(cached, np.int64),
+        arrival_s=np.array([row.arrival_s for row in rows], float),
         report=report,
     )
-
-
-def _request(record: Record, changed: list[str]) -> tuple[int, int, float, float]:
-    inputs, outputs = length(record, "input", changed), length(record, "output", changed)
-    cached = float(number(record, "cached_prefix")) if "cached_prefix" in record else 0.0
-    if not 0 <= cached <= inputs or cached != int(cached):
-        raise BadRow("cached_prefix: not from 0 to the input")
-    return inputs, outputs, cached, float(seconds(record, "arrival_s"))
 
 
 def read_ticks(path: Path, capacity: int | None) -> LoggedTicks:

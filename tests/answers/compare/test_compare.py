@@ -51,6 +51,18 @@ def test_each_engine_serves_the_same_requests_by_its_own_rules() -> None:
     assert found.mean(2, "preemptions") == 0 < found.mean(0, "preemptions")
 
 
+def test_an_engine_with_a_cache_has_the_prompts_that_a_trace_says() -> None:
+    """The second prompt is found but for its own tokens; without a cache nothing is."""
+    lengths, times = (64, 64), (0.0, 1.0)
+    alike = (((0, 48), (1, 16)), ((0, 48), (2, 16)))
+    trace = Trace(lengths, (4, 4), times, prompt_segments=alike, output_segments=(None, None))
+    options = {"demand": Demand(replay=True), "clock": IterationClock(0.01, 0, 1e-3)}
+    found = compare_engines(trace, 1600, ["vllm", "vllm+cache"], **options)
+    first_tokens = found.table.ttft_mean.values[:, 0]
+    assert first_tokens.tolist() == pytest.approx([0.074, 0.01 + 0.001 * (64 + 16) / 2])
+    assert found.shared
+
+
 def test_differences_are_taken_run_by_run_and_hold_for_all_at_once() -> None:
     from scipy.stats import t
 
@@ -114,6 +126,7 @@ def _made(mean: float, wide: float, bar: float | None = None) -> EngineCompariso
         warm_up=0,
         unfinished=(),
         short=False,
+        shared=False,
     )
 
 

@@ -156,6 +156,23 @@ def test_slos_decide_and_none_attainable_gives_the_closest():
     assert answer["closest"]["metrics"]["latency_p99"] > 1
 
 
+@pytest.mark.parametrize("runs", [1, 2])
+def test_a_server_that_serves_nobody_gains_from_what_serves(runs):
+    """Newcomers first: all memory is handed on for ever, and no token comes out."""
+    found = small(
+        Workload.from_lengths([(10, 20)]),
+        engine="fcfs-new-first",
+        candidates={"watermark": [], "max_num_seqs": [16, 99], "admission_rate": []},
+        runs=runs,
+    )
+    speed = found.throughput
+    assert found.mean(0, speed) == found.mean(2, speed) == 0
+    assert (found.gain(1, speed), found.gain(2, speed)) == (math.inf, 0)
+    assert [found.gains.of(index, speed).counts for index in (1, 2)] == [True, False]
+    assert found.choice.index == 1
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
 def test_a_replay_takes_consecutive_parts_each_from_zero():
     trace = Trace((8,) * 50, (10,) * 50, tuple(0.1 * i for i in range(50)), name="steady")
     found = small(

@@ -10,9 +10,11 @@ from fluidkv.answers.recommend import recommend_settings, runs
 from fluidkv.answers.recommend.flags import at_hand, of_the_engine
 from fluidkv.answers.recommend.runs import run_all
 from fluidkv.answers.served.demand import Demand
+from fluidkv.answers.served.scaled import longer_prompts
 from fluidkv.answers.served.setting import Setting
 from fluidkv.answers.served.slo import Slo
 from fluidkv.errors import InputError
+from fluidkv.prefix import Prompts, content
 from fluidkv.runs.arrivals import poisson
 from fluidkv.runs.measuring import metrics
 from fluidkv.serving.clock import IterationClock
@@ -100,6 +102,13 @@ def test_what_if_serves_the_same_requests_with_other_memory_lengths_and_rate():
     assert twice.metrics["ttft_p99"] == pytest.approx(float(metrics(run).ttft_p99.mean()))
     assert twice.metrics["preemptions"] < same["preemptions"]
     assert rows["capacity", 0.5].capacity == 12 * 16  # whole blocks
+
+
+def test_prompts_twice_as_long_share_twice_as_much():
+    said = Prompts([content([[0, 5], [1, 3]]), content([[0, 5], [2, 4]])], [content([[3, 2]])] * 2)
+    longer = longer_prompts(said, 2)
+    assert longer.prompts == (content([[0, 10], [1, 6]]), content([[0, 10], [2, 8]]))
+    assert longer.outputs == said.outputs
 
 
 def test_what_if_says_what_does_not_fit_and_doubles_clients():

@@ -6,7 +6,7 @@ import pytest
 
 from fluidkv.answers.recommend import Recommendation
 from fluidkv.answers.recommend.gains import Gain
-from fluidkv.answers.served.bias import OUTPUT
+from fluidkv.answers.served.bias import OUTPUT, Bias
 from tests.answers.recommend.true_server import TrueServer, drawn
 
 SEEDS = (3, 5, 15)  # left as it is; as it is, though the rule alone would take something; a pick
@@ -86,3 +86,9 @@ def test_a_gain_counts_beyond_both_errors():
     assert not replace(gain, half=float("nan")).counts  # nobody knows
     assert not replace(gain, bar=0.10).counts  # the model
     assert not replace(gain, relative=0.02, bar=0.0).counts  # no difference
+
+
+def test_what_is_simulated_as_nothing_is_no_base_to_divide_by():
+    assert Bias(measured=0.5, simulated=0.0, parts=()).gain(0.6, more_is_better=True) == (
+        pytest.approx(0.2)
+    )

@@ -47,6 +47,13 @@ def test_parts_of_a_run_make_up_the_run():
     assert found.ttft_p99.values[0, 0] == np.quantile(first[:20], 0.99)
 
 
+def test_parts_of_a_run_with_a_horizon_are_as_long_and_leave_the_warm_up_out():
+    run = serve(Requests([4] * 99, [9] * 99), "vllm", Limits(160, 16), iterations=60)
+    (found,) = by_segment(run, ["output_throughput"], 20).output_throughput.values
+    late = run.new_outputs.values[0, 20:]
+    assert found.tolist() == late.reshape(SEGMENTS, 10).mean(axis=1).tolist()
+
+
 def test_scaled_requests_keep_all_but_prompts_or_times():
     table = Requests([3, 5], [4, 6], arrival=[0.0, 2.0], max_output=[9, 9], priority=[1, 0])
     longer, faster = scaled(table, inputs=Fraction(2)), scaled(table, rate=2.0)

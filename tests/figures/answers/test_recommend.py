@@ -11,6 +11,7 @@ from fluidkv.answers.recommend import Recommendation, recommend_settings
 from fluidkv.answers.recommend.choosing import Choice
 from fluidkv.answers.recommend.gains import Pick
 from fluidkv.answers.served.demand import Demand
+from fluidkv.answers.served.setting import KNOBS
 from fluidkv.figures import write_figures
 from fluidkv.figures.answers import recommend as recommend_frontier_module
 from fluidkv.figures.answers.recommend import recommend_frontier
@@ -42,9 +43,8 @@ def test_points_are_means_and_the_kinds_are_what_is_turned():
         assert data["throughput"][index] == result.mean(index, result.throughput)
         assert data["preemptions"][index] == result.mean(index, "preemptions")
         kind = int(data["kind"][index])
-        knobs = ("watermark", "max_num_seqs", "admission_rate", "clients")
-        turned = [knobs.index(name) for name in setting.changed(result.settings[0])]
-        assert kind == (-1 if not turned else 4 if len(turned) == 2 else turned[0])
+        turned = [KNOBS.index(name) for name in setting.changed(result.settings[0])]
+        assert kind == (-1 if not turned else len(KNOBS) if len(turned) == 2 else turned[0])
     assert data["pick"] == result.choice.index
     assert (data["throughput_low"] <= data["throughput"]).all()
 
@@ -67,6 +67,35 @@ def test_titles_say_what_was_found_and_all_of_them_draw(options, pick, said, tmp
         write_figures([figure], tmp_path)
     assert (tmp_path / "frontier.png").stat().st_size > 0
     assert np.isnan(figure.data()["pick"]) == (pick is None)
+
+
+def test_every_knob_has_its_look():
+    assert tuple(recommend_frontier_module._LOOKS) == (*KNOBS, "pair")
+
+
+def test_a_knob_of_sglang_is_drawn(tmp_path):
+    tried = {"conservativeness": [0.3], "max_num_seqs": [12], "admission_rate": []}
+    result = recommend_settings(
+        TIERS, 400, engine="sglang", candidates=tried, requests=104, runs=1, backend="reference"
+    )
+    figure = recommend_frontier(result)
+    alone, pair = KNOBS.index("conservativeness"), len(KNOBS)
+    assert {alone, pair} < {*figure.data()["kind"].tolist()}
+    write_figures([figure], tmp_path)
+    assert "conservativeness" in (tmp_path / "frontier.svg").read_text()
+
+
+def test_today_s_server_may_serve_nobody(tmp_path):
+    """It has a throughput of 0 and no tail: neither a gain nor the axes are NaN."""
+    tried = {"watermark": [], "max_num_seqs": [24], "admission_rate": [Fraction(1, 5)]}
+    result = recommend_settings(
+        Workload.from_lengths([(10, 20)]), 500, engine="fcfs-new-first", candidates=tried, runs=1
+    )
+    assert result.mean(0, result.throughput) == 0
+    figure = recommend_frontier(result)
+    assert figure.title.endswith("throughput from 0")
+    assert not recommend_frontier_module._shown(figure.data()).all()  # then axes get limits
+    write_figures([figure], tmp_path)
 
 
 def _picking(result: Recommendation, index: int | None) -> Recommendation:

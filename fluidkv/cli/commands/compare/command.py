@@ -1,8 +1,5 @@
 """`fluidkv compare`: engines and versions on one workload, with intervals."""
 
-import csv
-import io
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +12,7 @@ from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
 from fluidkv.cli.source import AS_ASKED, Asking
 from fluidkv.errors import InputError
+from fluidkv.plain import csv_text
 
 if TYPE_CHECKING:
     from fluidkv.answers import Crossover, EngineComparison
@@ -35,6 +33,7 @@ _OPTIONS = {  # of the function -> of the command line
     "max_num_batched_tokens": "--max-num-batched-tokens",
     "max_num_seqs": "--now",
     "max_tokens": "--max-tokens",
+    "prefix_blocks": "SOURCE, hash_ids",
     "rate": "--rate",
     "replay": "--clock",
     "requests": "--requests",
@@ -269,37 +268,26 @@ def _beside(
 
 def _table(found: "EngineComparison") -> str:
     """A row for each engine and run; empty where there is no value."""
-    text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
     metrics = [str(name) for name in found.table.data_vars]
-    rows.writerow(["engine", "run", *metrics])
-    for index, name in enumerate(found.names):
-        for run in range(found.runs):
-            cells = [_cell(float(found.table[m].values[index, run])) for m in metrics]
-            rows.writerow([name, run, *cells])
-    return text.getvalue()
+    rows = (
+        [name, run, *(float(found.table[m].values[index, run]) for m in metrics)]
+        for index, name in enumerate(found.names)
+        for run in range(found.runs)
+    )
+    return csv_text(["engine", "run", *metrics], rows, whole=True)
 
 
 def _crossed_table(crossed: "Crossover") -> str:
     """A row for each axis, point, policy and run."""
     from fluidkv.answers.compare.crossover import POLICIES
 
-    text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
     both = (crossed.by_max_tokens, crossed.by_capacity)
     metrics = [str(name) for name in both[0].table.data_vars]
-    rows.writerow(["axis", "point", "policy", "run", *metrics])
-    for along in both:
-        for place, point in enumerate(along.points):
-            for policy, name in enumerate(POLICIES):
-                for run in range(crossed.runs):
-                    there = [along.table[m].values[policy, place, run] for m in metrics]
-                    cells = [_cell(float(value)) for value in there]
-                    rows.writerow([along.axis, _cell(point), name, run, *cells])
-    return text.getvalue()
-
-
-def _cell(value: float) -> str:
-    if not math.isfinite(value):
-        return ""
-    return str(int(value)) if value == int(value) else repr(value)
+    rows = (
+        [along.axis, point, name, run, *(float(along.table[m].values[p, at, run]) for m in metrics)]
+        for along in both
+        for at, point in enumerate(along.points)
+        for p, name in enumerate(POLICIES)
+        for run in range(crossed.runs)
+    )
+    return csv_text(["axis", "point", "policy", "run", *metrics], rows, whole=True)

@@ -231,7 +231,11 @@ def _run_rows(found: EngineComparison) -> list[Row]:
     for index, count in found.unfinished:
         ended = counted(count, "run")
         rows.append(("CAUTION", f"{found.names[index]}: {ended} did not end with all served"))
-    missing = "prompts that begin alike, speculative decoding, scheduling cost, kernels"
+    missing = "speculative decoding, scheduling cost, kernels"
+    if found.shared:
+        rows.append(("prompts", "begin alike as the trace says, where there is a prefix cache"))
+    else:
+        missing = f"prompts that begin alike, {missing}"
     rows.append(("not in it", f"{missing}: engines differ in their rules alone"))
     return rows
 

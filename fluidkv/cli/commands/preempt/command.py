@@ -1,8 +1,5 @@
 """`fluidkv preempt`: whom to preempt, how to bring it back, how much memory to give."""
 
-import csv
-import io
-import math
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +13,7 @@ from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
 from fluidkv.cli.source import AS_ASKED, Asking
 from fluidkv.errors import InputError
+from fluidkv.plain import csv_text
 
 if TYPE_CHECKING:
     from fluidkv.answers.preempt.result import PreemptAnswer
@@ -297,13 +295,11 @@ def _table(answer: "PreemptAnswer") -> str:
     """A row for each combination and run; empty where there is no value."""
     from fluidkv.answers.preempt.rules import FACTORS
 
-    text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
     metrics = [str(name) for name in answer.table.data_vars]
-    rows.writerow([*FACTORS, "run", *metrics])
-    for index, combination in enumerate(answer.combinations):
-        for run in range(answer.runs):
-            found = [float(answer.table[name].values[index, run]) for name in metrics]
-            cells = [repr(value) if math.isfinite(value) else "" for value in found]
-            rows.writerow([*combination.names.values(), run, *cells])
-    return text.getvalue()
+    columns = [answer.table[name].values for name in metrics]
+    rows = (
+        [*combination.names.values(), run, *(float(values[index, run]) for values in columns)]
+        for index, combination in enumerate(answer.combinations)
+        for run in range(answer.runs)
+    )
+    return csv_text([*FACTORS, "run", *metrics], rows)

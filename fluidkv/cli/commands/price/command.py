@@ -1,7 +1,5 @@
 """`fluidkv price`: which cached tokens to keep under a budget, and what a price does."""
 
-import csv
-import io
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +9,7 @@ from fluidkv.cli import options as opt
 from fluidkv.cli.commands.price import values as values
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
+from fluidkv.plain import csv_text
 
 if TYPE_CHECKING:
     from fluidkv.answers.price.brought import Brought
@@ -226,13 +225,10 @@ def _beside(answer: "PriceAnswer"):
 
 def _table(answer: "PriceAnswer") -> str:
     """A row for each policy, run and request."""
-    text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(["policy", "run", "request", "mass_kept", "output_error"])
-    for each in answer.kept:
-        for run, (masses, errors) in enumerate(zip(each.mass, each.error, strict=True)):
-            for request, (mass, error) in enumerate(
-                zip(masses.tolist(), errors.tolist(), strict=True)
-            ):
-                rows.writerow([each.name, run, request, repr(mass), repr(error)])
-    return text.getvalue()
+    rows = (
+        [each.name, run, request, mass, error]
+        for each in answer.kept
+        for run, (masses, errors) in enumerate(zip(each.mass, each.error, strict=True))
+        for request, (mass, error) in enumerate(zip(masses, errors, strict=True))
+    )
+    return csv_text(["policy", "run", "request", "mass_kept", "output_error"], rows)

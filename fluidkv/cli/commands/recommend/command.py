@@ -1,8 +1,6 @@
 """`fluidkv recommend`: settings of an engine for a workload, a KV capacity and what is asked."""
 
-import csv
-import io
-import math
+from itertools import product, starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +15,7 @@ from fluidkv.cli.progress import progress
 from fluidkv.cli.slos import read_slo, slos_of
 from fluidkv.cli.source import AS_ASKED, Asking
 from fluidkv.errors import InputError
+from fluidkv.plain import csv_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,6 +40,7 @@ _OPTIONS = {  # of the function -> of the command line
     "max_num_seqs": "--max-num-seqs",
     "objective": "--objective",
     "max_tokens": "--max-tokens",
+    "prefix_blocks": "SOURCE, hash_ids",
     "rate": "--rate",
     "replay": "--replay",
     "requests": "--requests",
@@ -230,29 +230,23 @@ def _beside(found: "Recommendation") -> "tuple[dict[str, bytes], list[Figure]]":
 
 def _table(found: "Recommendation") -> str:
     """A row for each setting and run; empty where there is no cap or no value."""
-    text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
     knobs = [
         name
         for name, of in found.table.coords.items()
         if name != "setting" and of.dims == ("setting",)
     ]
     metrics = list(found.table.data_vars)
-    rows.writerow([*knobs, "run", "frontier", "allowed", "pick", *metrics])
-    for index in range(len(found.settings)):
+
+    def row(index: int, run: int) -> list[float]:
         marks = (
             index in found.frontier,
             index in found.choice.allowed,
             index == found.choice.index,
         )
-        set_to = [_cell(float(found.table[name].values[index])) for name in knobs]
-        for run in range(found.runs):
-            values = [_cell(float(found.table[name].values[index, run])) for name in metrics]
-            rows.writerow([*set_to, run, *(int(mark) for mark in marks), *values])
-    return text.getvalue()
+        set_to = [float(found.table[name].values[index]) for name in knobs]
+        values = [float(found.table[name].values[index, run]) for name in metrics]
+        return [*set_to, run, *map(int, marks), *values]
 
-
-def _cell(value: float) -> str:
-    if not math.isfinite(value):
-        return ""
-    return str(int(value)) if value == int(value) else repr(value)
+    each = product(range(len(found.settings)), range(found.runs))
+    header = map(str, [*knobs, "run", "frontier", "allowed", "pick", *metrics])
+    return csv_text(header, starmap(row, each), whole=True)

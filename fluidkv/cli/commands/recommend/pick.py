@@ -4,6 +4,7 @@ import math
 
 from fluidkv.answers.recommend import Recommendation, knobs
 from fluidkv.answers.recommend.choosing import MARGIN
+from fluidkv.answers.served.paired import gained
 from fluidkv.answers.served.setting import Setting
 from fluidkv.cli.held import TITLES, not_measured, published_rows
 from fluidkv.report.numbers import short, signed
@@ -86,8 +87,9 @@ def _uneven(found: Recommendation) -> list[Row]:
 
 
 def _simulated(found: Recommendation, index: int) -> str:
-    parts = [f"{signed(found.gain(index, found.throughput))} output"]
-    parts += [f"{signed(found.gain(index, t))} {TITLES[t]}" for t in found.tails]
+    metrics = (found.throughput, *found.tails)
+    gains = [(_name(found, metric), found.gain(index, metric)) for metric in metrics]
+    parts = [f"{signed(gain)} {name}" for name, gain in gains if not math.isnan(gain)]
     now, then = (short(found.mean(i, "preemptions")) for i in (0, index))
     return ", ".join(parts) + f" and {now} -> {then} preemptions, both simulated"
 
@@ -101,9 +103,10 @@ def _gains(found: Recommendation, index: int) -> str:
             continue
         change = gain.relative if _up(found, metric) else -gain.relative
         if gain.counts:
-            won.append(f"{_name(found, metric)} {change:+.1%} (+- {gain.half:.1%})")
+            interval = f" (+- {gain.half:.1%})" if math.isfinite(change) else ""
+            won.append(f"{_name(found, metric)} {signed(change)}{interval}")
         elif gain.relative < -MARGIN:
-            lost.append(f"{_name(found, metric)} {change:+.1%}")
+            lost.append(f"{_name(found, metric)} {signed(change)}")
         else:
             even.append(_name(found, metric))
     parts = [", ".join(won)] if won else ["what is asked"]
@@ -159,9 +162,9 @@ def _in_front(found: Recommendation) -> list[Row]:
     base = found.choice.index
     parts = [] if base is not None else ["meets what is asked"]
     for metric in found.felt:
-        more = found.mean(index, metric) / found.mean(base or 0, metric) - 1
-        if math.isfinite(more) and abs(more) > MARGIN / 2:
-            parts.append(f"{more:+.1%} {_name(found, metric)}")
+        more = gained(found.mean(index, metric), found.mean(base or 0, metric))
+        if abs(more) > MARGIN / 2:
+            parts.append(f"{signed(more)} {_name(found, metric)}")
     said = ", ".join(parts) or "about as good"
     beside = "today" if not base else "that"
     return [

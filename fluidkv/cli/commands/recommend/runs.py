@@ -33,8 +33,12 @@ def simulated_rows(found: Recommendation) -> list[Row]:
     if found.unfinished:
         rows.append(("CAUTION", _unfinished(found)))
     missing = "speculative decoding, swapping, scheduling cost"
-    cached = "prompts that begin alike" if found.caching else "prefix caching"
-    missing = f"{cached}, {missing}"
+    if not found.caching:
+        missing = f"prefix caching, {missing}"
+    elif not any(found.plan.prompts):
+        missing = f"prompts that begin alike, {missing}"
+    else:
+        rows.append(("prompts", "begin alike as the trace says"))
     if found.free_prefill:
         missing += "; time for prefill, so that computing again costs nothing in throughput"
     rows.append(("not in it", missing))

@@ -78,8 +78,8 @@ def _today(page: Page, found: Recommendation) -> None:
             cells.append("-" if bias is None else signed(bias.relative))
         if best:
             gain = found.gains.of(best, metric)
-            cells += [short(found.mean(best, metric)), _percent(gain.relative)]
-            cells.append(_percent(gain.half).lstrip("+"))
+            cells += [short(found.mean(best, metric)), signed(gain.relative)]
+            cells.append(_share(gain.half))
             cells += [f"{gain.needed:.1%}"] if found.bias else []
         rows.append(cells)
     rows += _of_preemptions(found, best, len(header))
@@ -126,10 +126,6 @@ def _titled(found: Recommendation, metric: str) -> str:
     if metric == "goodput":
         return f"goodput, requests/{'s' if seconds else 'iteration'}"
     return f"{TITLES.get(metric, metric)}, {'s' if seconds else 'iterations'}"
-
-
-def _percent(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:+.1%}"
 
 
 def _share(value: float) -> str:

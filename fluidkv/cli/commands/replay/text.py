@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fluidkv.report.blocks import Cells
+from fluidkv.report.numbers import seconds
 from fluidkv.report.page import Page, Row
 from fluidkv.serving.engines import SGLANG
 
@@ -238,7 +239,7 @@ def _swings(page: Page, found: "Replay", header: Sequence[str]) -> None:
         page.heading(f"Swing of the batch, {first:.0f} to {last:.0f} s", f" ({where})")
         rows = [
             ["deviation", f"{measured.deviation:.1f}", *(f"{s.deviation:.1f}" for s in ours)],
-            ["period", _period(measured.period_s), *(_period(s.period_s) for s in ours)],
+            ["period", seconds(measured.period_s), *(seconds(s.period_s) for s in ours)],
             ["p-value", _p_value(measured.p_value), *(_p_value(s.p_value) for s in ours)],
         ]
         _table(page, header, rows, goes_on=True)
@@ -256,10 +257,6 @@ def _fitted_seconds(found: "Replay", window_s: tuple[float, float]) -> float:
 
 def _p_value(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
-
-
-def _period(period_s: float | None) -> str:
-    return "none" if period_s is None else f"{period_s:.1f} s"
 
 
 def _words(found: "Replay") -> list[str]:

@@ -11,6 +11,7 @@ from typing import Any
 from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.roots.spectrum import spectral_radius
+from fluidkv.plain import finite
 from fluidkv.record import Record
 
 
@@ -38,9 +39,6 @@ class AsymptoticThreshold(Record):
 
     def against(self, least: int | None) -> dict[str, Any]:
         """Plain values for JSON, each with its error against l0_min; None: not known."""
-
-        def finite(value: float) -> float | None:
-            return value if math.isfinite(value) else None
 
         def error(value: float) -> float | None:
             return finite(value / least - 1) if least else None

@@ -6,7 +6,7 @@ import numpy as np
 
 from fluidkv.figures.figure import Axes
 from fluidkv.report.charts import colours
-from fluidkv.report.charts.marks.placed import Spec, coordinates, hexed, named
+from fluidkv.report.charts.marks.placed import Spec, coordinates, hexed, named, rounded_along
 from fluidkv.report.charts.thin import envelope, rounded
 
 
@@ -43,18 +43,11 @@ def read_patch(ax: Axes, patch: Any) -> list[Spec]:
     if isinstance(patch, Rectangle) and not patch.get_angle():
         x, y = patch.get_xy()
         ends = [x, x + patch.get_width()], [y, y + patch.get_height()]
-        xs, ys = (_rounded(ax, look, axis, e) for axis, e in zip("xy", ends, strict=True))
+        xs, ys = (rounded_along(ax, look, axis, e) for axis, e in zip("xy", ends, strict=True))
         return [look | {"kind": "box", "x": xs, "y": ys}]
     if isinstance(patch, Polygon):
         return [look | _area(ax, np.asarray(patch.get_xy()))]
     raise NotImplementedError(f"a patch of kind {type(patch).__name__}")
-
-
-def _rounded(ax: Axes, look: Spec, axis: str, values: Any) -> list[float | None]:
-    if look.get(f"c{axis}"):
-        return rounded(values, (0, 1), "linear")
-    limits, scale = getattr(ax, f"get_{axis}lim")(), getattr(ax, f"get_{axis}scale")()
-    return rounded(values, limits, scale)
 
 
 def _area(ax: Axes, corners: Any) -> Spec:

@@ -5,6 +5,7 @@ from typing import Any
 from matplotlib.colors import to_hex
 
 from fluidkv.figures.figure import Axes
+from fluidkv.report.charts.thin import rounded
 
 Spec = dict[str, Any]
 
@@ -22,6 +23,14 @@ def coordinates(ax: Axes, transform: Any) -> Spec:
     if not all(of_data or of_axes for of_data, of_axes in zip(in_data, in_axes, strict=True)):
         raise NotImplementedError(f"coordinates of {transform!r}")
     return {f"c{axis}": "axes" for axis, there in zip("xy", in_data, strict=True) if not there}
+
+
+def rounded_along(ax: Axes, placed: Spec, axis: str, values: Any) -> list[float | None]:
+    """Values along an axis, as exact as it shows them; `placed` has its coordinates."""
+    if placed.get(f"c{axis}"):
+        return rounded(values, (0, 1), "linear")
+    limits, scale = getattr(ax, f"get_{axis}lim")(), getattr(ax, f"get_{axis}scale")()
+    return rounded(values, limits, scale)
 
 
 def hexed(rgba: Any) -> tuple[str, float]:

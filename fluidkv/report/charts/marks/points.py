@@ -7,9 +7,8 @@ import numpy as np
 
 from fluidkv.figures.figure import Axes
 from fluidkv.report.charts import colours
-from fluidkv.report.charts.marks.placed import Spec, coordinates, hexed, named
+from fluidkv.report.charts.marks.placed import Spec, coordinates, hexed, named, rounded_along
 from fluidkv.report.charts.marks.shapes import outline
-from fluidkv.report.charts.thin import rounded
 
 _GRID = (2000, 1000)  # points of one look closer than a cell of it cover each other
 
@@ -36,7 +35,7 @@ def read_points(ax: Axes, points: Any) -> list[Spec]:
         kept = _apart(ax, placed, places[rows])
         spec = {"kind": "points", "shape": shape, "size": size, "face": face, "edge": edge}
         spec |= {"edge_width": width} | ({"opacity": opacity} if opacity < 1 else {})
-        spec |= {axis: _rounded(ax, placed, axis, kept[:, k]) for k, axis in enumerate("xy")}
+        spec |= {axis: rounded_along(ax, placed, axis, kept[:, k]) for k, axis in enumerate("xy")}
         found.append(placed | spec | ({"of": len(rows)} if len(kept) < len(rows) else {}))
     return found
 
@@ -53,13 +52,6 @@ def point_look(points: Any, index: int) -> tuple[Any, ...]:
         round(float(widths[index % len(widths)]), 2),
         round(float(np.sqrt(sizes[index % len(sizes)])), 2),
     )
-
-
-def _rounded(ax: Axes, placed: Spec, axis: str, values: Any) -> list[float | None]:
-    if placed.get(f"c{axis}"):
-        return rounded(values, (0, 1), "linear")
-    limits, scale = getattr(ax, f"get_{axis}lim")(), getattr(ax, f"get_{axis}scale")()
-    return rounded(values, limits, scale)
 
 
 def _apart(ax: Axes, placed: Spec, places: Any) -> Any:
