@@ -51,8 +51,8 @@ def engine_of(meta: dict[str, Any]) -> str | None:
 def _of_vllm(meta: dict[str, Any]) -> LoggedSettings:
     blocks = _count(meta, "kv_cache", "num_gpu_blocks", least=1 + NULL_BLOCKS)
     return LoggedSettings(
-        version=_text(meta, "vllm_version"),
-        device=_text(meta, "hardware", "device_name"),
+        version=_text(meta, "vllm_version") or _text(meta, "version"),
+        device=_text(meta, "hardware", "device_name") or _text(meta, "gpu"),
         model=_text(meta, "model"),
         capacity=_count(meta, "kv_cache", "num_kv_tokens"),
         blocks=None if blocks is None else blocks - NULL_BLOCKS,
@@ -90,10 +90,12 @@ def _of_sglang(meta: dict[str, Any]) -> LoggedSettings:
     )
 
 
-def _at(meta: object, *keys: str) -> object:
+def _at(meta: dict, *keys: str) -> object:
+    """What stands under keys within keys, or under the last of them alone."""
+    inner: object = meta
     for key in keys:
-        meta = meta.get(key) if isinstance(meta, dict) else None
-    return meta
+        inner = inner.get(key) if isinstance(inner, dict) else None
+    return meta.get(keys[-1]) if inner is None else inner
 
 
 def _count(meta: dict, *keys: str, least: int = 1) -> int | None:

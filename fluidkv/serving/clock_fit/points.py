@@ -159,9 +159,7 @@ def tick_points(
     scheduled = _column("scheduled_s", scheduled_s, first.size)
     last = _column("last_token_s", last_token_s, first.size)
     prompts = _column("input_lengths", input_lengths, first.size)
-    if (scheduled > first).any() or (first > last).any():
-        row = int(np.argmax((scheduled > first) | (first > last)))
-        raise InputError("first_token_s", f"{first[row]:g} of request {row}", "between its times")
+    _check_order(scheduled, first, last)
 
     edges = np.concatenate(([2 * ends[0] - ends[1]], ends))
     durations = np.diff(edges)
@@ -173,26 +171,18 @@ def tick_points(
     decoding = np.maximum(started - _mean_of_ends(out), 0)
     first_tokens = np.diff(_so_far(first, edges))
     in_cache, in_batch = (_mean_of_ends(np.concatenate(([0.0], x))) for x in (kv, batch))
-    counted = None if iterations is None else _column("iterations", iterations, ends.size)
-    few = (decoding < 1) | (generated <= first_tokens) if counted is None else counted == 0
-    known = ~few
-    known[0] = False
-    estimated = np.full(ends.size, np.nan)
-    if counted is None:
-        estimated[known] = (generated - first_tokens)[known] / decoding[known]
+    if iterations is None:
+        few = (decoding < 1) | (generated <= first_tokens)
+        estimated = (generated - first_tokens) / np.where(few, np.nan, decoding)
     else:
-        estimated[known] = counted[known]
+        estimated = _column("iterations", iterations, ends.size)
+        few = estimated == 0
+    estimated[few] = estimated[0] = np.nan
     context = np.full(ends.size, np.nan)
     context[in_batch > 0] = in_cache[in_batch > 0] / in_batch[in_batch > 0]
 
-    none_preempted = (out[1:] == 0) & (out[:-1] == 0)
-    only_preempting = (np.diff(out) > 0) & (np.diff(_so_far(scheduled, edges)) == 0)
-    again = None
-    if counted is not None and preempted is not None:
-        came_back = _column("preempted", preempted, ends.size) - np.diff(out)
-        again = np.maximum(came_back, 0) * prompts.mean()
     reasons = np.full(ends.size, "", dtype=object)
-    reasons[~(none_preempted | only_preempting)] = RECOMPUTE
+    reasons[_may_recompute(out, np.diff(_so_far(scheduled, edges)))] = RECOMPUTE
     reasons[_covered(scheduled, last, edges) < durations * (1 - 1e-9)] = IDLE  # 1e-9: rounding
     reasons[few] = FEW
     reasons[0] = FIRST
@@ -206,7 +196,7 @@ def tick_points(
         context=context,
         resumed=-np.diff(out),
         dropped=tuple(reasons.tolist()),
-        again=again,
+        again=None if iterations is None else _again(preempted, out, prompts),
     )
 
 
@@ -218,6 +208,28 @@ def _column(name: str, values: ArrayLike, size: int | None) -> np.ndarray:
         row = int(np.argmin(np.isfinite(column)))
         raise InputError(name, f"{column[row]} in place {row}", "finite numbers")
     return column
+
+
+def _check_order(scheduled: np.ndarray, first: np.ndarray, last: np.ndarray) -> None:
+    wrong = (scheduled > first) | (first > last)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise InputError("first_token_s", f"{first[row]:g} of request {row}", "between its times")
+
+
+def _again(preempted: ArrayLike | None, out: np.ndarray, prompts: np.ndarray) -> np.ndarray | None:
+    """Tokens of who came back in each tick: preempted in it, less those still `out` at its end."""
+    if preempted is None:
+        return None
+    came_back = _column("preempted", preempted, out.size - 1) - np.diff(out)
+    return np.maximum(came_back, 0) * prompts.mean()
+
+
+def _may_recompute(out: np.ndarray, scheduled: np.ndarray) -> np.ndarray:
+    """Of each tick, from who is preempted at its ends and how many it schedules at first."""
+    none_preempted = (out[1:] == 0) & (out[:-1] == 0)
+    only_preempting = (np.diff(out) > 0) & (scheduled == 0)
+    return ~(none_preempted | only_preempting)
 
 
 def _so_far(times: np.ndarray, at: np.ndarray) -> np.ndarray:
