@@ -36,8 +36,10 @@ def reading(path: Path, argument: str = "source") -> Iterator[TextIO]:
         InputError: missing, not a regular file, not permitted, compressed, or not UTF-8.
     """
     try:
+        if not path.exists():
+            raise InputError(argument, str(path), "a file that exists (there is no such file)")
         if not path.is_file():
-            found = "this is not a regular file" if path.exists() else "there is no such file"
+            found = "this is a folder" if path.is_dir() else "this is not a regular file"
             raise InputError(argument, str(path), f"{PLAIN} ({found})")
         with path.open("rb") as file:
             start = file.read(8)

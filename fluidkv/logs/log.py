@@ -81,6 +81,7 @@ class LoggedTicks(Record):
             counts what is computed, again too, and nothing that its cache served.
         preemptions: requests preempted (vLLM) or retracted (SGLang) so far.
         decode_steps: steps of decoding so far.
+        iterations: of the engine, during each tick.
         resolution_s: in which times are written; None where they are exact.
         report: what became of each row of the file; None where each became a tick.
 
@@ -101,6 +102,7 @@ class LoggedTicks(Record):
     generation_rate: Array | None = None
     preemptions: Array | None = None
     decode_steps: Array | None = None
+    iterations: Array | None = None
     resolution_s: float | None = None
     report: LoadReport | None = field(default=None, repr=False)
 
@@ -233,6 +235,9 @@ class ServerLog(Record):
             says.
         offset_s: (low, high): adding any number between to the ticks' clock gives the requests'
             own; the middle was taken, and all times here are on the ticks' clock.
+        delay_s: how long a request is on its way from the client to the scheduler, and its tokens
+            on their way back, taken to be the same for each; 0 where none is seen, or where
+            requests have times of the server's own.
         unmatched_ticks: ticks whose prompt tokens are not those of the requests; 0 unless requests
             were dropped.
         files: there are, with what each said.
@@ -257,6 +262,7 @@ class ServerLog(Record):
     settings: LoggedSettings = field(default_factory=LoggedSettings)
     clock_zero_s: float | None = None
     offset_s: tuple[float, float] | None = None
+    delay_s: float = 0.0
     unmatched_ticks: int = 0
     files: tuple[LogFile, ...] = ()
     requests_from: Path | None = None
@@ -307,7 +313,15 @@ class ServerLog(Record):
             lacks = [each for each in self.missing if each.is_required]
             said = "; ".join(map(str, lacks)) or "requests and ticks on one clock"
             raise InputError("source", self.source, f"a log with every time in it ({said})")
-        return TimedRun(**fields, capacity=self.capacity, stood_in=tuple(stood_in))
+        so_far = of_ticks["preemptions"]
+        return TimedRun(
+            **fields,
+            capacity=self.capacity,
+            iterations=of_ticks["iterations"],
+            preempted=None if so_far is None else np.diff(so_far, prepend=0.0),
+            delay_s=self.delay_s,
+            stood_in=tuple(stood_in),
+        )
 
 
 _STAND_INS = {"queued_s": "arrival_s", "scheduled_s": "first_token_s"}

@@ -52,8 +52,8 @@ def engine_of(meta: dict[str, Any]) -> str | None:
 def _of_vllm(meta: dict[str, Any]) -> LoggedSettings:
     blocks = _count(meta, "kv_cache", "num_gpu_blocks", least=1 + NULL_BLOCKS)
     return LoggedSettings(
-        version=_text(meta, "vllm_version"),
-        device=_text(meta, "hardware", "device_name"),
+        version=_text(meta, "vllm_version") or _text(meta, "version"),
+        device=_text(meta, "hardware", "device_name") or _text(meta, "gpu"),
         model=_text(meta, "model"),
         capacity=_count(meta, "kv_cache", "num_kv_tokens"),
         blocks=None if blocks is None else blocks - NULL_BLOCKS,
@@ -91,8 +91,14 @@ def _of_sglang(meta: dict[str, Any]) -> LoggedSettings:
     )
 
 
+def _at(meta: dict, *keys: str) -> object:
+    """What stands under keys within keys, or under the last of them alone."""
+    nested = inside(meta, *keys)
+    return meta.get(keys[-1]) if nested is None else nested
+
+
 def _count(meta: dict, *keys: str, least: int = 1) -> int | None:
-    value = inside(meta, *keys)
+    value = _at(meta, *keys)
     if value is not None and (type(value) is not int or not least <= value <= _MOST):
         allowed = f"a whole number from {least} to {_MOST:.0e} in meta.json"
         raise InputError(".".join(keys), value, allowed)
@@ -100,7 +106,7 @@ def _count(meta: dict, *keys: str, least: int = 1) -> int | None:
 
 
 def _positive(meta: dict, *keys: str) -> float | None:
-    value = inside(meta, *keys)
+    value = _at(meta, *keys)
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= _MOST:
@@ -110,14 +116,14 @@ def _positive(meta: dict, *keys: str) -> float | None:
 
 
 def _flag(meta: dict, *keys: str) -> bool | None:
-    value = inside(meta, *keys)
+    value = _at(meta, *keys)
     if value is not None and type(value) is not bool:
         raise InputError(".".join(keys), value, "true or false in meta.json")
     return value
 
 
 def _text(meta: dict, *keys: str) -> str | None:
-    value = inside(meta, *keys)
+    value = _at(meta, *keys)
     if value is not None and type(value) is not str:
         raise InputError(".".join(keys), value, "text in meta.json")
     return None if value is None else printable(value)

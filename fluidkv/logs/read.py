@@ -6,7 +6,7 @@ from pathlib import Path
 from fluidkv.errors import InputError
 from fluidkv.logs.joined.contradictions import check
 from fluidkv.logs.joined.join import joined
-from fluidkv.logs.joined.kinds import OF_A_FOLDER, Kind, kind_of
+from fluidkv.logs.joined.kinds import FOLDER_NAMES, OF_A_FOLDER, Kind, kind_of, why_none
 from fluidkv.logs.joined.parts import Part, read_part
 from fluidkv.logs.log import ServerLog
 from fluidkv.logs.missing import missing_of
@@ -18,6 +18,7 @@ from fluidkv.traces.source import first_line
 _FILES = 1000
 """Files of a folder that are looked at."""
 
+_NO_FILE = "this is not a regular file"
 _NAMED = 8  # files that a note names of those that were not read
 
 
@@ -56,10 +57,20 @@ def read_log(source: Path | str) -> ServerLog:
     parts = sizes + [_part(p, kind, capacity) for p, kind in files if kind in _NEEDS_CAPACITY]
     log = joined(path, parts)
     check(log)
-    if others:
-        more = f" and {len(others) - _NAMED:,} more" if len(others) > _NAMED else ""
-        log = replace(log, notes=(*log.notes, f"not read: {', '.join(others[:_NAMED])}{more}"))
-    return replace(log, missing=missing_of(log))
+    return replace(log, missing=missing_of(log), notes=(*log.notes, *_not_read(others)))
+
+
+def _not_read(others: list[Path]) -> list[str]:
+    """Files that were passed over; of a table or JSON, what it would need to have."""
+    reasons = [(_name(path), why_none(path)) for path in others[:_NAMED]]
+    notes = [f"not read: {name}, which needs {why}" for name, why in reasons if why]
+    plain = [name for name, why in reasons if not why]
+    more = f" and {len(others) - _NAMED:,} more" if len(others) > _NAMED else ""
+    return [*notes, f"not read: {', '.join(plain)}{more}"] if plain or more else notes
+
+
+def _name(path: Path) -> str:
+    return printable(path.name)[:60]
 
 
 _NEEDS_CAPACITY = (Kind.SGLANG_TICKS,)
@@ -83,15 +94,15 @@ def is_log(source: Path | str) -> bool:
         return False
 
 
-def _files(path: Path) -> tuple[list[tuple[Path, Kind]], list[str]]:
-    """The files of a log, in alphabetical order, settings first; and the names of others."""
+def _files(path: Path) -> tuple[list[tuple[Path, Kind]], list[Path]]:
+    """The files of a log, in alphabetical order, settings first; and the others."""
     try:
         file, run = numbered(path)
         if file.is_file():
             kind = kind_of(file)
             if kind is None or (run is not None and kind is not Kind.REQUESTS):
                 raise _not_one(path, file, run)
-            if kind not in OF_A_FOLDER:
+            if kind not in OF_A_FOLDER or path.name not in FOLDER_NAMES:
                 return _known(path, [(path, kind)]), []
             path = path.parent
         inside = sorted(each for each in path.iterdir() if each.is_file())
@@ -99,14 +110,16 @@ def _files(path: Path) -> tuple[list[tuple[Path, Kind]], list[str]]:
         raise
     except (OSError, ValueError) as error:  # a name that no file can have is a ValueError
         reason = getattr(error, "strerror", None) or type(error).__name__
-        allowed = f"a log folder or file (there is no such file, or none to be read: {reason})"
+        usual = {FileNotFoundError: "there is no such file", NotADirectoryError: _NO_FILE}
+        reason = usual.get(type(error), reason)
+        allowed = f"a log folder or file that exists and can be read ({reason})"
         raise InputError("source", str(path), allowed) from None
     inside = [each for each in inside if not each.name.startswith(".")]
     if len(inside) > _FILES:
         allowed = f"a log folder of at most {_FILES:,} files (there are {len(inside):,})"
         raise InputError("source", str(path), allowed)
     found = [(each, kind_of(each)) for each in inside]
-    others = [printable(each.name)[:60] for each, kind in found if kind is None]
+    others = [each for each, kind in found if kind is None]
     return sorted(_known(path, found), key=lambda file: file[1] is not Kind.META), others
 
 

@@ -28,6 +28,8 @@ class TimedRun(Record):
         prompt_tokens, generated_tokens: during each tick, as `LoggedTicks` counts them; NaN where
             prompts are not counted.
         capacity: KV tokens in the pool; None where no file says.
+        iterations, preempted: during each tick, shape (tick,); None where no file counts them.
+        delay_s: as `ServerLog.delay_s` has it.
         report: what became of the rows of requests.
         stood_in: of the times, those that no file says: `queued_s` is then the arrival, and
             `scheduled_s` the first token.
@@ -55,6 +57,9 @@ class TimedRun(Record):
     generated_tokens: Array
     capacity: int | None
     report: LoadReport = field(repr=False)
+    iterations: Array | None = None
+    preempted: Array | None = None
+    delay_s: float = 0.0
     stood_in: tuple[str, ...] = ()
 
     def clock_arrays(self) -> dict[str, Any]:
@@ -73,6 +78,8 @@ class TimedRun(Record):
             "first_token_s": self.first_token_s,
             "last_token_s": self.last_token_s,
             "capacity": self.capacity,
+            "iterations": self.iterations,
+            "preempted": self.preempted,
         }
 
     @property

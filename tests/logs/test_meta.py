@@ -57,6 +57,17 @@ def test_settings_of_the_measured_sglang_run(sglang_dir) -> None:
     assert settings.usable_capacity == 87_552
 
 
+def test_keys_of_vllm_may_lie_flat(tmp_path) -> None:
+    """As those of SGLang do."""
+    meta = {"engine": "vllm", "version": "0.19.0", "gpu": "H100", "num_gpu_blocks": 101}
+    meta |= {"block_size": 32, "max_num_seqs": 64, "enable_prefix_caching": False}
+    (tmp_path / "meta.json").write_text(json.dumps(meta))
+    settings = read_settings(tmp_path)
+    assert (settings.version, settings.device) == ("0.19.0", "H100")
+    assert (settings.blocks, settings.block_size, settings.max_num_seqs) == (100, 32, 64)
+    assert settings.prefix_caching is False
+
+
 def test_what_is_not_there_is_none(tmp_path) -> None:
     assert read_settings(tmp_path) == LoggedSettings()
     assert read_settings(written(tmp_path, {"kv_cache": 3})) == LoggedSettings()

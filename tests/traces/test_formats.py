@@ -311,3 +311,9 @@ def test_bench_folder_gives_its_name_to_the_trace(tmp_path: Path) -> None:
     (folder / "requests.jsonl").write_text(VLLM)
     trace, report = read_trace(folder)
     assert (trace.name, report.source, report.format) == ("run.v2", "run.v2", "vllm-bench")
+
+
+def test_a_header_of_input_and_output_is_one_of_lengths(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("input,output\n10,20\n30,5\n")
+    trace, _ = read_trace(tmp_path / "a.csv")
+    assert (trace.input_lengths, trace.decode_lengths) == ((10, 30), (20, 5))

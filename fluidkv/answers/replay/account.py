@@ -93,10 +93,11 @@ def of_run(run: xr.Dataset, log: TimedRun, durations_s: PerTick) -> Account:
     """What one run of an engine says of the ticks of a log.
 
     A tick shows the state as the last iteration that ended by then left it: whoever completed in it
-    has gone. Their blocks are still counted, since a run records blocks before they are freed.
+    has gone. Their blocks are still counted, since a run records blocks before they are freed. It
+    begins as the first request reaches the scheduler.
     """
-    one = run.isel(run=0)
-    ends = one.time.values + log.arrival_s[0]
+    one, begin = run.isel(run=0), log.arrival_s[0] + log.delay_s
+    ends = one.time.values + begin
     left = np.searchsorted(ends, log.tick_ends_s, side="right")  # iterations that ended by then
 
     def after(values: np.ndarray) -> PerTick:
@@ -109,8 +110,8 @@ def of_run(run: xr.Dataset, log: TimedRun, durations_s: PerTick) -> Account:
         waiting=after(one.waiting.values),
         kv_used=after(used / int(one.blocks)),
         generated=np.diff(so_far, prepend=0.0) / durations_s,
-        first_token_s=one.first_token.values + log.arrival_s[0],
-        last_token_s=one.last_token.values + log.arrival_s[0],
+        first_token_s=one.first_token.values + begin,
+        last_token_s=one.last_token.values + begin,
         preempted_s=np.repeat(ends, one.preempt.values),
     )
 
@@ -170,8 +171,9 @@ def of_constant_rates(log: TimedRun, rates: Rates) -> Account:
     """
     rate, stays = rates.output_per_s, rates.stay_s
     outputs = log.decode_lengths.astype(float)
-    done_at = log.arrival_s[0] + stays / 2 + np.cumsum(outputs) / rate  # a request's middle token
-    admitted = np.maximum(done_at - stays, log.arrival_s)
+    came = log.arrival_s + log.delay_s
+    done_at = came[0] + stays / 2 + np.cumsum(outputs) / rate  # a request's middle token
+    admitted = np.maximum(done_at - stays, came)
     done_at = admitted + stays
     ends = log.tick_ends_s
 
@@ -181,7 +183,7 @@ def of_constant_rates(log: TimedRun, rates: Rates) -> Account:
     running = so_far(admitted) - so_far(done_at)
     return Account(
         running=running,
-        waiting=so_far(log.arrival_s) - so_far(admitted),
+        waiting=so_far(came) - so_far(admitted),
         kv_used=np.where(running > 0, rates.kv_used, 0.0),
         generated=np.where(running > 0, rate, 0.0),
         first_token_s=admitted + rates.prefill_s,

@@ -108,7 +108,7 @@ def replay_log(
             preemptions=int(run.preempt.sum()),
             recomputed_tokens=int(run.recomputed_tokens.sum()),
             reused_tokens=found,
-            duration_s=float(run.time.max()),
+            duration_s=float(run.time.max()) + log.delay_s,
         )
 
     baseline = of_constant_rates(log, seen.rates(fitted))
@@ -227,5 +227,7 @@ def _errors(account: Account, measured: Account, log: TimedRun, part: _Part) -> 
 
 def _recompute(points: TickPoints) -> Recompute | None:
     """By a clock from all of the log: this reads the log, it predicts nothing."""
-    clock = fit_clock(points).clock
-    return hidden_recompute(clock, points) if clock.per_prefill_token > 0 else None
+    fit = fit_clock(points)
+    if fit.reckons or fit.clock.per_prefill_token == 0:
+        return None
+    return hidden_recompute(fit.clock, points)

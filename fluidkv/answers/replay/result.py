@@ -193,6 +193,7 @@ class Replay(Record):
                 "swing": asdict(self.swing),
                 "swing_predicted_half": asdict(self.swing_predicted),
                 "duration_s": self.duration_s,
+                "delay_s": log.delay_s,
                 "preemptions_at_least": self.preemptions_seen,
                 "preemptions_counted": self.preemptions_counted,
                 "recomputed_tokens": self.recomputed_logged if seen is None else seen.tokens,

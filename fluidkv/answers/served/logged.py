@@ -161,6 +161,10 @@ STOOD_IN = "requests are taken to be scheduled as their first tokens come, since
 RECKONED = "KV in use is reckoned from lengths and times, since no file says it"
 """On the measured vLLM run that is off by 2 % (root mean square)."""
 
+DELAYED = (
+    "from the client to the scheduler and back, estimated: added to what is simulated where it is "
+    "held against the log, and nowhere else"
+)
 _TOO_FEW = "too few ticks to fit a clock to"
 
 
@@ -239,6 +243,8 @@ class ServerSettings:
         notes = [("from the log", ", ".join(taken))] if taken else []
         if self.clock is None and server.fit:
             notes.append(("", f"clock: {server.fit}"))
+        if server.log is not None and server.log.delay_s:
+            notes.append(("", f"{server.log.delay_s:.2f} s {DELAYED}"))
         if logged.version is not None:
             notes.append(("", f"logged with {server.product} {logged.version}"))
         capacity, clock = self.capacity or server.capacity, self.clock or server.clock

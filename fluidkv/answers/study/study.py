@@ -10,7 +10,7 @@ from fluidkv.exact.linear_stability import InputScale, StabilityResult, stabilit
 from fluidkv.exact.mixed.thresholds.scale import input_scale
 from fluidkv.exact.mixed.thresholds.tiers import tier_threshold
 from fluidkv.exact.modes import growing_modes
-from fluidkv.exact.one_class.homogeneous import homogeneous
+from fluidkv.exact.one_class.homogeneous import Homogeneous, homogeneous
 from fluidkv.exact.survival import survival_weights
 from fluidkv.measured import Measurement, compare_with_prediction
 from fluidkv.traces import LoadReport
@@ -63,18 +63,17 @@ def study_system(
         check_horizon(iterations, longest)
     say = on_progress or (lambda _: None)
     say(f"certifying the equilibrium, outputs of up to {longest:,} tokens")
-    found = stability(system)
+    found, alike = stability(system), homogeneous(system)
     comparison = None
     if measurement is not None:
         comparison = compare_with_prediction(
-            measurement, float(found.equilibrium.in_flight), found.leading_period
+            measurement, float(found.equilibrium.in_flight), _period(found, alike)
         )
     say("simulating perturbed starts, looking for the boundary of stability")
     # The simulation leaves Python alone, on a core of its own: what is exact takes another.
     with ThreadPoolExecutor(max_workers=1) as aside:
         scale = aside.submit(_input_scale, system.workload, found)
         simulation = simulate_starts(system, found, iterations, seed)
-    alike = homogeneous(system)
     say("enclosing the growing modes")
     modes = growing_modes(survival_weights(system.workload), found.certificate)
     return StudyResult(
@@ -89,6 +88,17 @@ def study_system(
         load_report=load_report,
         comparison=comparison,
     )
+
+
+def _period(found: StabilityResult, alike: Homogeneous | None) -> float | None:
+    """Iterations from peak to peak of a batch that swings; None without modes.
+
+    Of requests that are all alike every mode grows as fast as any other, and none leads: what they
+    come to is the worst case, in which all finish together (Congestion, Theorem 2).
+    """
+    if alike is None or found.leading_period is None:
+        return found.leading_period
+    return float(alike.decode_length)
 
 
 def _input_scale(workload: Workload, found: StabilityResult) -> InputScale:

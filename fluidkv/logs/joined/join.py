@@ -10,7 +10,7 @@ from fluidkv.errors import InputError
 from fluidkv.logs.folder import vllm
 from fluidkv.logs.held import recorded
 from fluidkv.logs.joined.kinds import Kind
-from fluidkv.logs.joined.lay import laying
+from fluidkv.logs.joined.lay import answered, laying
 from fluidkv.logs.joined.parts import Part
 from fluidkv.logs.joined.span import of_run
 from fluidkv.logs.log import Engine, LogFile, LoggedRequests, LoggedTicks, ServerLog
@@ -167,18 +167,24 @@ def _on_one_clock(log: ServerLog, requests: Part, ticks: Part) -> ServerLog:
             return log
         return replace(log, **vllm.laid(log.requests, log.ticks, log.source)._asdict())
     names = f"{requests.path.name} and {ticks.path.name}"
-    found = laying(log.requests, log.ticks)
+    found, counters = laying(log.requests, log.ticks), log.ticks
+    if found is not None and ticks.kind is Kind.PAGES:
+        counters = answered(log.requests, counters, (found.low + found.high) / 2)
+        found = laying(log.requests, counters)
     if found is None:
         return replace(log, notes=(*log.notes, f"the clocks of {names} are apart"))
     if not found.agrees:
         note = f"the clocks of {names} are apart: at best {found.off:,.1f} requests differ"
         return replace(log, notes=(*log.notes, note))
     note = f"the clocks of {names} are laid on each other to {found.high - found.low:.2g} s"
+    late = f" and each is {found.delay_s:.2g} s on its way" if found.delay_s else ""
     laid = replace(
         log,
+        ticks=counters,
+        delay_s=found.delay_s,
         requests=log.requests.moved((found.low + found.high) / 2),
         offset_s=(found.low, found.high),
-        notes=(*log.notes, f"{note}, where {found.off:,.1f} requests differ"),
+        notes=(*log.notes, f"{note}, where {found.off:,.1f} requests differ{late}"),
     )
     return of_run(laid)
 

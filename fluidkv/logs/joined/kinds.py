@@ -50,7 +50,7 @@ class Kind(Enum):
 
 OF_A_FOLDER = (Kind.META, Kind.VLLM_REQUESTS, Kind.VLLM_TICKS, Kind.SGLANG_REQUESTS)
 OF_A_FOLDER += (Kind.SGLANG_TICKS, Kind.SGLANG_EVENTS)
-"""A file of these kinds is never alone: as a source it stands for its folder."""
+"""Under its own name a file of these kinds is never alone: as a source it stands for its folder."""
 
 _NAMED = {
     REQUESTS_FILE: Kind.VLLM_REQUESTS,
@@ -58,6 +58,7 @@ _NAMED = {
     DECODE_FILE: Kind.SGLANG_TICKS,
     EVENTS_FILE: Kind.SGLANG_EVENTS,
 }
+FOLDER_NAMES = (META_FILE, *_NAMED)
 _KEYS = {
     Kind.VLLM_REQUESTS: {"input_toks", "output_toks", "arrival_time"},
     Kind.SGLANG_REQUESTS: {"input", "output", "arrival_s"},
@@ -73,6 +74,8 @@ def kind_of(path: Path) -> Kind | None:
         with reading(path) as text:
             head = text.read(_HEAD)
         json = is_json(path)
+        if not json and _is_one_line(head):
+            return None
         found = (_of_json(path, head) or _of_prometheus(head)) if json else _of_text(path, head)
         if found is None and (json or "," in head.splitlines()[0]):
             chosen_format(path, None, None)
@@ -80,6 +83,25 @@ def kind_of(path: Path) -> Kind | None:
     except InputError:
         found = None
     return found or _NAMED.get(path.name)
+
+
+def why_none(path: Path) -> str:
+    """What a table or JSON of no kind would need to have; "" for any other file."""
+    if path.suffix not in (".csv", ".json", ".jsonl"):
+        return ""
+    try:
+        with reading(path) as text:
+            if not is_json(path) and _is_one_line(text.read(_HEAD)):
+                return f"a first line of fewer than {_HEAD:,} characters"
+        chosen_format(path, None, None)
+    except InputError as error:
+        return error.allowed
+    return ""
+
+
+def _is_one_line(head: str) -> bool:
+    """Whether a beginning has no end of a line: no header is so long, and no line of a server."""
+    return len(head) == _HEAD and "\n" not in head
 
 
 def _of_prometheus(head: str) -> Kind | None:

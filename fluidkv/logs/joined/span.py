@@ -15,15 +15,14 @@ from fluidkv.logs.log import LoggedRequests, ServerLog
 _SO_FAR = ("preemptions", "decode_steps")
 _PER_TICK = (
     *("ends_s", "running", "waiting", "kv_used", "generated_tokens", "prompt_tokens"),
-    *("generation_rate", *_SO_FAR),
+    *("generation_rate", "iterations", *_SO_FAR),
 )
 
 
 def of_run(log: ServerLog) -> ServerLog:
     """The log without the ticks that end before the first request came or begin after the last.
 
-    A log that counts decode steps begins with its first request: that is moment 0 of its clock, to
-    the unit of its times.
+    Moment 0 of its clock is that of its first request, to the unit of its times.
     """
     requests, ticks = log.requests, log.ticks
     if requests is None or ticks is None or requests.arrival_s is None:
@@ -38,9 +37,7 @@ def of_run(log: ServerLog) -> ServerLog:
     if end - begin < 2:
         return log
     outside = (begin, max(len(ends) - end, 0))
-    found = _between(log, begin, end, came)
-    if ticks.decode_steps is not None:
-        found = _moved(found, requests)
+    found = _moved(_between(log, begin, end, came), requests)
     if not any(outside):
         return found
     said = f"{outside[0]:,} ticks before the first request and {outside[1]:,} after the last"

@@ -6,6 +6,7 @@ RUNNING, WAITING = "running", "waiting"
 KV_SHARE, KV_PERCENT, KV_TOKENS, CAPACITY = "kv_share", "kv_percent", "kv_tokens", "capacity"
 GENERATED_RATE, PROMPT_RATE = "generated_rate", "prompt_rate"
 GENERATED, PROMPTS, PREEMPTED = "generated", "prompts", "preempted"
+ITERATIONS = "iterations"
 
 TIMES = ("t", "t_s", "time", "time_s", "timestamp", "ts", "unix_time", "epoch", "date", "datetime")
 """Columns of times, best first."""
@@ -31,10 +32,12 @@ NAMES: dict[str, tuple[str, ...]] = {
         "num_retracted_requests_total",
         "num_retracted_reqs_total",
     ),
+    # vLLM observes its histogram of tokens once an iteration: vllm/v1/metrics/loggers.py
+    ITERATIONS: ("iteration_tokens_total_count",),
 }
 """Our name -> theirs, best first, without "vllm:" or "sglang:" in front."""
 
-COUNTERS = (GENERATED, PROMPTS, PREEMPTED)
+COUNTERS = (GENERATED, PROMPTS, PREEMPTED, ITERATIONS)
 """These never fall while a server lives; what was counted lies between two rows."""
 
 CACHE_INFO = "cache_config_info"

@@ -66,7 +66,7 @@ def log_of(table: Table) -> ServerLog:
     def at_ends(name: str) -> Array | None:
         return columns[name][first:] if name in columns else None
 
-    def during(counter: str, rate: str) -> Array | None:
+    def during(counter: str, rate: str = "") -> Array | None:
         if counter in columns:
             return np.diff(columns[counter])
         return columns[rate][first:] * durations if rate in columns else None
@@ -85,6 +85,7 @@ def log_of(table: Table) -> ServerLog:
             generation_rate=at_ends(of.GENERATED_RATE),
             prompt_tokens=during(of.PROMPTS, of.PROMPT_RATE),
             preemptions=None if preempted is None else preempted - columns[of.PREEMPTED][0],
+            iterations=during(of.ITERATIONS),
             report=table.report,
         ),
         settings=settings,

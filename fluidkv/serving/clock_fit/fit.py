@@ -22,13 +22,14 @@ from jaxtyping import Bool, Float
 from fluidkv.errors import InputError
 from fluidkv.record import Record
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.clock_fit.line import draw, unbounded
+from fluidkv.serving.clock_fit.line import draw, least_squares, unbounded
 from fluidkv.serving.clock_fit.points import IDLE, TickPoints
 
 Half = Literal["first", "second"]
 """Which half of a run, by time, a clock is fitted to."""
 
 _FEWEST = 4  # points: one more than there are coefficients
+_ENOUGH = 20  # points without recomputation, where a log counts what would account for it
 _NAMES = ("base", "per_kv_token", "per_prefill_token")
 
 SLOW = "far slower than the others: recomputation that cancels within the tick"
@@ -75,6 +76,8 @@ class ClockFit(Record):
         residuals: on the ticks that were used.
         kv_tokens: least and most in these ticks. Outside, the clock extrapolates.
         dropped: ticks of the window that were not used, by reason; SLOW among them.
+        reckons: whether what preempted requests computed again is reckoned (`TickPoints.again`), as
+            too few ticks are free of it.
 
     Examples:
         >>> from fluidkv.serving import tick_points
@@ -92,6 +95,7 @@ class ClockFit(Record):
     residuals: ClockResiduals
     kv_tokens: tuple[float, float]
     dropped: tuple[tuple[str, int], ...]
+    reckons: bool = False
 
 
 @dataclass(frozen=True)
@@ -151,6 +155,9 @@ def fit_clock(points: TickPoints, *, half: Half | None = None) -> ClockFit:
         0.99
     """
     inside = _window(points, half)
+    reckons = points.again is not None and (inside & points.used).sum() < _ENOUGH
+    if reckons:
+        points = points.with_again()
     used = inside & points.used
     dropped = _reasons(points, inside)
     if used.sum() < _FEWEST:
@@ -158,7 +165,11 @@ def fit_clock(points: TickPoints, *, half: Half | None = None) -> ClockFit:
         found = f"{int(used.sum())} of {int(inside.sum())} ticks"
         raise InputError("points", found, f"{_FEWEST} usable ticks or more ({why or 'no ticks'})")
     columns, durations = _columns(points), points.duration_s
-    seen, values, kept = draw(columns[used], durations[used], fewest=_FEWEST)
+    if reckons:  # no tick hides time
+        seen, values = least_squares(columns[used], durations[used])
+        kept = np.ones(int(used.sum()), dtype=bool)
+    else:
+        seen, values, kept = draw(columns[used], durations[used], fewest=_FEWEST)
     if not kept.all():
         dropped = (*dropped, (SLOW, int((~kept).sum())))
     used[used] = kept
@@ -174,6 +185,7 @@ def fit_clock(points: TickPoints, *, half: Half | None = None) -> ClockFit:
         residuals=_residuals(clock, points, used),
         kv_tokens=(float(kv.min()), float(kv.max())),
         dropped=dropped,
+        reckons=reckons,
     )
 
 

@@ -15,11 +15,11 @@ NAME = "csv"
 ALIASES: dict[str, tuple[str, ...]] = {
     "input_length": (
         *("input_length", "input_len", "input_tokens", "num_input_tokens", "prompt_length"),
-        *("prompt_len", "prompt_tokens", "num_prompt_tokens", "prefill_tokens", "isl"),
+        *("prompt_len", "prompt_tokens", "num_prompt_tokens", "prefill_tokens", "isl", "input"),
     ),
     "decode_length": (
         *("decode_length", "decode_tokens", "output_length", "output_len", "output_tokens"),
-        *("num_output_tokens", "completion_tokens", "generated_tokens", "osl"),
+        *("num_output_tokens", "completion_tokens", "generated_tokens", "osl", "output"),
     ),
     "arrival_time": (
         *("arrival_time", "arrival_time_s", "arrived_at", "arrival", "timestamp", "timestamp_s"),

@@ -182,12 +182,6 @@ def test_better_is_better_in_something_and_worse_in_nothing() -> None:
             "capacity",
             "memory for request ",
         ),
-        (
-            ["vllm", "sglang+cache"],
-            {"clock": IterationClock(0.1, 0.0, 1e-3, per_prefill_pair=1e-6)},
-            "per_prefill_pair",
-            "0, with SGLang's tree; under sglang+cache",
-        ),
         (["vllm", "sglang"], {"demand": Demand(replay=True)}, "replay", "a trace that has them"),
     ],
 )

@@ -25,6 +25,7 @@ _LEAST = (16, 10, 14)  # columns of a name, of what was measured, of each predic
 LEVEL = 0.05  # the customary one, for the wording only; p-values are printed
 _TIMES = (("latency", "latency"), ("ttft", "first token"), ("tpot", "token by token"))
 _ENGINES = {"vllm": "vLLM", "sglang": "SGLang"}
+_DELAY = "from the client to the scheduler and back, estimated: added to what is predicted"
 _SHOWN = 2  # predictions beside the baseline: what fits into 80 columns
 
 
@@ -98,6 +99,8 @@ def _clock(found: "Replay") -> list[Row]:
         rows.append(("", "they do not tell what KV tokens cost: it is in the constant"))
     if "per_prefill_token" in fit.unseen:
         rows.append(("", "they do not tell what prefill costs: to compute again is free here"))
+    if found.log.delay_s:
+        rows.append(("delay", f"{found.log.delay_s:.2f} s {_DELAY}"))
     return rows
 
 
@@ -108,7 +111,8 @@ def _left_over(found: "Replay", span: str) -> str:
     fit, half = found.fit, f"{found.fitted} half, {span}"
     if isinstance(fit, StepFit):
         return f"from {len(fit)} rows of the {half}; their times off by {fit.rms_s:.2f} s rms"
-    return f"from {len(fit.residuals)} ticks of the {half}; off by {fit.residuals.rms:.1%} rms"
+    text = f"from {len(fit.residuals)} ticks of the {half}; off by {fit.residuals.rms:.1%} rms"
+    return text + "; who came back is taken to compute a mean prompt again" * fit.reckons
 
 
 def _span(found: "Replay", half: str) -> str:

@@ -27,7 +27,7 @@ from fluidkv.serving.caching.sglang.state import (
     last_goes_first,
     most_urgent_first,
 )
-from fluidkv.serving.caching.sglang.table import check_clock, checked_table, needed_alone
+from fluidkv.serving.caching.sglang.table import checked_table, needed_alone
 from fluidkv.serving.caching.worker import Offers
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.sglang_settings import RETRACT_STEPS, SglangSettings
@@ -75,7 +75,7 @@ class FastSglang:
         clock: IterationClock,
     ) -> None:
         self._all = checked_table(requests, prompts, settings)
-        self.settings, self.clock = settings, check_clock(clock)
+        self.settings, self.clock = settings, clock
         self._offers = Offers(self._all)
         tree = FastRadixTree(settings.page_size, settings.policy) if settings.radix else None
         self.pool = Pool(settings, tree)
@@ -162,7 +162,8 @@ class FastSglang:
         running = 0 if mode is Mode.MIXED else len(decoding)  # in the pass instead
         row = row_of(self, happened, mode, batch, running, self.full)
         if pass_:
-            self.now += self.clock.duration(held, counts["prefill_tokens"])
+            prefill = happened.prefill_tokens, happened.prefill_pairs
+            self.now += self.clock.duration(held, *prefill)
             pass_.ended_at = self.now
         elif not self.clock.jumps:
             self.now += self.clock.base

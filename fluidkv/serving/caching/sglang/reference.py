@@ -31,7 +31,7 @@ from fluidkv.serving.caching.sglang.state import (
     last_goes_first,
     most_urgent_first,
 )
-from fluidkv.serving.caching.sglang.table import check_clock, checked_table, needed_alone
+from fluidkv.serving.caching.sglang.table import checked_table, needed_alone
 from fluidkv.serving.caching.worker import Offers
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.sglang_settings import RETRACT_STEPS, SglangSettings
@@ -74,7 +74,7 @@ class SglangEngine:
         tree: Tree | None = None,
     ) -> None:
         self.all = checked_table(requests, prompts, settings)
-        self.settings, self.clock = settings, check_clock(clock)
+        self.settings, self.clock = settings, clock
         self._offers = Offers(self.all)
         if settings.radix and tree is None:
             tree = RadixTree(settings.page_size, settings.policy)
@@ -132,7 +132,7 @@ class SglangEngine:
         counts = counts_of(self, happened, size, len(in_memory), held)
         mode, decoding = (batch.mode if batch else Mode.IDLE), self.decoding
         row = row_of(self, happened, mode, size, len(decoding.requests), decoding.full)
-        self._run(batch, counts)
+        self._run(batch, held, happened)
         if not self.settings.overlap:
             self.in_flight.extend([batch.copy()] if batch else [])
             self._results_or_rest(happened, batch is None)
@@ -332,10 +332,11 @@ class SglangEngine:
 
     # ------------------------------------------------------------------------------------ clock
 
-    def _run(self, batch: Batch | None, counts: dict[str, int]) -> None:
+    def _run(self, batch: Batch | None, held: int, happened: Happened) -> None:
         """A pass lasts what it costs; an idle one nothing, or a tick of the theory's clock."""
         if batch:
-            self.now += self.clock.duration(counts["kv_tokens"], counts["prefill_tokens"])
+            prefill = happened.prefill_tokens, happened.prefill_pairs
+            self.now += self.clock.duration(held, *prefill)
             batch.ended_at = self.now
         elif not self.clock.jumps:
             self.now += self.clock.base

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 from fluidkv.serving.caching.sglang.pool import Pool
 from fluidkv.serving.caching.sglang.ratio import NewTokens
 from fluidkv.serving.caching.sglang.state import Mode, Request
+from fluidkv.serving.clock import pairs
 from fluidkv.serving.counts import WITHOUT_COPIES
 from fluidkv.serving.sglang_settings import SglangSettings
 
@@ -79,6 +80,11 @@ class Happened:
     @property
     def prefill_tokens(self) -> int:
         return sum(request.end - request.prefix for request in self.admitted)
+
+    @property
+    def prefill_pairs(self) -> int:
+        """As `fluidkv.serving.clock.pairs` counts them, with what the tree has of each prompt."""
+        return sum(pairs(request.prefix, request.end - request.prefix) for request in self.admitted)
 
 
 class Server(Protocol):

@@ -5,7 +5,6 @@ from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.sglang.state import Request
 from fluidkv.serving.caching.table import checked_prompts
-from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.sglang_settings import SglangSettings
 
 
@@ -36,17 +35,6 @@ def checked_table(
     for request in found:
         _check(request, settings)
     return found
-
-
-def check_clock(clock: IterationClock) -> IterationClock:
-    """The clock, if these passes can be timed by it: pairs of tokens are not counted here.
-
-    Raises:
-        InputError: a clock that charges for pairs.
-    """
-    if clock.per_prefill_pair:
-        raise InputError("per_prefill_pair", clock.per_prefill_pair, "0, with SGLang's tree")
-    return clock
 
 
 def _check(request: Request, settings: SglangSettings) -> None:

@@ -64,6 +64,12 @@ def layout_of(
     along = several if several is not None else file.words.get("several")
     if along is None and len(free) == 1:
         (along,) = free
+    if along is None and len(free) == 2:
+        allowed = (
+            "with layer or request among them, and the arrays are the other of the two; or "
+            "`several` in the file; or one array, as tensors chooses"
+        )
+        raise InputError("axes", f"{','.join(given)} for {len(named)} arrays", allowed)
     if along not in free:
         what = f"what the {len(named)} arrays are, beside their axes"
         allowed = " or ".join(f'"{axis}"' for axis in free) or "one array, as tensors= can choose"

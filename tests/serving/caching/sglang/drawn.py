@@ -22,6 +22,7 @@ CLOCKS = (
     IterationClock.iterations(),
     IterationClock(0.7, 0.013, 0.11),
     IterationClock(1.0),
+    IterationClock(0.7, 0.013, 0.11, per_prefill_pair=0.003),
 )
 
 

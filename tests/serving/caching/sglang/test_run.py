@@ -21,10 +21,16 @@ CLOCK = IterationClock(1.0, 0.0, 0.1)
 
 
 @pytest.mark.parametrize("backend", ["auto", "reference"])
-def test_pairs_of_tokens_are_not_timed(backend):
+def test_pairs_of_tokens_are_timed_and_those_with_the_tree_s_too(backend):
+    """10 tokens are 55 pairs; 2 behind 8 of the tree are 9 + 10."""
+    prompts = Prompts([content([[1, 10]])] * 2, [content([[3, 2]])] * 2)
     clock = IterationClock(1.0, per_prefill_pair=0.1)
-    with pytest.raises(InputError, match=r"per_prefill_pair: got 0\.1; allowed: 0, with SGLang"):
-        serve(Requests([3], [2]), "sglang+cache", Limits(64), clock=clock, backend=backend)
+    requests = Requests([10] * 2, [2] * 2, arrival=[0, 100])
+    run = serve(
+        requests, "sglang+cache", Limits(100, 4), clock=clock, prompts=prompts, backend=backend
+    )
+    first = run.first_token.values[0] - [0, 100]
+    assert first == pytest.approx([1 + 5.5, 1 + 1.9])
 
 
 def test_prompts_that_begin_alike_are_found():
