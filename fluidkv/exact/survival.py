@@ -110,7 +110,7 @@ def survival_weights(workload: Workload, *, input_scale: Fraction = Fraction(1))
 
 @kinds_checked
 def eviction_free_equilibrium(system: System) -> Equilibrium:
-    """x* = M / sum(V) and the requests in flight there.
+    """x* = M / sum(V) and the requests in flight there, in O(classes), however long outputs are.
 
     Source: Congestion, equation (8); equation (4) is the case of one class.
 
@@ -120,6 +120,10 @@ def eviction_free_equilibrium(system: System) -> Equilibrium:
         >>> str(found.rate), str(found.in_flight)
         ('2', '6')
     """
-    weights = survival_weights(system.workload)
-    rate = system.capacity / weights.lifetime_memory
-    return Equilibrium(rate=rate, in_flight=rate * weights.mean_lifetime)
+    workload = system.workload
+    # Of one request l0 + 1, l0 + 2, ..., l0 + l1 tokens: one term after each iteration.
+    held = [
+        c.decode_length * (2 * c.input_length + c.decode_length + 1) // 2 for c in workload.classes
+    ]
+    rate = system.capacity / workload.mean(held)
+    return Equilibrium(rate=rate, in_flight=rate * workload.mean_decode_length)
