@@ -18,7 +18,6 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
 
-from fluidkv.exact.kinds import kinds_checked
 from fluidkv.record import Record
 from fluidkv.workload import System, Workload
 
@@ -78,7 +77,6 @@ class Equilibrium(Record):
     in_flight: Fraction
 
 
-@kinds_checked
 def survival_weights(workload: Workload, *, input_scale: Fraction = Fraction(1)) -> SurvivalWeights:
     """V_s and alpha_s of a workload, exact, in O(classes + longest decode length).
 
@@ -108,7 +106,6 @@ def survival_weights(workload: Workload, *, input_scale: Fraction = Fraction(1))
     return SurvivalWeights(tuple(memory), tuple(alive), shares * input_scale.denominator)
 
 
-@kinds_checked
 def eviction_free_equilibrium(system: System) -> Equilibrium:
     """x* = M / sum(V) and the requests in flight there, in O(classes), however long outputs are.
 

@@ -20,7 +20,6 @@ from fractions import Fraction
 from itertools import accumulate
 
 from fluidkv.errors import InputError
-from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.one_class.cycles import only_class
 from fluidkv.exact.one_class.gaps import Gaps
 from fluidkv.exact.one_class.positions import (
@@ -122,7 +121,6 @@ def block_step(input_length: int, block_end: BlockEnd) -> BlockEnd | None:
     )
 
 
-@kinds_checked
 def block_trajectory(
     system: System, start: Sequence[Fraction | int], *, iterations: int
 ) -> BlockTrajectory:

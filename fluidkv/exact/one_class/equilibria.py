@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fluidkv.errors import InputError
-from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.one_class.cycles import (
     Cycle,
     as_evenly_spaced_gaps,
@@ -163,7 +162,6 @@ class Equilibria(Record):
         }
 
 
-@kinds_checked
 def equilibria(
     system: System,
     *,
@@ -218,7 +216,6 @@ def equilibria(
     return Equilibria(system, tuple(cycles), envelope(system))
 
 
-@kinds_checked
 def envelope(system: System) -> tuple[EnvelopePoint, ...]:
     """Least and most throughput at each eviction level, 0 ... l1 - 1.
 

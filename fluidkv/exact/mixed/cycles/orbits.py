@@ -23,7 +23,6 @@ from itertools import pairwise
 from flint import fmpq, fmpq_mat, fmpz_poly
 
 from fluidkv.errors import InputError
-from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.roots.polynomial import count_outside_and_on
 from fluidkv.exact.survival import eviction_free_equilibrium, survival_weights
 from fluidkv.record import Record
@@ -186,7 +185,6 @@ class PeriodicOrbit(Record):
         return self.multipliers == (0, 0) if self.strict else None
 
 
-@kinds_checked
 def periodic_orbit(
     system: System, near: Sequence[Fraction | float], *, period: int
 ) -> PeriodicOrbit | None:

@@ -26,7 +26,6 @@ from typing import Any, Literal
 from flint import fmpq_mat, fmpz_poly
 
 from fluidkv.errors import InputError
-from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.mixed.cycles.orbits import CohortMap, without_zeros
 from fluidkv.exact.mixed.cycles.pulse import PulseCycle, compressed_weights
 from fluidkv.exact.precision import outward, working
@@ -82,7 +81,6 @@ class PulseStability(Record):
         }
 
 
-@kinds_checked
 def pulse_stability(cycle: PulseCycle) -> PulseStability:
     """Certify the local stability of a pulse cycle or another balanced cycle.
 
@@ -117,7 +115,6 @@ def pulse_stability(cycle: PulseCycle) -> PulseStability:
     )
 
 
-@kinds_checked
 def return_map(cycle: PulseCycle) -> tuple[fmpq_mat, tuple[int, ...]]:
     """Derivative of the map once round at Z^(0), and the ages that its rows and columns stand for.
 
@@ -141,7 +138,6 @@ def return_map(cycle: PulseCycle) -> tuple[fmpq_mat, tuple[int, ...]]:
     return fmpq_mat([[whole[i, j] for j in support] for i in support]), support
 
 
-@kinds_checked
 def multiplier_polynomial(cycle: PulseCycle) -> fmpz_poly:
     """Characteristic polynomial of the map once round, without its zero eigenvalues, primitive.
 
