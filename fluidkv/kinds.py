@@ -16,6 +16,7 @@ import typing
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sized
 from contextlib import suppress
 from dataclasses import fields
+from enum import Enum
 from fractions import Fraction
 from functools import cache, wraps
 from inspect import Parameter, isclass, signature
@@ -124,31 +125,36 @@ def _parameters(function: types.FunctionType) -> tuple[list[str], dict[str, _Kin
 
 @cache
 def _fields(cls: type) -> Iterable[tuple[str, _Kind]]:
-    return _told({each.name: _kind(each.type) for each in fields(cls) if each.init}).items()
+    kinds = {each.name: _kind(each.type, lists=True) for each in fields(cls) if each.init}
+    return _told(kinds).items()
 
 
 def _told(kinds: Mapping[str, _Kind | None]) -> dict[str, _Kind]:
     return {name: kind for name, kind in kinds.items() if kind is not None}
 
 
-def _kind(annotation: Any) -> _Kind | None:
-    """The kind that an annotation stands for; None where anything goes, or it cannot be told."""
+def _kind(annotation: Any, *, lists: bool = False) -> _Kind | None:
+    """The kind that an annotation stands for; None where anything goes, or it cannot be told.
+
+    Args:
+        lists: whether what makes an array may stand for one, as in a record that makes it.
+    """
     if isinstance(annotation, str):  # names that only type checkers load
         return None
     parts = typing.get_args(annotation)
     origin: Any = typing.get_origin(annotation) or annotation
     if origin in (typing.Union, types.UnionType):
-        return _union(parts)
+        return _union(parts, lists=lists)
     if origin is Literal:
         return _PLAIN[type(parts[0])]
     if origin in _PLAIN:
         return _PLAIN[origin]
     if hasattr(origin, "dim_str"):  # an array of jaxtyping
-        return _array(origin.dim_str.split())
+        return _array(origin.dim_str.split(), lists=lists)
     if not isclass(origin) or origin in (object, Any, Parameter.empty):
         return None
     if origin.__name__ == "ndarray":
-        return _array(["..."])
+        return _array(["..."], lists=lists)
     if issubclass(origin, Mapping):
         return _Kind("a mapping", lambda value: isinstance(value, Mapping))
     if issubclass(origin, Iterable) and parts:
@@ -156,7 +162,7 @@ def _kind(annotation: Any) -> _Kind | None:
     return _of_class(origin)
 
 
-def _union(parts: tuple[Any, ...]) -> _Kind | None:
+def _union(parts: tuple[Any, ...], *, lists: bool) -> _Kind | None:
     names = {getattr(typing.get_origin(part) or part, "__name__", "") for part in parts}
     if "_SupportsArray" in names:  # ArrayLike
         parts, kinds = tuple(part for part in parts if part is types.NoneType), [_ARRAY_LIKE]
@@ -165,7 +171,7 @@ def _union(parts: tuple[Any, ...]) -> _Kind | None:
     else:
         wider = {int: float, Fraction: float, str: Path}
         parts, kinds = tuple(part for part in parts if wider.get(part) not in parts), []
-    told = [*kinds, *(_kind(part) for part in parts)]
+    told = [*kinds, *(_kind(part, lists=lists) for part in parts)]
     kinds = [kind for kind in told if kind is not None]
     if len(kinds) < len(told):
         return None
@@ -214,36 +220,35 @@ def _has_members(value: Any) -> bool:
     return isinstance(value, Collection)
 
 
-def _array(axes: list[str]) -> _Kind:
+def _array(axes: list[str], *, lists: bool) -> _Kind:
     """An array of numbers of that many axes, or of any number where one name stands for several."""
-    ranked = not any(axis.startswith(("*", "...")) for axis in axes)
+    several = any(axis.startswith(("*", "...")) for axis in axes)
 
     def fits(value: Any) -> bool:
-        if not axes and isinstance(value, Real):
-            return True
-        if not (hasattr(value, "dtype") and hasattr(value, "ndim")):
-            return False
-        kind = getattr(value.dtype, "kind", "V")  # a key of JAX has none
-        return kind not in "OSUMm" and (not ranked or value.ndim == len(axes))
+        listed = lists and isinstance(value, list | tuple)
+        plain = hasattr(value, "dtype") or listed or (not axes and isinstance(value, Real))
+        there = _axes(value) if plain else None
+        return there is not None and (several or there == len(axes))
 
     return _Kind(f"an array of numbers ({', '.join(axes)})", fits)
 
 
-def _like_an_array(value: Any) -> bool:
+def _axes(value: Any) -> int | None:
+    """How many axes it has as an array; None where it is no array of numbers."""
     import numpy as np  # here, so that the package loads at once where nobody has arrays
 
     with suppress(TypeError, ValueError, OverflowError):
-        array = value if hasattr(value, "dtype") else np.asarray(value)
-        if array.dtype.kind != "O":
-            return array.dtype.kind in "biufc"
-        return all(isinstance(each, Real) for each in array.ravel())
-    return False
+        array = value if hasattr(value, "dtype") and hasattr(value, "ndim") else np.asarray(value)
+        kind = getattr(array.dtype, "kind", "V")  # a key of JAX has none
+        if kind in "biufcV" or (kind == "O" and all(isinstance(n, Real) for n in array.ravel())):
+            return array.ndim
+    return None
 
 
 def _of_class(cls: type) -> _Kind:
     name = cls.__name__.removeprefix("_")
     article = "" if name[-1] == "s" != name[-2] else "an " if name[0] in "AEIOU" else "a "
-    allowed = article + name
+    allowed = f"a member of {name}" if issubclass(cls, Enum) else article + name
     if not getattr(cls, "_is_protocol", False):
         return _Kind(allowed, lambda value: isinstance(value, cls))
     said = {
@@ -274,7 +279,7 @@ def _is_random(value: Any) -> bool:
     return (_is_int(value) and value >= 0) or hasattr(value, "bit_generator")
 
 
-_ARRAY_LIKE = _Kind("a number or an array of numbers", _like_an_array)
+_ARRAY_LIKE = _Kind("a number or an array of numbers", lambda value: _axes(value) is not None)
 _RANDOM = _Kind("a NumPy Generator or a seed, an integer of at least 0", _is_random)
 _PLAIN = {
     bool: _Kind(

@@ -1,5 +1,8 @@
 """What is public refuses values of another kind than annotated: one line, before anything runs."""
 
+# What a user may write:
+# pyright: reportArgumentType=false, reportCallIssue=false
+
 import dataclasses
 import inspect
 import pickle
@@ -146,6 +149,8 @@ def test_a_record_refuses_another_kind(name):
     fine = {each: fitting(kinds[each]) for each in needed}
     for each in parameters(cls):
         for value in wrong(kinds[each.name]):
+            if isinstance(value, list) and not value:  # an array that a record makes of a list
+                continue
             with pytest.raises(fk.InputError) as refused:
                 cls(**fine | {each.name: value})
             assert "\n" not in str(refused.value)

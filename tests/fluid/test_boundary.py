@@ -8,8 +8,7 @@ import pytest
 from scipy.stats import beta, kstest
 
 from fluidkv.errors import InputError
-from fluidkv.fluid import nearby_starts, slice_starts, uniform_starts
-from fluidkv.fluid.cohorts.starts import start_families
+from fluidkv.fluid import nearby_starts, slice_starts, start_families, uniform_starts
 from fluidkv.fluid.model import class_model
 from fluidkv.workload import RequestClass, System, Workload
 

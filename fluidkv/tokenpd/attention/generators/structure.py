@@ -14,7 +14,7 @@ from numpy.random import Generator, SeedSequence
 
 from fluidkv.errors import InputError
 from fluidkv.record import Record
-from fluidkv.runs.checks import MOST_TOKENS, count, instance, not_negative, real
+from fluidkv.runs.checks import MOST_TOKENS, count, not_negative, real
 from fluidkv.tokenpd.attention.generators.lifts import Lift
 from fluidkv.tokenpd.attention.generators.parts import LogitPart
 from fluidkv.tokenpd.attention.weights import Attention
@@ -99,7 +99,6 @@ def generated(
         >>> attention.length.tolist(), attention.weights.shape
         ([9, 13, 14], (3, 14, 14))
     """
-    instance("structure", structure, Structure, "a Structure")
     count("seed", seed, least=0)
     number = count("requests", requests)
     not_negative("gap", gap, most=MOST_TOKENS)
