@@ -5,8 +5,8 @@ What most users need is here; what is special, in its room: `fluidkv.exact`, `fl
 so that importing the package, or asking the command line for help, does not wait for JAX.
 """
 
-import lazy_loader
+from fluidkv.kinds import attach
 
 __version__ = "0.1.0"
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -14,6 +14,7 @@ from dataclasses import fields, is_dataclass
 from functools import wraps
 from typing import Any
 
+from fluidkv.kinds import fields_checked
 from fluidkv.plain import finite, plain_fields
 
 
@@ -27,6 +28,9 @@ class Record:
         own = cls.__dict__.get("to_dict")
         if own is not None:
             type.__setattr__(cls, "to_dict", _finite(own))
+        made = cls.__dict__.get("__post_init__")
+        if made is not None:
+            type.__setattr__(cls, "__post_init__", fields_checked(made, cls))
 
     def __eq__(self, other: object) -> bool:
         return self is other or (type(self) is type(other) and _same_fields(self, other))

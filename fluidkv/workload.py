@@ -6,7 +6,7 @@ stability verdict about `0.1` would be a verdict about 3602879701896397/36028797
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Rational
@@ -141,11 +141,15 @@ class Workload(Record):
 
     @property
     def mean_input_length(self) -> Fraction:
-        return _weighted_sum(self.classes, [c.input_length for c in self.classes])
+        return self.mean([c.input_length for c in self.classes])
 
     @property
     def mean_decode_length(self) -> Fraction:
-        return _weighted_sum(self.classes, [c.decode_length for c in self.classes])
+        return self.mean([c.decode_length for c in self.classes])
+
+    def mean(self, values: Sequence[int]) -> Fraction:
+        """The mean over requests of a value for each class, exact."""
+        return _weighted_sum(self.classes, values)
 
     def scale_inputs(self, factor: Fraction | int) -> "Workload":
         """The workload with every input length multiplied by `factor` and rounded up."""
@@ -243,7 +247,7 @@ def _sum_of_shares(classes: tuple[RequestClass, ...]) -> Fraction:
     return _weighted_sum(classes, [1] * len(classes))
 
 
-def _weighted_sum(classes: tuple[RequestClass, ...], values: list[int]) -> Fraction:
+def _weighted_sum(classes: tuple[RequestClass, ...], values: Sequence[int]) -> Fraction:
     """Sum of share times value, over one common denominator (fast for thousands of classes)."""
     common = math.lcm(*(c.share.denominator for c in classes))
     total = sum(

@@ -25,7 +25,7 @@ PUBLIC = {
 """Name at the top level -> the module where it lives."""
 
 GROUND = {
-    *("plain", "record", "text", "errors", "reading", "files", "labels", "processes"),
+    *("plain", "kinds", "record", "text", "errors", "reading", "files", "labels", "processes"),
     *("systems", "verdict", "workload"),
 }
 READERS = {"traces", "measured"}
@@ -37,15 +37,16 @@ LABORATORY = GROUND | FILES | SIBLINGS | SUBJECTS | {"runs", "prefix", "serving"
 # room -> rooms of the package that it may import, besides itself.
 MAY_IMPORT: dict[str, set[str]] = {
     "plain": set(),
-    "record": {"plain"},
     "text": set(),
     "errors": {"text"},
+    "kinds": {"text", "errors"},
+    "record": {"plain", "kinds"},
     "reading": {"text", "errors"},
     "files": {"text", "errors"},
     "processes": {"text", "errors"},
     "verdict": {"text", "errors"},
     "workload": {"text", "errors", "record"},
-    "systems": {"text", "errors", "workload"},
+    "systems": {"text", "errors", "kinds", "workload"},
     "labels": {"text", "errors", "workload"},
     "runs": GROUND,
     "exact": GROUND,

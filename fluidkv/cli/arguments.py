@@ -9,11 +9,15 @@ from pathlib import Path
 
 from fluidkv.errors import InputError
 from fluidkv.files import require_writable
+from fluidkv.reading import reading
 from fluidkv.report.file import require_ours
 from fluidkv.workload import RequestClass, Workload
 
 LARGEST_NUMBER = 10**15
 """No capacity or length is larger; below it float64 holds every integer."""
+
+ANSWER = '{\n  "fluidkv": '
+"""How the JSON of every answer begins."""
 
 _LARGEST_WHOLE = 2**63 - 1  # of a JAX seed
 
@@ -195,10 +199,23 @@ def report_file(argument: str, text: str) -> Path:
     return path
 
 
-def apart(out: Path | None, html: Path | None) -> None:
-    """Refuse a report in the place of the folder for the other files."""
-    if out is not None and html is not None and out.resolve() == html.resolve():
+def places(out: object, html: Path | None, name: str) -> None:
+    """Refuse, before any work is done, a report in the place of the folder, and a folder that
+    holds something else than an older answer where the answer goes.
+
+    Args:
+        name: of the file of the answer in the folder.
+    """
+    if not isinstance(out, Path):
+        return
+    if html is not None and out.resolve() == html.resolve():
         raise InputError("--html", str(html), "another place than that of --out")
+    require_writable("--out", out, [name])
+    if (out / name).is_file():
+        with reading(out / name, "--out") as file:
+            if file.read(len(ANSWER)) != ANSWER:
+                allowed = f"a folder without {name}, or with one that fluidkv wrote before"
+                raise InputError("--out", str(out), allowed)
 
 
 def _length(text: str, part: str) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from fluidkv.cli.arguments import apart
+from fluidkv.cli.arguments import places
 from fluidkv.cli.asked import begin
 
 
@@ -33,7 +33,7 @@ def expanded(command: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(command)
     def run(running: typer.Context, **given: Any) -> Any:
         begin(command.__name__, dict(given), running)
-        apart(given.get("out"), given.get("html"))
+        places(given.get("out"), given.get("html"), f"{command.__name__}.json")
         for name, group in groups.items():
             given[name] = group(**{f.name: given.pop(f.name) for f in fields(group)})
         return command(**given)

@@ -1,5 +1,5 @@
 """Exact rational and ball arithmetic: roots, thresholds, cycles, partitions of classes. No JAX."""
 
-import lazy_loader
+from fluidkv.kinds import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from fluidkv.errors import InputError
-from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.roots.spectrum import SpectralCertificate, certify_spectrum, count_unstable
 from fluidkv.exact.roots.winding import HIGH_DEGREE
 from fluidkv.exact.survival import Equilibrium, eviction_free_equilibrium, survival_weights
@@ -66,7 +65,6 @@ class StabilityResult(Record):
         return 1 / abs(math.log((low + high) / 2))
 
 
-@kinds_checked
 def stability(system: System) -> StabilityResult:
     """Certify the stability of the eviction-free equilibrium of a system.
 
@@ -178,7 +176,6 @@ def exact_factor(value: Fraction) -> str:
     return f"{value.numerator:,}{below}"
 
 
-@kinds_checked
 def input_scale_bracket(
     workload: Workload, *, resolution: Fraction = Fraction(1, 64), reach: int = 12
 ) -> InputScale:

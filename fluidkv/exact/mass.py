@@ -15,7 +15,6 @@ from fractions import Fraction
 from math import ceil, floor
 
 from fluidkv.errors import InputError
-from fluidkv.exact.kinds import kinds_checked
 from fluidkv.record import Record
 from fluidkv.workload import RequestClass, System
 
@@ -56,7 +55,6 @@ class Step(Record):
     waiting: Counts | None
 
 
-@kinds_checked
 def iterate(
     system: System,
     state: Sequence[Sequence[Fraction | int]],
@@ -107,7 +105,6 @@ def iterate(
     return Step(executed, completed, evicted, kept, admitted, after, queue)
 
 
-@kinds_checked
 def iterates(system: System, state: Sequence[Sequence[Fraction | int]]) -> Iterator[Masses]:
     """X^0, X^1, X^2, ... of the saturated system, without end.
 
@@ -190,7 +187,6 @@ def admit(
     return [[a, *row[1:]] for a, row in zip(admitted, kept, strict=True)], admitted, waiting
 
 
-@kinds_checked
 def memory_used(system: System, state: Sequence[Sequence[Fraction | int]]) -> Fraction:
     """Sum of w_kj x_kj, tokens.
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from flint import arb, fmpz_poly
 
-from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.precision import DOUBLE, outward, working
 from fluidkv.exact.roots.enclosures import (
     RootEnclosure,
@@ -130,7 +129,6 @@ class GrowingModes(Record):
         )
 
 
-@kinds_checked
 @working(DOUBLE)
 def growing_modes(
     weights: SurvivalWeights, certificate: SpectralCertificate | None = None

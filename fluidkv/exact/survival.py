@@ -18,7 +18,6 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
 
-from fluidkv.exact.kinds import kinds_checked
 from fluidkv.record import Record
 from fluidkv.workload import System, Workload
 
@@ -78,7 +77,6 @@ class Equilibrium(Record):
     in_flight: Fraction
 
 
-@kinds_checked
 def survival_weights(workload: Workload, *, input_scale: Fraction = Fraction(1)) -> SurvivalWeights:
     """V_s and alpha_s of a workload, exact, in O(classes + longest decode length).
 
@@ -108,9 +106,8 @@ def survival_weights(workload: Workload, *, input_scale: Fraction = Fraction(1))
     return SurvivalWeights(tuple(memory), tuple(alive), shares * input_scale.denominator)
 
 
-@kinds_checked
 def eviction_free_equilibrium(system: System) -> Equilibrium:
-    """x* = M / sum(V) and the requests in flight there.
+    """x* = M / sum(V) and the requests in flight there, in O(classes), however long outputs are.
 
     Source: Congestion, equation (8); equation (4) is the case of one class.
 
@@ -120,6 +117,10 @@ def eviction_free_equilibrium(system: System) -> Equilibrium:
         >>> str(found.rate), str(found.in_flight)
         ('2', '6')
     """
-    weights = survival_weights(system.workload)
-    rate = system.capacity / weights.lifetime_memory
-    return Equilibrium(rate=rate, in_flight=rate * weights.mean_lifetime)
+    workload = system.workload
+    # Of one request l0 + 1, l0 + 2, ..., l0 + l1 tokens: one term after each iteration.
+    held = [
+        c.decode_length * (2 * c.input_length + c.decode_length + 1) // 2 for c in workload.classes
+    ]
+    rate = system.capacity / workload.mean(held)
+    return Equilibrium(rate=rate, in_flight=rate * workload.mean_decode_length)

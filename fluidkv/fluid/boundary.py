@@ -58,7 +58,6 @@ def uniform_starts(
         >>> starts.shape, np.round(starts @ [3, 4, 5], 9), starts[:, 1]
         ((4, 3), array([24., 24., 24., 24.]), array([0., 0., 0., 0.]))
     """
-    require_systems(system)
     shortest = system.longest_decode.min() if isinstance(system, Systems) else _stages(system)
     stages = None if occupied is None else _checked_stages(occupied, int(shortest))
 
@@ -72,12 +71,6 @@ def uniform_starts(
         return ages if stages is None else stages.size
 
     return built("exponential", key, system, count, numbers, face, path=path)
-
-
-def require_systems(system: object) -> None:
-    """Refuse what has no lengths and no capacity of its own, such as the model of a system."""
-    if not isinstance(system, System | Systems):
-        raise InputError("system", type(system).__name__, "a System or Systems")
 
 
 def _stages(system: System) -> int:
@@ -210,7 +203,6 @@ def boundary_weights(
     system: System | Systems,
 ) -> tuple[Float[np.ndarray, "*system stage"], Float[np.ndarray, "*system"]]:
     """V_s and M as floats; V_j = w_j with one class."""
-    require_systems(system)
     model = cohort_model(system)
     return model.weights[..., 0, :], model.capacity
 

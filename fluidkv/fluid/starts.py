@@ -161,8 +161,6 @@ def _model(of: Of) -> tuple[MassModel, bool]:
     """The model, and whether it is of many systems."""
     if isinstance(of, MassModel):
         return of, False
-    if not isinstance(of, System | Systems):
-        raise InputError("model", of, "a MassModel, a System or Systems")
     return class_model(of), isinstance(of, Systems)
 
 

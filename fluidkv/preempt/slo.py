@@ -14,7 +14,7 @@ from jaxtyping import Array, PRNGKeyArray, UInt
 from fluidkv.errors import InputError
 from fluidkv.labels import column, dataset
 from fluidkv.record import Record
-from fluidkv.runs.checks import above_0, count, instance, real
+from fluidkv.runs.checks import above_0, count, real
 from fluidkv.runs.measuring import TITLES_OF_REQUESTS, Span, statistics, times
 from fluidkv.runs.precision import in_float64
 from fluidkv.runs.requests import Requests
@@ -111,7 +111,6 @@ def assigned(
         >>> table.ttft_slo.tolist(), table.tbt_slo.tolist()
         ([2.0, 4.0], [0.1, 0.1])
     """
-    instance("requests", requests, Requests, "a table of requests")
     first, between = (
         above_0(name, value, infinite=True) for name, value in (("ttft", ttft), ("tbt", tbt))
     )

@@ -1,5 +1,5 @@
 """Prefix caches: what is kept of earlier prompts, what goes, and what the best could have kept."""
 
-import lazy_loader
+from fluidkv.kinds import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -20,7 +20,7 @@ from fluidkv.errors import InputError
 from fluidkv.prefix.pieces import Content, Piece, joined
 from fluidkv.prefix.pieces import length as tokens_of
 from fluidkv.prefix.prompts import Prompts
-from fluidkv.runs.checks import above_0, count, real
+from fluidkv.runs.checks import MOST_TOKENS, above_0, count, real
 from fluidkv.runs.requests import Requests
 
 ORDERS = ("random", "round-robin")
@@ -34,6 +34,9 @@ ORDERS = ("random", "round-robin")
 """
 
 Generated = tuple[Requests, Prompts]
+
+MOST_REQUESTS = 1_000_000
+"""Of a generated workload, and of its shared texts: about a gigabyte of memory."""
 
 
 class _Asked(NamedTuple):
@@ -79,10 +82,10 @@ def shared_prefixes(
         >>> len(requests), ceiling(trie_of(prompts))  # half of 3 prompts of 4
         (8, 0.375)
     """
-    groups, queries = count("groups", groups), count("queries", queries)
+    groups, queries = _counts(groups=groups, queries=queries)
     sizes, share = _sizes("lengths", lengths), _ratio(ratio)
     of_group = [sizes[group % len(sizes)] for group in range(groups)]
-    answer = count("output_length", output_length)
+    answer = _length("output_length", output_length)
     own, rows = numbers(groups), []
     for _, (group, size) in product(range(queries), enumerate(of_group)):
         begin = round(share * size)
@@ -128,8 +131,9 @@ def chats(
         >>> requests.input_length.tolist()  # each prompt has all that was said before
         [100, 210, 320]
     """
-    clients, sizes = count("clients", clients), _sizes("rounds", rounds)
-    said, answer = count("user_length", user_length), count("output_length", output_length)
+    sizes = _sizes("rounds", rounds)
+    clients, _ = _counts(clients=clients, rounds=max(sizes))
+    said, answer = _length("user_length", user_length), _length("output_length", output_length)
     of_client = [sizes[c % len(sizes)] for c in range(clients)]
     before: dict[int, Content] = dict.fromkeys(range(clients), ())
     text, rows = numbers(), []
@@ -181,8 +185,11 @@ def long_documents(
         >>> len(requests), ceiling(trie_of(prompts)) == 6 * 1000 / (8 * 1032)
         (8, True)
     """
-    documents, questions = count("documents", documents), count("questions", questions)
-    asked, answer = count("question_length", question_length), count("output_length", output_length)
+    documents, questions = _counts(documents=documents, questions=questions)
+    asked, answer = (
+        _length("question_length", question_length),
+        _length("output_length", output_length),
+    )
     sizes = _sizes("lengths", lengths)
     own, rows = numbers(documents), []
     for _, document in product(range(questions), range(documents)):
@@ -227,9 +234,10 @@ def zipf_prompts(
         >>> np.bincount(requests.class_index).tolist()  # as 6 to 3 to 2
         [572, 316, 212]
     """
-    requests, prompts = count("requests", requests), count("prompts", prompts)
-    sizes, user = _sizes("lengths", lengths), count("user_length", user_length)
-    answer = count("output_length", output_length)
+    requests = count("requests", requests, most=MOST_REQUESTS)
+    prompts = count("prompts", prompts, most=MOST_REQUESTS)
+    sizes, user = _sizes("lengths", lengths), _length("user_length", user_length)
+    answer = _length("output_length", output_length)
     if not 0 <= real(exponent) <= 100:
         raise InputError("exponent", exponent, "a number from 0 to 100")
     weights = np.arange(1, prompts + 1) ** -float(exponent)
@@ -278,11 +286,11 @@ def loop(
         >>> requests.class_index.tolist()
         [0, 1, 2, 3, 4, 0, 1, 2, 3, 4]
     """
-    capacity, turns = count("capacity", capacity), count("turns", turns)
+    capacity = count("capacity", capacity, most=MOST_REQUESTS)
     length = count("length", length, most=capacity)
     own = count("own", own, most=length)
     begin = length - own
-    prompts = (capacity - begin) // own + 1
+    prompts, turns = _counts(capacity=(capacity - begin) // own + 1, turns=turns)
     answers, rows = numbers(prompts + 1), []
     for _, which in product(range(turns), range(prompts)):
         prompt = _texts((0, begin), (which + 1, own))
@@ -344,11 +352,25 @@ def _texts(*pairs: tuple[int, int]) -> Content:
     return tuple(Piece(segment, 0, tokens) for segment, tokens in pairs if tokens)
 
 
+def _counts(**numbers: int) -> list[int]:
+    """Two numbers whose product is that of the requests."""
+    (_, first), (name, second) = numbers.items()
+    counts = [count(each, value, most=MOST_REQUESTS) for each, value in numbers.items()]
+    if first * second > MOST_REQUESTS:
+        allowed = f"at most {MOST_REQUESTS // first:,} with {next(iter(numbers))} {first:,}: "
+        raise InputError(name, second, f"{allowed}{MOST_REQUESTS:,} requests in all")
+    return counts
+
+
 def _sizes(argument: str, values: Any) -> list[int]:
     if isinstance(values, str) or (isinstance(values, Sequence) and not values):
         raise InputError(argument, values, "one whole number of at least 1, or several")
     several = values if isinstance(values, Sequence) else [values]
-    return [count(argument, value) for value in several]
+    return [_length(argument, value) for value in several]
+
+
+def _length(argument: str, value: int) -> int:
+    return count(argument, value, most=MOST_TOKENS)
 
 
 def _ratio(value: float) -> float:

@@ -1,5 +1,5 @@
 """Which worker gets a request: routers, workers with caches, balance."""
 
-import lazy_loader
+from fluidkv.kinds import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

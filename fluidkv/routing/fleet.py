@@ -18,7 +18,7 @@ from fluidkv.routing.engines import ENGINES, Engine, EngineWorker
 from fluidkv.routing.estimate import Belief
 from fluidkv.routing.plain import PlainWorker, PromptTokens, Service
 from fluidkv.routing.router import Router
-from fluidkv.runs.checks import count, instance
+from fluidkv.runs.checks import count
 from fluidkv.runs.requests import Requests
 
 
@@ -105,11 +105,6 @@ class Fleet(Record):
     def __post_init__(self) -> None:
         count("workers", self.workers)
         count("capacity", self.capacity)
-        if not isinstance(self.service, Service | Engine):
-            raise InputError("service", self.service, "a Service or an Engine")
-        instance("belief", self.belief, Belief, "a Belief")
-        if self.policy is not None:
-            instance("policy", self.policy, Policy, "a Policy, or None")
         if self.policy is None:
             own = Policy.LRU
             if isinstance(self.service, Engine):

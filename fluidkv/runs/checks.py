@@ -11,6 +11,9 @@ from fluidkv.errors import InputError
 
 Kind = TypeVar("Kind")
 
+MOST_TOKENS = 10**8
+"""No context is longer; times another such number it still fits into 64 bits."""
+
 
 def count(argument: str, value: object, *, least: int = 1, most: int | None = None) -> int:
     """The value as an int.
@@ -48,27 +51,35 @@ def instance(argument: str, value: object, kind: type[Kind], allowed: str) -> Ki
     return value
 
 
-def above_0(argument: str, value: object, *, infinite: bool = False) -> float:
+def above_0(
+    argument: str, value: object, *, infinite: bool = False, most: float = math.inf
+) -> float:
     """The value as a float.
 
     Raises:
-        InputError: no real number, not above 0, or infinite where that is not allowed.
+        InputError: no real number, not above 0, above `most`, or infinite where that is not
+            allowed.
     """
     number = real(value)
-    if 0 < number < math.inf or (infinite and number == math.inf):
+    if 0 < number <= most and (infinite or number < math.inf):
         return number
-    raise InputError(argument, value, f"a {'' if infinite else 'finite '}number above 0")
+    allowed = f"a {'' if infinite or most < math.inf else 'finite '}number above 0"
+    raise InputError(argument, value, allowed + _up_to(most))
 
 
-def not_negative(argument: str, value: object) -> float:
+def not_negative(argument: str, value: object, *, most: float = math.inf) -> float:
     """The value as a float.
 
     Raises:
-        InputError: no real number, below 0, or infinite.
+        InputError: no real number, below 0, above `most`, or infinite.
     """
-    if 0 <= (number := real(value)) < math.inf:
+    if 0 <= (number := real(value)) <= most and number < math.inf:
         return number
-    raise InputError(argument, value, "a finite number of at least 0")
+    raise InputError(argument, value, f"a finite number of at least 0{_up_to(most)}")
+
+
+def _up_to(most: float) -> str:
+    return "" if most == math.inf else f", up to {most:,}"
 
 
 def real(value: object) -> float:

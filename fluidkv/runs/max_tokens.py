@@ -26,10 +26,10 @@ from jaxtyping import Int
 
 from fluidkv.errors import InputError
 from fluidkv.record import Record
+from fluidkv.runs.checks import MOST_TOKENS, real
 from fluidkv.runs.requests import Requests
 from fluidkv.text import NUMBER
 
-_MOST = 10**8  # tokens; no context is longer
 _FORMS = (
     "exact, a number of tokens such as 4096, a multiple of each output such as 2x, "
     "uniform:LOW:HIGH, context:TOKENS, or column:NAME"
@@ -61,11 +61,12 @@ class MaxTokens(Record):
     column: str = ""
 
     def __post_init__(self) -> None:
-        if not 1 <= self.low <= self.high <= _MOST:
+        if not 1 <= self.low <= self.high <= MOST_TOKENS:
             said = f"{self.low} to {self.high}" if self.rule == "uniform" else self.high
-            raise InputError("max_tokens", said, f"1 to {_MOST:.0e} tokens, rising")
-        if self.factor < 1:
-            raise InputError("max_tokens", f"{float(self.factor):g}x", "at least 1x")
+            raise InputError("max_tokens", said, f"1 to {MOST_TOKENS:.0e} tokens, rising")
+        if not 1 <= self.factor <= MOST_TOKENS:
+            allowed = f"at least 1x, and at most {MOST_TOKENS:,}x"
+            raise InputError("max_tokens", f"{real(self.factor):g}x", allowed)
 
     def __str__(self) -> str:
         """As it is written."""
@@ -90,7 +91,7 @@ class MaxTokens(Record):
             most = np.full_like(outputs, self.high)
         elif self.rule == "multiple":
             over, under = self.factor.numerator, self.factor.denominator
-            most = -(-outputs * over // under)
+            most = (-(-outputs.astype(object) * over // under)).astype(np.int64)
         elif self.rule == "uniform":
             least = np.minimum(np.maximum(outputs, self.low), self.high)
             most = np.random.default_rng([seed, _DRAWS]).integers(least, self.high + 1)
@@ -140,6 +141,8 @@ def max_tokens_of(text: str) -> MaxTokens:
     if word == "column" and rest:
         return MaxTokens("column", column=rest)
     if word.endswith("x") and NUMBER.fullmatch(word[:-1]) and not colon:
+        if not 1 <= float(word[:-1]) <= MOST_TOKENS:  # a long exponent takes for ever to write out
+            raise InputError("max_tokens", text, f"from 1x to {MOST_TOKENS:,}x")
         return MaxTokens("multiple", factor=Fraction(word[:-1]))
     counts = [rest] if word == "context" else rest.split(":") if word == "uniform" else [text]
     if not all(re.fullmatch("[0-9]{1,9}", count.strip()) for count in counts):

@@ -22,6 +22,9 @@ NO_HORIZON = 2**31 - 1
 ('DONE', 2)
 """
 
+LONGEST_OUTPUT = 10**7
+"""Outputs of a request that a run can serve. Of the longest it keeps up to 80 bytes a token."""
+
 
 def largest_request(rules: EngineRules, limits: Limits, requests: Requests) -> tuple[int, int, int]:
     """The request that needs most memory to be served alone, under an engine's rule.
@@ -85,11 +88,14 @@ def check_runs(
 
 
 def check_fits(table: Requests, rules: EngineRules, limits: Limits) -> None:
-    """Refuse a table of which a request could never be served in this memory.
+    """Refuse a table of which a request could never be served in this memory, or in ours.
 
     Raises:
         InputError: naming the largest request.
     """
+    if (most := int(table.output_length.max())) > LONGEST_OUTPUT:
+        allowed = f"outputs of at most {LONGEST_OUTPUT:,} tokens, for which a run takes 0.7 GB"
+        raise InputError("output_length", most, allowed)
     longest = int(table.input_length.max()) + int(table.max_output.max()) + rules.reserved_tokens
     if limits.blocks_of(longest + limits.block_size) < limits.blocks - limits.watermark_blocks:
         return  # all fit, whatever the rules ask for: at most a block of slots and one block more

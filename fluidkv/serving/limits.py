@@ -6,7 +6,7 @@ from numbers import Rational
 
 from fluidkv.errors import InputError
 from fluidkv.record import Record
-from fluidkv.runs.checks import count, instance
+from fluidkv.runs.checks import count
 from fluidkv.serving.swap import UNLIMITED as UNLIMITED
 from fluidkv.serving.swap import Swap
 
@@ -59,7 +59,6 @@ class Limits(Record):
                 object.__setattr__(self, name, count(name, getattr(self, name)))
         object.__setattr__(self, "more_outputs", count("more_outputs", self.more_outputs))
         object.__setattr__(self, "seed", count("seed", self.seed, least=0, most=UNLIMITED))
-        instance("swap", self.swap, Swap, "a Swap")
         if self.block_size > self.capacity:
             raise InputError(
                 "block_size", self.block_size, f"at most the capacity, {self.capacity}"

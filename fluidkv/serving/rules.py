@@ -303,18 +303,6 @@ class EngineRules(Record):
     flags: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
-        for name, kind in (
-            ("victim", Victim),
-            ("keeps", Keeps),
-            ("requeue", Requeue),
-            ("growth", Growth),
-            ("gate", Gate),
-            ("guard", Guard),
-            ("restore", Restore),
-            ("allocation", Allocation),
-        ):
-            if not isinstance(getattr(self, name), kind):
-                raise InputError(name, getattr(self, name), f"a member of {kind.__name__}")
         if self.reserved_tokens < 0:
             raise InputError("reserved_tokens", self.reserved_tokens, "at least 0")
         if self.keeps is Keeps.NOTHING and self.restore is not Restore.RECOMPUTE:

@@ -93,9 +93,6 @@ class SglangSettings(Record):
         if self.chunked_prefill_size is not None:
             chunk = count("chunked_prefill_size", self.chunked_prefill_size, least=self.page_size)
             object.__setattr__(self, "chunked_prefill_size", chunk)
-        for name in ("radix", "mixed_chunk", "overlap", "ignore_eos", "priority_scheduling"):
-            if not isinstance(getattr(self, name), bool):
-                raise InputError(name, getattr(self, name), "True or False")
         if not 0 < real(self.conservativeness) < float("inf"):
             raise InputError("conservativeness", self.conservativeness, "a finite number above 0")
         object.__setattr__(self, "conservativeness", float(self.conservativeness))

@@ -75,8 +75,6 @@ class Swap(Record):
         if self.pool is not None:
             object.__setattr__(self, "pool", count("pool", self.pool, least=0))
         object.__setattr__(self, "sweet_spot", count("sweet_spot", self.sweet_spot, least=0))
-        if not isinstance(self.shared, bool):
-            raise InputError("shared", self.shared, "True or False")
 
     @property
     def tokens(self) -> int:

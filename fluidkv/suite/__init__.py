@@ -1,5 +1,5 @@
 """The benchmarks that ship: what `fluidkv bench` runs, each against what the machine can do."""
 
-import lazy_loader
+from fluidkv.kinds import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -20,6 +20,7 @@ from fluidkv.sweeps.analysis import Arrays, Points, Row, Variable
 from fluidkv.sweeps.spec.spec import Spec, read_spec
 
 _LOOKED_AT = 64  # points that are tried before a store is made
+_MOST_POINTS = 10**8  # weeks for the quickest analysis, and gigabytes in memory for their numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +103,8 @@ def plan(spec: Mapping[str, Any] | Path | str | Spec) -> Plan:
         spec: a TOML file, by its path, a mapping with the same keys, or a `Spec`.
 
     Raises:
-        InputError: what `read_spec` refuses; a variable that has the name of an axis.
+        InputError: what `read_spec` refuses; a variable that has the name of an axis; too many
+            points.
 
     Examples:
         >>> from fluidkv.sweeps import plan
@@ -113,6 +115,10 @@ def plan(spec: Mapping[str, Any] | Path | str | Spec) -> Plan:
     """
     asked = spec if isinstance(spec, Spec) else read_spec(spec)
     shape = tuple(axis.size for axis in asked.axes)
+    if (points := math.prod(shape)) > _MOST_POINTS:
+        sizes = " x ".join(f"{axis.size:,} of {axis.dim}" for axis in asked.axes)
+        allowed = f"at most {_MOST_POINTS:,}: a coarser grid than {sizes}, or a sobol sample"
+        raise InputError("points", points, allowed)
     return Plan(
         spec=asked,
         dims=tuple(axis.dim for axis in asked.axes),

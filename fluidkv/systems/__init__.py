@@ -1,5 +1,5 @@
 """Many systems as arrays: exact, padded where the numbers of classes differ, with coordinates."""
 
-import lazy_loader
+from fluidkv.kinds import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

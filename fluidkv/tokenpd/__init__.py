@@ -1,5 +1,5 @@
 """Which cached tokens to keep: priced (Token-PD), or by the policies that people use."""
 
-import lazy_loader
+from fluidkv.kinds import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -8,8 +8,6 @@ Rule (4) weighs R - lambda sigma^2 against the price; Appendix A weighs R - lamb
 from enum import Enum
 from typing import Any
 
-from fluidkv.runs.checks import instance
-
 
 class Objective(Enum):
     """What a kept token adds.
@@ -49,7 +47,6 @@ def worth_of(
         >>> worth_of(Objective.RULE, returns, risk, risk_aversion=1, penalty=0).tolist()
         [0.5, 0.25]
     """
-    instance("objective", objective, Objective, "an Objective")
     if objective is Objective.UTILITY:
         return 0 * returns + penalty
     sure = returns - risk_aversion * risk

@@ -14,7 +14,7 @@ from enum import Enum
 import numpy as np
 
 from fluidkv.record import Record
-from fluidkv.runs.checks import above_0, instance, not_negative
+from fluidkv.runs.checks import above_0, not_negative
 from fluidkv.tokenpd.objective import Objective
 
 
@@ -85,6 +85,3 @@ class Pricing(Record):
         above_0("step", self.step)
         for name in ("start", "risk_aversion", "penalty"):
             not_negative(name, getattr(self, name))
-        instance("budget", self.budget, Budget, "Budget.NETTED or Budget.HARD")
-        instance("demand", self.demand, Demand, "Demand.WANTED or Demand.KEPT")
-        instance("objective", self.objective, Objective, "an Objective")

@@ -7,6 +7,6 @@
 `format_names()` lists the formats read; written are mooncake and vidur.
 """
 
-import lazy_loader
+from fluidkv.kinds import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -10,6 +10,7 @@ import pytest
 
 import fluidkv
 from fluidkv.cli import main
+from fluidkv.cli.arguments import places
 from fluidkv.errors import InputError
 from tests.cli.json_cases import CASES
 from tests.report.markup import read
@@ -131,6 +132,32 @@ def test_a_bad_place_is_one_line_before_anything_runs(name, capsys, tmp_path, mo
     assert captured.err == f"fluidkv: --html: got {name!r}; allowed: {REFUSED[name]}\n"
     assert sorted(tmp_path.rglob("*")) == before
     assert Path("theirs.html").read_text() == "<html></html>"
+
+
+THEIRS = {
+    "theirs": lambda path: path.write_text("{}"),
+    "no text": lambda path: path.write_bytes(b"\xff" * 99),
+    "a folder": lambda path: path.mkdir(),
+}
+
+
+@pytest.mark.parametrize("made", THEIRS.values(), ids=THEIRS)
+def test_an_answer_replaces_nothing_but_an_older_one(made, capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr("fluidkv.answers.study.study_system", _not_to_be_called)
+    made(tmp_path / "study.json")
+    before = sorted(tmp_path.rglob("*"))
+    assert main([*STUDY, "--out", str(tmp_path)]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("fluidkv: --out: got ")
+    assert captured.err.count("\n") == 1
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_an_older_answer_may_be_replaced(capsys, tmp_path):
+    assert main([*STUDY, "--json"]) == 0
+    (tmp_path / "study.json").write_text(capsys.readouterr().out)
+    places(tmp_path, None, "study.json")
 
 
 def test_a_report_is_replaced_by_a_newer_one(capsys, tmp_path):

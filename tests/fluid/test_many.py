@@ -143,8 +143,8 @@ def test_the_final_state_can_be_left_out() -> None:
     ("given", "message"),
     [
         ({"engine": "fast"}, "engine: got 'fast'; allowed: any of"),
-        ({"model": 3}, "systems: got 3"),
-        ({"model": [UNLIKE[0], "x"]}, r"systems: got 'str \(system 1\)'"),
+        ({"model": 3}, "model: got 3"),
+        ({"model": [UNLIKE[0], "x"]}, r"model\[1\]: got 'x'; allowed: a System"),
         ({"start": np.zeros((35, 3, 7))}, "start: got 'shape"),
         ({"record": ["x"]}, "record: got 'x'"),
     ],

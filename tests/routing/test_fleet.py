@@ -150,7 +150,7 @@ def test_a_schedule_by_prefix_keeps_groups_together():
 @pytest.mark.parametrize(
     ("name", "value", "allowed"),
     [
-        ("policy", "lru", "a Policy, or None"),
+        ("policy", "lru", "a member of Policy or None"),
         ("service", "vllm", "a Service or an Engine"),
         ("belief", "sent", "a Belief"),
     ],

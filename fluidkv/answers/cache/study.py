@@ -197,7 +197,6 @@ def cache_study(
         >>> found.curve(Policy.LRU).hit_rate.round(2), round(found.ceiling, 2)
         (array([0.16, 0.29, 0.44]), 0.44)
     """
-    instance("prompted", prompted, Prompted, "requests and prompts, as of prompted_trace")
     chosen = _granularity(prompted, granularity)
     counted = chosen.last == "counted"
     if answers and counted:

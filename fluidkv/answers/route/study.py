@@ -72,8 +72,6 @@ def route_study(
         >>> {each.name: round(each.mean("hit_rate"), 2) for each in found.routers}
         {'round-robin': 0.25, 'cache-aware': 0.38, 'offline': 0.38}
     """
-    instance("prompted", prompted, Prompted, "requests and prompts, as of prompted_trace")
-    instance("fleet", fleet, Fleet, "a fluidkv.routing.Fleet")
     chosen = ROUTERS if routers is None else _named(routers)
     numbers = range(first_seed, first_seed + count("seeds", seeds))
     traffics = _traffics(prompted, rate, numbers)

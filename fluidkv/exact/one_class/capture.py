@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from fluidkv.errors import InputError
-from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.one_class.cycles import State, only_class
 from fluidkv.exact.one_class.trajectory import checked_start, is_settled, trajectory
 from fluidkv.record import Record
@@ -54,7 +53,6 @@ class Capture(Record):
         return len(self.path) - 1
 
 
-@kinds_checked
 def states_before(system: System, state: Sequence[Fraction | int]) -> tuple[State, ...]:
     """Corners of the simplex of all boundary states that one iteration leads to `state`.
 
@@ -90,7 +88,6 @@ def states_before(system: System, state: Sequence[Fraction | int]) -> tuple[Stat
     return tuple(corners)
 
 
-@kinds_checked
 def captured_start(
     system: System,
     target: Sequence[Fraction | int],
@@ -138,7 +135,6 @@ def captured_start(
     return Capture(system, tuple(reversed(path)))
 
 
-@kinds_checked
 def verify_capture(capture: Capture) -> bool:
     """Whether the map, run forward, takes the path and stays on the cycle for one more turn.
 

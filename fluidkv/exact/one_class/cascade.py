@@ -15,7 +15,6 @@ from numbers import Real
 from typing import TYPE_CHECKING
 
 from fluidkv.errors import InputError
-from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.one_class.collapse import Cascade, Eviction, Settled, SupportLoss
 from fluidkv.exact.one_class.cycles import cycle_name, only_class
 from fluidkv.exact.one_class.gaps import canonical_gaps
@@ -38,7 +37,6 @@ TOLERANCE = 1e-9
 EPSILON = 2.0**-52
 
 
-@kinds_checked
 def cascade(
     trajectory: "Sequence[Sequence[object]] | xr.Dataset | xr.DataArray",
     system: System,
@@ -187,7 +185,10 @@ def _read(trajectory, batch: int | None) -> tuple[int, list]:
     if not hasattr(record, "dims"):
         if batch is not None:
             raise InputError("batch", batch, "None where the trajectory is a list of states")
-        return 0, [_row(state) for state in record]
+        try:
+            return 0, [_row(state) for state in record]
+        except TypeError:
+            raise InputError("trajectory", record, "states, each a sequence of masses") from None
     if "class" in record.dims and record.sizes["class"] != 1:
         raise InputError("trajectory", f"{record.sizes['class']} classes", "one class")
     count = record.sizes.get("batch", 1)

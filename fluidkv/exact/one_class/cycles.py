@@ -19,7 +19,6 @@ from fractions import Fraction
 from itertools import accumulate
 
 from fluidkv.errors import InputError
-from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.one_class.gaps import (
     Gaps,
     canonical_gaps,
@@ -313,7 +312,6 @@ def as_evenly_spaced_gaps(decode_length: int, live: int) -> Gaps:
     return canonical_gaps([ends[h + 1] - ends[h] for h in range(live)])
 
 
-@kinds_checked
 def only_class(system: System) -> RequestClass:
     """The one class of the system.
 

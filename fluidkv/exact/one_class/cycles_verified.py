@@ -12,12 +12,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from operator import mul
 
-from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.one_class.cycles import Cycle, State, only_class
 from fluidkv.workload import System
 
 
-@kinds_checked
 def verify_cycle(system: System, cycle: Cycle) -> bool:
     """Run the map once round, exactly, and compare with everything that the record says.
 

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fluidkv.errors import InputError
-from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.one_class.cycles import (
     Cycle,
     as_evenly_spaced_gaps,
@@ -157,7 +156,6 @@ class Equilibria(Record):
         }
 
 
-@kinds_checked
 def equilibria(
     system: System,
     *,
@@ -212,7 +210,6 @@ def equilibria(
     return Equilibria(system, tuple(cycles), envelope(system))
 
 
-@kinds_checked
 def envelope(system: System) -> tuple[EnvelopePoint, ...]:
     """Least and most throughput at each eviction level, 0 ... l1 - 1.
 

@@ -9,7 +9,6 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.one_class.cycles import cycle_name, throughput
 from fluidkv.exact.one_class.gaps import count_gap_vectors
 from fluidkv.plain import with_exact
@@ -77,7 +76,6 @@ class Homogeneous(Record):
         }
 
 
-@kinds_checked
 def homogeneous(system: System) -> Homogeneous | None:
     """The brief of a system whose requests all have the same lengths; None for any other.
 

@@ -32,7 +32,6 @@ from typing import cast
 
 from flint import fmpq, fmpq_mat, fmpq_poly, fmpz_poly
 
-from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.one_class.cycles import canonical_gaps, only_class
 from fluidkv.exact.one_class.gaps import Gaps, checked_gaps, cycle_name, rotational_order
 from fluidkv.exact.precision import outward, working
@@ -81,7 +80,6 @@ class CycleStability(Record):
     growth: tuple[float, float] | None
 
 
-@kinds_checked
 def cycle_stability(system: System, gaps: Sequence[int]) -> CycleStability:
     """Certify the linear stability of the balanced cycle with these gaps.
 

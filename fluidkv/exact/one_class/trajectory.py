@@ -18,7 +18,6 @@ from fractions import Fraction
 from numbers import Rational
 
 from fluidkv.errors import InputError
-from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.one_class.cycles import only_class
 from fluidkv.exact.one_class.positions import is_on_cycle
 from fluidkv.workload import RequestClass, System
@@ -27,7 +26,6 @@ Exact = tuple[Fraction, ...]
 """A state of one class, mass by stage."""
 
 
-@kinds_checked
 def trajectory(
     system: System,
     start: Sequence[Fraction | int],
@@ -68,7 +66,6 @@ def trajectory(
     return states
 
 
-@kinds_checked
 def states_from(system: System, start: Sequence[Fraction | int]) -> Iterator[Exact]:
     """X^0, X^1, X^2, ... without end. Arguments and errors as `trajectory`.
 
@@ -87,7 +84,6 @@ def states_from(system: System, start: Sequence[Fraction | int]) -> Iterator[Exa
         state, total = _iterate(only, state, total)
 
 
-@kinds_checked
 def is_settled(system: System, state: Sequence[Fraction]) -> bool:
     """Whether a state on the boundary is exactly on a balanced cycle, the fixed point included.
 
@@ -100,7 +96,6 @@ def is_settled(system: System, state: Sequence[Fraction]) -> bool:
     return is_on_cycle(state, only_class(system).input_length, system.capacity)
 
 
-@kinds_checked
 def checked_start(system: System, start: Sequence[Fraction | int]) -> Exact:
     """The start as fractions, exactly on the memory boundary.
 
@@ -127,7 +122,6 @@ def checked_start(system: System, start: Sequence[Fraction | int]) -> Exact:
     return masses
 
 
-@kinds_checked
 def projected_start(system: System, start: Sequence[Fraction | int]) -> Exact:
     """The start scaled to memory = capacity.
 

@@ -19,7 +19,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.one_class.cycles import only_class
 from fluidkv.exact.one_class.positions import Number, State
 from fluidkv.record import Record
@@ -60,7 +59,6 @@ class Waste(Record):
         return self.evicted / self.used
 
 
-@kinds_checked
 def waste_by_iteration(states: Sequence[State], system: System) -> list[Waste]:
     """The account of each iteration X^n -> X^{n+1}.
 
@@ -81,7 +79,6 @@ def waste_by_iteration(states: Sequence[State], system: System) -> list[Waste]:
     return [_account(before, after, weights, ages, lifetime) for before, after in pairwise(states)]
 
 
-@kinds_checked
 def waste(states: Sequence[State], system: System) -> Waste:
     """The account of all iterations between the first state and the last.
 

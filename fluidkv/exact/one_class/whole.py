@@ -19,7 +19,6 @@ from numbers import Integral
 
 from fluidkv.errors import InputError
 from fluidkv.exact import mass
-from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.one_class.cycles import only_class
 from fluidkv.record import Record
 from fluidkv.workload import System
@@ -91,7 +90,6 @@ def iterate_whole(system: System, state: Sequence[int]) -> WholeStep:
     )
 
 
-@kinds_checked
 def whole_steps(system: System, state: Sequence[int]) -> Iterator[WholeStep]:
     """The steps X^0 -> X^1, X^1 -> X^2, ... without end."""
     current = _checked(system, state)
@@ -101,7 +99,6 @@ def whole_steps(system: System, state: Sequence[int]) -> Iterator[WholeStep]:
         current = step.state
 
 
-@kinds_checked
 def whole_cycle(system: System, state: Sequence[int], *, iterations: int) -> WholeCycle | None:
     """The orbit that a start ends in; None if no state returns within `iterations`.
 

@@ -9,12 +9,10 @@ from typing import cast
 
 from flint import acb, fmpz, fmpz_mat, fmpz_poly
 
-from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.precision import working
 from fluidkv.exact.survival import SurvivalWeights
 
 
-@kinds_checked
 def characteristic_polynomial(weights: SurvivalWeights) -> fmpz_poly:
     """F(z) = sum of V_s z^{d-1-s}, times the common denominator of V: degree d-1.
 

@@ -17,7 +17,6 @@ from itertools import pairwise
 
 from flint import arb, fmpz_poly
 
-from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.precision import DOUBLE, outward, working
 from fluidkv.exact.roots.enclosures import RootEnclosure, enclose_roots, estimate_roots
 from fluidkv.exact.roots.polynomial import (
@@ -104,7 +103,6 @@ class SpectralCertificate(Record):
         return max(float(root.period.mid()) for root in self.leading)
 
 
-@kinds_checked
 @working(DOUBLE)
 def certify_spectrum(weights: SurvivalWeights) -> SpectralCertificate:
     """Count the roots of F outside the unit circle and enclose its spectral radius.
@@ -124,7 +122,6 @@ def certify_spectrum(weights: SurvivalWeights) -> SpectralCertificate:
     return _large(polynomial)
 
 
-@kinds_checked
 @working(DOUBLE)
 def spectral_radius(weights: SurvivalWeights) -> tuple[float, float]:
     """(low, high) around max |z| over the roots of F, rounded outward, and nothing else.
@@ -158,7 +155,6 @@ class UnitCircleCount(Record):
     certificate: WindingCertificate | None
 
 
-@kinds_checked
 def count_unstable(weights: SurvivalWeights) -> UnitCircleCount:
     """Roots of F outside and on the unit circle: all that a stability verdict needs.
 

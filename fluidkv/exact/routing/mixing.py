@@ -13,7 +13,6 @@ from fractions import Fraction
 from typing import Any
 
 from fluidkv.errors import InputError
-from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.roots.spectrum import SpectralCertificate, certify_spectrum
 from fluidkv.exact.survival import survival_weights
 from fluidkv.plain import with_exact, with_exact_list
@@ -179,7 +178,6 @@ class Routing(Record):
         }
 
 
-@kinds_checked
 def segregated(
     workload: Workload, nodes: int, *, capacity: Fraction | int | None = None
 ) -> Routing:
@@ -206,7 +204,6 @@ def segregated(
     return partitioned(workload, groups, capacity=capacity)
 
 
-@kinds_checked
 def all_mixed(workload: Workload, nodes: int, *, capacity: Fraction | int | None = None) -> Routing:
     """Every node gets every class, an equal part of it.
 
@@ -223,7 +220,6 @@ def all_mixed(workload: Workload, nodes: int, *, capacity: Fraction | int | None
     return _routing(workload, (row,) * nodes, capacity)
 
 
-@kinds_checked
 def partitioned(
     workload: Workload,
     groups: Sequence[Sequence[int]],

@@ -14,7 +14,6 @@ from itertools import pairwise
 from numbers import Rational
 
 from fluidkv.errors import InputError
-from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.roots.spectrum import SpectralCertificate, certify_spectrum
 from fluidkv.exact.routing.mixing import (
     Routing,
@@ -80,7 +79,6 @@ class BestPartition(Record):
         return self.best is self.mixed
 
 
-@kinds_checked
 def best_partition(
     workload: Workload,
     nodes: int,

@@ -21,7 +21,6 @@ from typing import cast
 from flint import fmpq, fmpq_mat, fmpz_mat
 
 from fluidkv.errors import InputError
-from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.mixed.nearby.lyapunov import EXACT_AGES, largest_eigenvalue, lyapunov
 from fluidkv.exact.mixed.nearby.transition import transition_matrix
@@ -52,7 +51,6 @@ class UniformBound:
     reason: str
 
 
-@kinds_checked
 @working(DOUBLE)
 def uniform_bound(mix: LengthMix, input_length: Fraction | int) -> UniformBound:
     """C_P and rho that hold for all L >= `input_length`.

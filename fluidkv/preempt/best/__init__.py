@@ -1,5 +1,5 @@
 """The best victims of all, on small cases: exact search, and how far from it each rule is."""
 
-import lazy_loader
+from fluidkv.kinds import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from fluidkv.preempt.padding.hoeffding import hoeffding_padding
 from fluidkv.preempt.predictors.buckets import bucket_of
 from fluidkv.preempt.predictors.direction import DirectionClassifier
-from fluidkv.preempt.predictors.predictor import Outputs, cut_to, not_negative
-from fluidkv.runs.checks import count
+from fluidkv.preempt.predictors.predictor import Outputs, cut_to
+from fluidkv.runs.checks import MOST_TOKENS, count, not_negative
 from fluidkv.runs.requests import Requests
 
 
@@ -91,7 +91,7 @@ class ConstantPadding:
     tokens: float = 100
 
     def __post_init__(self) -> None:
-        not_negative("tokens", self.tokens)
+        not_negative("tokens", self.tokens, most=MOST_TOKENS)
 
     def estimated(self, predicted: Outputs, outputs: Outputs, seed: int) -> Outputs:
         """See `Padding`."""
@@ -118,7 +118,7 @@ class SharePadding:
     share: float = 0.1
 
     def __post_init__(self) -> None:
-        not_negative("share", self.share)
+        not_negative("share", self.share, most=100)
 
     def estimated(self, predicted: Outputs, outputs: Outputs, seed: int) -> Outputs:
         """See `Padding`."""
@@ -147,7 +147,7 @@ class BucketPadding:
     width: int = 50
 
     def __post_init__(self) -> None:
-        count("width", self.width)
+        count("width", self.width, most=MOST_TOKENS)
 
     def estimated(self, predicted: Outputs, outputs: Outputs, seed: int) -> Outputs:
         """See `Padding`."""
@@ -198,4 +198,4 @@ class ConfidencePadding:
 
 
 def _up(lengths: Float[np.ndarray, " request"]) -> Outputs:
-    return np.maximum(np.ceil(lengths), 1).astype(np.int64)
+    return np.clip(np.ceil(lengths), 1, MOST_TOKENS).astype(np.int64)

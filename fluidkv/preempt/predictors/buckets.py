@@ -13,7 +13,7 @@ from fluidkv.preempt.predictors.predictor import (
     share,
     stream,
 )
-from fluidkv.runs.checks import count
+from fluidkv.runs.checks import MOST_TOKENS, count
 
 
 def bucket_of(lengths: Outputs, width: int) -> Outputs:
@@ -42,7 +42,7 @@ class Bucketed:
     of: Predictor = field(default_factory=Perfect)
 
     def __post_init__(self) -> None:
-        count("width", self.width)
+        count("width", self.width, most=MOST_TOKENS)
 
     def predicted(self, outputs: Outputs, seed: int) -> Outputs:
         """See `Predictor`."""
@@ -76,7 +76,7 @@ class BucketClassifier:
 
     def __post_init__(self) -> None:
         share("accuracy", self.accuracy)
-        count("width", self.width)
+        count("width", self.width, most=MOST_TOKENS)
         if self.wrong not in ("any", "neighbour"):
             raise InputError("wrong", self.wrong, '"any" or "neighbour"')
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fluidkv.errors import InputError
-from fluidkv.preempt.predictors.predictor import Outputs, Predictor, not_negative, stream, whole
-from fluidkv.runs.checks import above_0, real
+from fluidkv.preempt.predictors.predictor import Outputs, Predictor, stream, whole
+from fluidkv.runs.checks import MOST_TOKENS, above_0, not_negative, real
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class UniformNoise:
     share: float = 0
 
     def __post_init__(self) -> None:
-        not_negative("tokens", self.tokens)
-        not_negative("share", self.share)
+        not_negative("tokens", self.tokens, most=MOST_TOKENS)
+        not_negative("share", self.share, most=MOST_TOKENS)
 
     def predicted(self, outputs: Outputs, seed: int) -> Outputs:
         """See `Predictor`."""
@@ -87,8 +87,8 @@ class GaussianNoise:
     share: float = 0
 
     def __post_init__(self) -> None:
-        not_negative("tokens", self.tokens)
-        not_negative("share", self.share)
+        not_negative("tokens", self.tokens, most=MOST_TOKENS)
+        not_negative("share", self.share, most=MOST_TOKENS)
 
     def predicted(self, outputs: Outputs, seed: int) -> Outputs:
         """See `Predictor`."""
@@ -118,7 +118,7 @@ class LogNormalNoise:
     sigma: float
 
     def __post_init__(self) -> None:
-        not_negative("sigma", self.sigma)
+        not_negative("sigma", self.sigma, most=100)  # of a logarithm
 
     def predicted(self, outputs: Outputs, seed: int) -> Outputs:
         """See `Predictor`."""
@@ -150,9 +150,9 @@ class Biased:
     of: Predictor = field(default_factory=Perfect)
 
     def __post_init__(self) -> None:
-        above_0("factor", self.factor)
-        if not np.isfinite(real(self.offset)):
-            raise InputError("offset", self.offset, "a finite number of tokens")
+        above_0("factor", self.factor, most=MOST_TOKENS)
+        if not abs(real(self.offset)) <= MOST_TOKENS:
+            raise InputError("offset", self.offset, f"at most {MOST_TOKENS:,} tokens either way")
 
     def predicted(self, outputs: Outputs, seed: int) -> Outputs:
         """See `Predictor`."""

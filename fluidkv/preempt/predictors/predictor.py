@@ -14,7 +14,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
-from fluidkv.runs.checks import count
+from fluidkv.runs.checks import MOST_TOKENS, count
 from fluidkv.runs.requests import Requests
 
 Outputs = Int[np.ndarray, " request"]
@@ -87,8 +87,8 @@ def stream(seed: int, purpose: str) -> Generator:
 
 
 def whole(lengths: Float[np.ndarray, " request"]) -> Outputs:
-    """The nearest whole numbers of at least 1."""
-    return np.maximum(np.rint(lengths), 1).astype(np.int64)
+    """The nearest whole numbers of at least 1, none beyond any context."""
+    return np.clip(np.rint(lengths), 1, MOST_TOKENS).astype(np.int64)
 
 
 def share(argument: str, value: float) -> float:
@@ -105,15 +105,3 @@ def share(argument: str, value: float) -> float:
 def probabilities(shares: Sequence[float]) -> bool:
     """Whether these are at least 0 and sum to 1, but for the rounding of printed shares."""
     return all(each >= 0 for each in shares) and abs(sum(shares) - 1) <= 1e-9
-
-
-def not_negative(argument: str, value: float) -> float:
-    """The value, finite and at least 0.
-
-    Raises:
-        InputError: it is not.
-    """
-    plain = isinstance(value, int | float) and not isinstance(value, bool)
-    if not plain or not 0 <= value < np.inf:
-        raise InputError(argument, value, "a finite number of at least 0")
-    return float(value)

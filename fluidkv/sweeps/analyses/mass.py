@@ -22,6 +22,7 @@ from fluidkv.workload import System
 if TYPE_CHECKING:
     import xarray as xr
 
+_MOST_MASSES = 2**27  # in one call: starts x stages; at 29 bytes each, 4 GB
 STARTS = Setting("starts", Whole(most=2**24), "starts drawn on the memory boundary", default=16)
 _PERIOD = Setting(
     "longest_period", Whole(most=10**6), "longest period looked for", "iteration", default=600
@@ -41,6 +42,10 @@ def _system(row: Row, *, classes: int | None = None) -> System:
     system = system_of(row)
     if classes is not None and len(system.workload.classes) != classes:
         raise InputError("input_length", f"{len(system.workload.classes)} classes", "one class")
+    stages = system.workload.longest_decode
+    if row["starts"] * stages > _MOST_MASSES:
+        allowed = f"at most {_MOST_MASSES // stages:,} with {stages:,} stages, which take 4 GB"
+        raise InputError("starts", row["starts"], allowed)
     return system
 
 
@@ -69,14 +74,18 @@ def _together(
             except InputError:
                 continue
             groups[tuple(row.get(name) for name in _ASKED)].append((place, system))
-        for asked, members in groups.items():
+        for asked, group in groups.items():
             row = dict(zip(_ASKED, asked, strict=True))
-            systems = Systems.of([system for _, system in members])
-            # Each draws by its own number, which is not to depend on who else is there.
-            systems = replace(systems, index=np.zeros(len(members), np.int64))
-            found = find(systems, drawn(systems, row["seed"], row["starts"]), row)
-            for number, (place, _) in enumerate(members):
-                sheet.put(place, {name: values[number] for name, values in found.items()})
+            stages = max(system.workload.longest_decode for _, system in group)
+            together = max(1, _MOST_MASSES // (row["starts"] * stages))
+            for first in range(0, len(group), together):
+                members = group[first : first + together]
+                systems = Systems.of([system for _, system in members])
+                # Each draws by its own number, which is not to depend on who else is there.
+                systems = replace(systems, index=np.zeros(len(members), np.int64))
+                found = find(systems, drawn(systems, row["seed"], row["starts"]), row)
+                for number, (place, _) in enumerate(members):
+                    sheet.put(place, {name: values[number] for name, values in found.items()})
         return sheet.arrays
 
     return compute

@@ -5,7 +5,6 @@ from fractions import Fraction
 from typing import Any
 
 from fluidkv.errors import InputError
-from fluidkv.runs.checks import instance
 from fluidkv.tokenpd.eviction.policy import Choice, EvictionPolicy, Scope
 from fluidkv.tokenpd.eviction.scorers import (
     Accumulated,
@@ -60,8 +59,6 @@ def policies(
         >>> len(policies()), len(policies(LastSeen(), Pricing(step=0.1)))  # without, with one
         (15, 20)
     """
-    if pricing is not None:
-        instance("pricing", pricing, Pricing, "a Pricing")
     plain: dict[str, EvictionPolicy] = {
         "fifo": EvictionPolicy("fifo", Written()),
         "lru": EvictionPolicy("lru", LastUsed()),

@@ -89,9 +89,6 @@ class EvictionPolicy(Record):
     def __post_init__(self) -> None:
         count("sinks", self.sinks, least=0)
         count("window", self.window, least=0)
-        instance("scope", self.scope, Scope, "Scope.UNIFORM or Scope.POOLED")
-        instance("choice", self.choice, Choice, "a Choice")
-        instance("window_share", self.window_share, Fraction, "a Fraction from 0 to 1")
         if not 0 <= self.window_share <= 1:
             raise InputError("window_share", self.window_share, "a Fraction from 0 to 1")
         if self.choice in (Choice.PRICE, Choice.HEAP):

@@ -149,7 +149,7 @@ def evict(
         >>> [round(float(run.mean_mass), 2) for run in runs]  # nothing is lost with 2 * 12 tokens
         [0.63, 0.84, 1.0]
     """
-    if not len(instance("attention", attention, Attention, "Attention").prompt):
+    if not len(attention.prompt):
         raise InputError("attention", "no stream", "at least one")
     # Rows that are seen after the last round are never seen.
     delay = min(count("delay", delay, least=0), attention.rounds)

@@ -10,7 +10,6 @@ Source: Token-PD, section 5, "Hook points".
 import heapq
 from functools import partial
 
-from fluidkv.runs.checks import instance
 from fluidkv.tokenpd.knapsack.literal import Rounds
 from fluidkv.tokenpd.knapsack.pool import Pool
 from fluidkv.tokenpd.knapsack.price import price_of
@@ -36,8 +35,6 @@ def literal_heap(pool: Pool, budget: int, pricing: Pricing, *, fresh: bool = Fal
         >>> run.kept.tolist()  # the second token was worth less when written, and is gone
         [[True, False], [True, False]]
     """
-    instance("pool", pool, Pool, "a Pool")
-    instance("pricing", pricing, Pricing, "a Pricing")
     fits = tokens_that_fit(budget, pool.cost, len(pool.returns))
     price_at = partial(price_of, pricing, budget)
     rounds = Rounds(pool, budget, pricing, price_at)

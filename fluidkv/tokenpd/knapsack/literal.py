@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from fluidkv.runs.checks import instance
 from fluidkv.tokenpd.knapsack.pool import Pool
 from fluidkv.tokenpd.knapsack.price import price_of
 from fluidkv.tokenpd.knapsack.run import PriceRun, tokens_that_fit
@@ -45,8 +44,6 @@ def literal_rounds(
         >>> run.kept.tolist()  # two are one too many; at a price above 1 none stays
         [[True, True], [False, False], [True, True]]
     """
-    instance("pool", pool, Pool, "a Pool")
-    instance("pricing", pricing, Pricing, "a Pricing")
     fits = tokens_that_fit(budget, pool.cost, len(pool.returns))
     price_at = price_at or partial(price_of, pricing, budget)
     imbalance, before, evicted = 0, set[int](), set[int]()

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fluidkv.plain import plain_tuple
-from fluidkv.runs.checks import count, instance
+from fluidkv.runs.checks import count
 from fluidkv.tokenpd.knapsack.pool import Pool
 
 
@@ -54,7 +54,6 @@ def revealed_returns(pool: Pool, delay: int = 1) -> Revealed:
         >>> {delay: revealed_returns(pool, delay).last.ravel().tolist() for delay in (0, 1)}
         {0: [1.0, 0.5, 0.0], 1: [0.0, 1.0, 0.5]}
     """
-    instance("pool", pool, Pool, "a Pool")
     delay = count("delay", delay, least=0)
     rounds = len(pool.returns)
     shown = np.where(pool.present, pool.returns, 0.0)

@@ -9,7 +9,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from fluidkv.errors import InputError
-from fluidkv.runs.checks import count, instance
+from fluidkv.runs.checks import count
 from fluidkv.runs.precision import in_float64
 from fluidkv.tokenpd.knapsack.price import price_of
 from fluidkv.tokenpd.knapsack.run import tokens_that_fit
@@ -52,7 +52,7 @@ def price_step(
             raise InputError(name, array, "an array")
         if array.shape != returns.shape:
             raise InputError(name, array.shape, f"an array of shape {returns.shape}, as returns")
-    if instance("pricing", pricing, Pricing, "a Pricing").budget is not Budget.NETTED:
+    if pricing.budget is not Budget.NETTED:
         raise InputError("pricing", pricing.budget, "Budget.NETTED: a step sorts nothing")
     if not jnp.issubdtype(returns.dtype, jnp.floating):
         raise InputError("returns", returns.dtype, "floats")

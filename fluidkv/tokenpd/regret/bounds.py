@@ -81,7 +81,7 @@ from flint import arb, fmpq
 
 from fluidkv.exact.precision import outward, working
 from fluidkv.record import Record
-from fluidkv.runs.checks import above_0, count, instance, not_negative
+from fluidkv.runs.checks import above_0, count, not_negative
 from fluidkv.tokenpd.knapsack.pool import Pool
 from fluidkv.tokenpd.pricing import Pricing
 from fluidkv.tokenpd.regret.worths import worths
@@ -137,7 +137,7 @@ def setting_of(pool: Pool, budget: int, pricing: Pricing) -> PriceSetting | None
         >>> setting.rounds, setting.tokens, setting.worth
         (2, 2, 1.0)
     """
-    given = worths(pool, budget, instance("pricing", pricing, Pricing, "a Pricing"))
+    given = worths(pool, budget, pricing)
     seen = given.seen[given.present]
     most = max(seen.tolist(), default=0)
     if most <= 0:

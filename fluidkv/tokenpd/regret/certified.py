@@ -20,7 +20,7 @@ from flint import arb, fmpq
 
 from fluidkv.errors import InputError
 from fluidkv.exact.precision import DOUBLE, working
-from fluidkv.runs.checks import instance, real
+from fluidkv.runs.checks import real
 from fluidkv.tokenpd.knapsack.literal import literal_rounds
 from fluidkv.tokenpd.knapsack.pool import Pool
 from fluidkv.tokenpd.knapsack.run import PriceRun
@@ -97,8 +97,6 @@ def exact_rounds(
         >>> [str(price) for price in run.price], run.used.tolist()
         (['1', '3/2', '1', '3/2'], [2, 0, 2])
     """
-    instance("pool", pool, Pool, "a Pool")
-    instance("pricing", pricing, Pricing, "a Pricing")
     if base is not None and not real(base) > 1:
         raise InputError("base", base, "a rational above 1")
     start, step = Fraction(pricing.start), Fraction(pricing.step)

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from fluidkv.record import Record
-from fluidkv.runs.checks import instance
 from fluidkv.tokenpd.knapsack.pool import Pool
 from fluidkv.tokenpd.pricing import Budget, Pricing
 from fluidkv.tokenpd.regret.worths import Worths, worths, zero_of
@@ -105,7 +104,6 @@ def best_fixed_price(
         >>> [float(best_fixed_price(pool, 1, reading).reward) for reading in Budget]
         [1.0, 1.5]
     """
-    instance("reading", reading, Budget, "Budget.NETTED or Budget.HARD")
     given = worths(pool, budget, pricing)
     allowed = given.present & (given.seen >= 0)
     most = len(given.true) * budget // pool.cost

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Float
 
 from fluidkv.errors import InputError
-from fluidkv.runs.checks import count, floats, instance
+from fluidkv.runs.checks import count, floats
 
 RESAMPLES = 2000
 LEVEL = 0.95
@@ -63,7 +63,7 @@ def fit_exponent(
     Raises:
         InputError: fewer than two T, one below 1, one without a seed, or what is no finite number.
     """
-    horizons = tuple(sorted(instance("samples", samples, Mapping, "number of rounds -> seeds")))
+    horizons = tuple(sorted(samples))
     count("resamples", resamples)
     if len(horizons) < 2 or horizons[0] < 1:
         raise InputError("samples", horizons, "two or more numbers of rounds")

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool
 
-from fluidkv.runs.checks import instance
 from fluidkv.tokenpd.knapsack.pool import Pool
 from fluidkv.tokenpd.knapsack.run import tokens_that_fit
 from fluidkv.tokenpd.objective import worth_of
@@ -45,9 +44,8 @@ def worths(pool: Pool, budget: int, pricing: Pricing | None = None) -> Worths:
     Raises:
         InputError: a budget below one token.
     """
-    instance("pool", pool, Pool, "a Pool")
     slots = tokens_that_fit(budget, pool.cost)
-    rule = Pricing(1) if pricing is None else instance("pricing", pricing, Pricing, "a Pricing")
+    rule = pricing or Pricing(1)
     true, seen, risk = pool.returns, pool.seen, pool.risk
     weights: dict[str, Any] = {"risk_aversion": rule.risk_aversion, "penalty": rule.penalty}
     if true.dtype == object:  # a float is a rational, too, and stays the one that it is

@@ -6,7 +6,6 @@ import numpy as np
 
 from fluidkv.errors import InputError
 from fluidkv.plain import plain_tuple
-from fluidkv.runs.checks import instance
 from fluidkv.runs.precision import in_float64
 from fluidkv.tokenpd.attention.weights import Attention
 from fluidkv.tokenpd.returns.rows import all_rows, judged, predictions
@@ -62,8 +61,6 @@ def prediction_errors(predictor: Predictor, attention: Attention) -> Errors:
         >>> [round(prediction_errors(each, attention).missed, 2) for each in (Oracle(), LastSeen())]
         [0.0, 0.62]
     """
-    instance("predictor", predictor, Predictor, "a Predictor")
-    instance("attention", attention, Attention, "Attention")
     with in_float64():
         rows = all_rows(attention)
         at = np.asarray(judged(attention, rows))

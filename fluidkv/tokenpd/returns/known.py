@@ -100,7 +100,7 @@ class NoisyOracle(eqx.Module):
     key: PRNGKeyArray | None = None
 
     def __check_init__(self) -> None:
-        not_negative("sigma", self.sigma)
+        not_negative("sigma", self.sigma, most=100)  # of a logarithm
         above_0("bias", self.bias)
         instance("lasting", self.lasting, Lasting, "Lasting.TOKEN or Lasting.ROUND")
 

@@ -98,7 +98,7 @@ def save_mlp(mlp: Mlp, path: str | Path) -> None:
         >>> sorted(np.load("network.npz").files)
         ['inner', 'inward', 'outer', 'outward', 'scale', 'shift']
     """
-    layers = instance("mlp", mlp, Mlp, "an Mlp").layers
+    layers = mlp.layers
     numbers = {name: np.asarray(part) for name, part in layers._asdict().items()}
     with Path(path).open("wb") as file:
         np.savez(file, allow_pickle=False, **numbers)

@@ -45,8 +45,6 @@ def thresholds_of(model: Segments | WaitSystem, thresholds: object) -> tuple[int
             ...
         fluidkv.errors.InputError: thresholds: got [9]; allowed: 2, one for each type or segment
     """
-    if not isinstance(model, (Segments, WaitSystem)):
-        raise InputError("model", model, "Segments or a WaitSystem")
     size = len(model.types) if isinstance(model, WaitSystem) else len(model)
     allowed = f"{size}, one for each type or segment"
     levels = Wait(several("thresholds", thresholds, allowed)).thresholds

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
+from fluidkv import cache_study
 from fluidkv.answers import prompted_generator, prompted_trace
 from fluidkv.answers.cache.sizes import sizes_between
-from fluidkv.answers.cache.study import POLICIES, CacheAnswer, cache_study, half_width
+from fluidkv.answers.cache.study import POLICIES, CacheAnswer, half_width
 from fluidkv.answers.prompted import Prompted
 from fluidkv.errors import InputError
 from fluidkv.prefix import Granularity, Policy
@@ -120,7 +121,7 @@ def test_bad_input_is_one_line() -> None:
     with pytest.raises(InputError, match="page: got 999; allowed: at most the longest prompt"):
         cache_study(GSP, granularity=Granularity(999))
     wrong: Any = "lru"
-    with pytest.raises(InputError, match="policies: got 'lru'; allowed: members of"):
+    with pytest.raises(InputError, match=r"policies\[0\]: got 'lru'; allowed: a member of"):
         cache_study(GSP, policies=[wrong])
     with pytest.raises(InputError, match="granularity: got 'lru'"):
         cache_study(GSP, granularity=wrong)

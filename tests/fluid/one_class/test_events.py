@@ -237,7 +237,7 @@ def test_a_single_stage_is_at_its_fixed_point():
         ([2.0, 2.0, float("nan")], 10, "non-finite"),
         ([14.0, -2.0, -2.0], 10, "negative"),
         ([[[2.0, 2.0, 2.0]] * 2], 10, "shape (1, 2, 3)"),
-        ("abc", 10, "masses of shape (3,)"),
+        ("abc", 10, "start: got 'abc'; allowed: a number or an array of numbers"),
         ([2.0, 2.0, 2.0], 0, "iterations: got 0"),
         ([2.0, 2.0, 2.0], 1.5, "iterations: got 1.5"),
         ([2.0, 2.0, 2.0], True, "iterations: got True"),

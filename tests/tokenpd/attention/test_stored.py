@@ -213,7 +213,7 @@ def _changed(at: tuple[int, ...], value: float) -> np.ndarray:
         (GOOD, {"prompt": 0}, "prompt: got 0; allowed: at least 1 token"),
         (GOOD, {"prompt": 1.5}, "prompt: got 1.5; allowed: a whole number for each of 2 requests"),
         (GOOD, {"prompt": [1, 2, 3]}, "for each of 2 requests"),
-        (GOOD, {"prompt": [1, [2]]}, "for each of 2 requests"),
+        (GOOD, {"prompt": [1, [2]]}, "an array of numbers"),
         (GOOD, {"prompt": 2**40}, "prompt: got 1099511627776; allowed: numbers below"),
         (GOOD, {"prompt": [3, 4], "length": 3}, r"length: got 3; allowed: no shorter .* \(4\)"),
         (GOOD, {"length": 5}, "length: got 5; allowed: no more tokens than the array has"),

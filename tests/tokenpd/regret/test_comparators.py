@@ -9,12 +9,18 @@ import numpy as np
 import pytest
 
 from fluidkv.errors import InputError
+from fluidkv.tokenpd import (
+    best_fixed_price,
+    best_fixed_set,
+    clairvoyant,
+    purse_optimum,
+    round_optimum,
+)
 from fluidkv.tokenpd.knapsack.pool import Pool
 from fluidkv.tokenpd.objective import Objective
 from fluidkv.tokenpd.pricing import Budget, Pricing
 from fluidkv.tokenpd.regret.bounds import PriceSetting
-from fluidkv.tokenpd.regret.comparators import best_fixed_price, purse_optimum, round_optimum
-from fluidkv.tokenpd.regret.schedules import Schedule, best_fixed_set, clairvoyant, returns_of
+from fluidkv.tokenpd.regret.schedules import Schedule, returns_of
 from fluidkv.tokenpd.regret.search import separating
 from fluidkv.tokenpd.regret.worths import Worths, worths
 from tests.tokenpd.regret.pools import drawn_pool, in_floats

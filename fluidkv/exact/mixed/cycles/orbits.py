@@ -24,7 +24,6 @@ from itertools import pairwise
 from flint import fmpq, fmpq_mat, fmpz_poly
 
 from fluidkv.errors import InputError
-from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.roots.polynomial import count_outside_and_on
 from fluidkv.exact.survival import eviction_free_equilibrium, survival_weights
 from fluidkv.record import Record
@@ -220,7 +219,6 @@ class OrbitSearch(Record):
     orbit: PeriodicOrbit | None = None
 
 
-@kinds_checked
 def periodic_orbit(system: System, near: Sequence[Fraction | float], *, period: int) -> OrbitSearch:
     """The exact periodic orbit next to a state that a simulation found to return.
 

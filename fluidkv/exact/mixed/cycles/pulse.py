@@ -31,7 +31,6 @@ from functools import cached_property
 from itertools import accumulate
 
 from fluidkv.errors import InputError
-from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.mass import iterate
 from fluidkv.exact.mixed.cycles.orbits import CohortMap, Cohorts
 from fluidkv.exact.one_class.gaps import Gaps, canonical_gaps, checked_gaps, rotational_order
@@ -153,7 +152,6 @@ class PulseCycle(Record):
             yield first, list(zip(accumulate(others), others, strict=True))
 
 
-@kinds_checked
 def pulse_cycle(system: System, gaps: Sequence[int] | None = None) -> PulseCycle:
     """The pulse cycle, or the balanced cycle with these gaps.
 
@@ -185,14 +183,12 @@ def pulse_cycle(system: System, gaps: Sequence[int] | None = None) -> PulseCycle
     return PulseCycle(system, chosen, system.capacity / held)
 
 
-@kinds_checked
 def residue_memory(system: System) -> tuple[Fraction, ...]:
     """W(s) = sum of V_{s+mg} over m, s = 0 ... g-1: tokens of one request at each of these ages."""
     found, g = survival_weights(system.workload), system.workload.decode_gcd
     return tuple(Fraction(sum(found.memory[s::g]), found.denominator) for s in range(g))
 
 
-@kinds_checked
 def compressed_weights(system: System) -> SurvivalWeights:
     """W_m = V_{g-1+mg} and the survival there: the weights of the compressed polynomial (35).
 
@@ -210,7 +206,6 @@ def compressed_weights(system: System) -> SurvivalWeights:
     return SurvivalWeights(found.memory[g - 1 :: g], found.requests[g - 1 :: g], found.denominator)
 
 
-@kinds_checked
 def verify_pulse_cycle(cycle: PulseCycle) -> bool:
     """Run the literal model once round, class by class, and compare with all that the record says.
 

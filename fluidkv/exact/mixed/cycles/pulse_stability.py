@@ -26,7 +26,6 @@ from typing import Literal
 from flint import fmpq_mat, fmpz_poly
 
 from fluidkv.errors import InputError
-from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.mixed.cycles.orbits import CohortMap, without_zeros
 from fluidkv.exact.mixed.cycles.pulse import PulseCycle, compressed_weights
 from fluidkv.exact.precision import outward, working
@@ -71,7 +70,6 @@ class PulseStability(Record):
     radius: tuple[float, float]
 
 
-@kinds_checked
 def pulse_stability(cycle: PulseCycle) -> PulseStability:
     """Certify the local stability of a pulse cycle or another balanced cycle.
 
@@ -106,7 +104,6 @@ def pulse_stability(cycle: PulseCycle) -> PulseStability:
     )
 
 
-@kinds_checked
 def return_map(cycle: PulseCycle) -> tuple[fmpq_mat, tuple[int, ...]]:
     """Derivative of the map once round at Z^(0), and the ages that its rows and columns stand for.
 
@@ -130,7 +127,6 @@ def return_map(cycle: PulseCycle) -> tuple[fmpq_mat, tuple[int, ...]]:
     return fmpq_mat([[whole[i, j] for j in support] for i in support]), support
 
 
-@kinds_checked
 def multiplier_polynomial(cycle: PulseCycle) -> fmpz_poly:
     """Characteristic polynomial of the map once round, without its zero eigenvalues, primitive.
 

@@ -21,7 +21,6 @@ from fractions import Fraction
 from flint import acb, arb, fmpz_poly
 
 from fluidkv.errors import InputError
-from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.mixed.motion.discs import Disc, alone, combined, modulus, newton_disc, taylor
 from fluidkv.exact.mixed.motion.drift import BranchStatus, drift
@@ -88,7 +87,6 @@ class Remainders:
     second_orders: tuple[arb, ...]
 
 
-@kinds_checked
 def track(mix: LengthMix, root: LimitRoot, input_lengths: Iterable[Fraction | int]) -> Branch:
     """Follow the branch that starts at a root of the limit through the given input lengths.
 

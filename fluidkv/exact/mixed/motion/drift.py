@@ -28,7 +28,6 @@ from fractions import Fraction
 from flint import acb, arb, fmpz_poly
 
 from fluidkv.errors import InputError
-from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.mixed.motion.discs import modulus, taylor
 from fluidkv.exact.mixed.motion.limit import BITS, LimitRoot, limit_roots, perturbed, sharp
@@ -112,7 +111,6 @@ class OutwardRate(Record):
     limit: Fraction
 
 
-@kinds_checked
 def drift(mix: LengthMix, root: LimitRoot) -> Drift:
     """First and second order of the branch that starts at a root of the limit.
 
@@ -136,7 +134,6 @@ def drift(mix: LengthMix, root: LimitRoot) -> Drift:
     return Drift(root, BranchStatus.SIMPLE, first, second)
 
 
-@kinds_checked
 @working(DOUBLE)
 def drift_bound(
     mix: LengthMix, root: LimitRoot, above: Fraction | int, *, order: int = 2
@@ -197,7 +194,6 @@ def drift_bound(
     return None
 
 
-@kinds_checked
 @working(DOUBLE)
 def outward_rate(mix: LengthMix, above: Fraction | int) -> OutwardRate | None:
     """Constants of |z| - 1 = Theta(1/L) for the unit-circle modes, for all L >= `above`.

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from flint import acb, arb, fmpz_poly
 
-from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.mixed.motion.discs import modulus, newton_disc
 from fluidkv.exact.precision import shown_alike, working
@@ -52,7 +51,6 @@ class LimitRoot(Record):
             return arb(1) if self.unity else modulus(self.ball)
 
 
-@kinds_checked
 def limit_roots(mix: LengthMix) -> tuple[LimitRoot, ...]:
     """All roots of A_r, largest modulus first: roots of unity exactly, the others in balls.
 

@@ -23,7 +23,6 @@ from typing import cast
 
 from flint import acb, acb_mat, arb, arb_mat, fmpq, fmpq_mat
 
-from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.mixed.nearby.transition import checked_vector, first_row
 from fluidkv.exact.precision import shown_alike, working
 from fluidkv.exact.roots.spectrum import count_unstable
@@ -108,7 +107,6 @@ class Lyapunov(Record):
         return inner_product(self.flint, vector, vector)
 
 
-@kinds_checked
 def lyapunov(weights: SurvivalWeights) -> Lyapunov:
     """Solve Phi^T P Phi - P = -I.
 

@@ -25,7 +25,6 @@ from typing import cast
 
 from flint import arb, arb_mat, fmpq, fmpq_mat
 
-from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.mixed.nearby.lyapunov import Lyapunov, inner_product, inverse, lyapunov
 from fluidkv.exact.precision import DOUBLE, shown_alike, working
 from fluidkv.exact.survival import eviction_free_equilibrium, survival_weights
@@ -96,7 +95,6 @@ class Neighbourhood(Record):
         return below(self.energy(deviation), self.delta_squared)
 
 
-@kinds_checked
 @working(DOUBLE)
 def neighbourhood(system: System) -> Neighbourhood:
     """P, the constants of B.6.4 and the levels of L for a system of any number of classes.

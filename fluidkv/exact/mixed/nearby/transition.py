@@ -18,7 +18,6 @@ from fractions import Fraction
 from flint import fmpq, fmpq_mat
 
 from fluidkv.errors import InputError
-from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.mass import Masses, iterate, memory_used
 from fluidkv.exact.survival import SurvivalWeights, eviction_free_equilibrium, survival_weights
 from fluidkv.record import Record
@@ -28,7 +27,6 @@ Vector = tuple[Fraction, ...]
 """A number for each cohort age."""
 
 
-@kinds_checked
 def first_row(weights: SurvivalWeights) -> Vector:
     """-V_{s+1} / V_0 for s = 0 ... d-2, then 0: the first row of Phi.
 
@@ -41,7 +39,6 @@ def first_row(weights: SurvivalWeights) -> Vector:
     return (*(Fraction(-v, youngest) for v in weights.memory[1:]), Fraction(0))
 
 
-@kinds_checked
 def transition_matrix(weights: SurvivalWeights) -> fmpq_mat:
     """Phi, d x d: its eigenvalues are the roots of F, and one zero.
 
@@ -62,7 +59,6 @@ def transition_matrix(weights: SurvivalWeights) -> fmpq_mat:
     return matrix
 
 
-@kinds_checked
 def transition(weights: SurvivalWeights, y: Sequence[Fraction | int]) -> Vector:
     """Phi y, in O(d).
 
@@ -103,7 +99,6 @@ class Iterate(Record):
     in_flight: Fraction
 
 
-@kinds_checked
 def cohort_iterates(system: System, start: Sequence[Fraction | int]) -> Iterator[Iterate]:
     """y^0, y^1, y^2, ... of the literal model (`fluidkv.exact.mass`), without end.
 
@@ -144,7 +139,6 @@ def cohort_iterates(system: System, start: Sequence[Fraction | int]) -> Iterator
         )
 
 
-@kinds_checked
 def manifold_state(system: System, cohorts: Sequence[Fraction | int]) -> Masses:
     """x_kj = p_k Y_j: the class masses of a state on the cohort manifold (Lemma 9)."""
     return [
@@ -152,7 +146,6 @@ def manifold_state(system: System, cohorts: Sequence[Fraction | int]) -> Masses:
     ]
 
 
-@kinds_checked
 def cohort_masses(system: System, state: Masses) -> Vector:
     """Y_s = sum of x_ks over classes / alpha_s; on the manifold, the mass of each cohort.
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.roots.spectrum import spectral_radius
 from fluidkv.plain import finite
@@ -52,7 +51,6 @@ class AsymptoticThreshold(Record):
         }
 
 
-@kinds_checked
 def asymptotic_threshold(mix: LengthMix) -> AsymptoticThreshold | None:
     """What (13) and the first-order criterion say; None where lengths have a common divisor.
 
@@ -75,7 +73,6 @@ def asymptotic_threshold(mix: LengthMix) -> AsymptoticThreshold | None:
     )
 
 
-@kinds_checked
 def least_phase_decay(mix: LengthMix) -> float:
     """min over u = 1 ... n-1 of the quadratic form for Re mu at the phases x_k(u), n = max l1_k.
 

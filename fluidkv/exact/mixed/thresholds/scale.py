@@ -9,7 +9,6 @@ from fractions import Fraction
 
 from flint import arb
 
-from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.linear_stability import InputScale, input_scale_bracket
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.mixed.thresholds.pencil import Crossing, InputPencil
@@ -21,7 +20,6 @@ MOST_AGES = 2048
 """Decode length up to which every factor is looked at: seconds. Above it, a bracket is searched."""
 
 
-@kinds_checked
 def input_scale(workload: Workload, *, reach: int = 12) -> InputScale:
     """The boundary of stability on the axis of the input lengths.
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from flint import arb
 
 from fluidkv.errors import InputError
-from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.mixed.thresholds.asymptotic import AsymptoticThreshold, asymptotic_threshold
 from fluidkv.exact.mixed.thresholds.pencil import TITLES, Crossing, InputPencil
@@ -179,7 +178,6 @@ class InputThreshold(Record):
         }
 
 
-@kinds_checked
 def input_threshold(mix: LengthMix, *, bound: int | None = None) -> InputThreshold:
     """l0_min of a mix, every window of stability, and the certificates.
 

@@ -15,7 +15,6 @@ input length there is. Where inputs differ, or it would take long, what is said 
 import math
 from fractions import Fraction
 
-from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.linear_stability import (
     InputScale,
     StabilityResult,
@@ -37,7 +36,6 @@ LONGEST_EXACT = 640
 """Decode length up to which every input length is looked at: one or two seconds there."""
 
 
-@kinds_checked
 def tier_lengths(workload: Workload) -> tuple[int, ...]:
     """Distinct decode lengths, ascending, where there are 2 to `MOST_TIERS`; else empty.
 
@@ -50,7 +48,6 @@ def tier_lengths(workload: Workload) -> tuple[int, ...]:
     return tuple(lengths) if 2 <= len(lengths) <= MOST_TIERS else ()
 
 
-@kinds_checked
 def tier_threshold(workload: Workload) -> InputThreshold | None:
     """Growing modes of tiers at every common input length; None where that is not looked at.
 

@@ -14,7 +14,7 @@ from numpy.random import Generator, SeedSequence
 
 from fluidkv.errors import InputError
 from fluidkv.record import Record
-from fluidkv.runs.checks import count, instance, real
+from fluidkv.runs.checks import MOST_TOKENS, count, not_negative, real
 from fluidkv.tokenpd.attention.generators.lifts import Lift
 from fluidkv.tokenpd.attention.generators.parts import LogitPart
 from fluidkv.tokenpd.attention.weights import Attention
@@ -99,9 +99,9 @@ def generated(
         >>> attention.length.tolist(), attention.weights.shape
         ([9, 13, 14], (3, 14, 14))
     """
-    instance("structure", structure, Structure, "a Structure")
     count("seed", seed, least=0)
     number = count("requests", requests)
+    not_negative("gap", gap, most=MOST_TOKENS)
     prompts = _sizes("prompt", prompt, seed, number, 0)
     lengths = _sizes("length", length, seed, number, 1)
     if (lengths < prompts).any():
@@ -135,8 +135,6 @@ def _sizes(
 
 
 def _starts(seed: int, number: int, gap: float, *, poisson: bool) -> Int[np.ndarray, " request"]:
-    if not 0 <= real(gap) < math.inf:
-        raise InputError("gap", gap, "a finite number of rounds of at least 0")
     gaps = np.ones(number)
     if poisson:
         gaps = np.array([_stream(seed, at, _STARTS).exponential() for at in range(number)])

@@ -6,7 +6,6 @@ import numpy as np
 from safetensors.numpy import save
 
 from fluidkv.files import write_whole
-from fluidkv.runs.checks import instance
 from fluidkv.tokenpd.attention.weights import Attention
 
 
@@ -26,7 +25,6 @@ def write_attention(path: Path | str, attention: Attention) -> None:
         >>> bool((read_attention("sinks.safetensors").attention.weights == attention.weights).all())
         True
     """
-    instance("attention", attention, Attention, "an Attention")
     numbers = {
         name: np.ascontiguousarray(getattr(attention, name), np.int64)
         for name in ("prompt", "length", "start", "request")
