@@ -153,6 +153,8 @@ def test_errors_of_the_paper_are_on_record() -> None:
         "routing.equations-31-and-32",
         "routing.figure-7.percentage",
         "routing.table-2.up-to",
+        "routing.section-1.up-to",
+        "routing.section-4-2.any-arrivals",
         "routing.table-2.simulated.every-residual",
         "routing.table-3.throughput",
         "routing.table-3.percentages",
