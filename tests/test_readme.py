@@ -174,6 +174,20 @@ def test_ledger_is_what_the_readme_and_its_page_say():
         assert verdicts == {Verdict.HOLDS}, name
 
 
+def test_the_readme_says_what_the_errors_as_printed_are_of():
+    """A claim's kind says what the paper calls the place."""
+    kinds = [c.kind for c in select() if (c.expected, c.origin) == ("fails", "printed")]
+    drawn, remarks = (
+        sum(kind in of for kind in kinds) for of in (("figure", "table"), ("remark",))
+    )
+    mathematics = len(kinds) - drawn - remarks
+    text = " ".join(README.read_text(encoding="utf-8").split())
+    assert (
+        f"Of the errors as printed {mathematics} are of theorems, lemmas, equations, definitions "
+        f"and examples, {drawn} of figures and tables, {remarks} of remarks"
+    ) in text
+
+
 _CLAIM_ID = (
     r"`(?:fluidkv verify )?"
     r"((?:congestion|vllm-44594|vllm-54644|wait(?!\.json)|routing|cacheopt|tokenpd"
