@@ -36,9 +36,9 @@ _ORIGINS = {  # verdict -> origin -> how one and how many are called
     },
 }
 _BASES = {
-    Basis.LIBRARY: "{} computed with the library",
+    Basis.LIBRARY: "{} computed",
     Basis.RECORD: "{} re-read from recorded runs",
-    Basis.PAPER: "{} from the paper's own numbers and formulas",
+    Basis.PAPER: "{} from the paper alone",
 }
 
 
@@ -106,7 +106,7 @@ def tally(results: Sequence["Result"]) -> list[str]:
     lines = [f"{counted(len(results), 'claim')}: {', '.join(parts)}; {record}"]
     bases = Counter(basis(r.claim.check) for r in results)
     stand = [words.format(f"{bases[of]:,}") for of, words in _BASES.items() if bases[of]]
-    lines.append(f"what was done: {', '.join(stand)}")
+    lines.append(f"how: {', '.join(stand)}")
     for verdict, what in (("fails", "what fails"), ("undecided", "what is undecided")):
         origins = Counter(
             str(r.claim.origin) for r in results if r.outcome and str(r.outcome.verdict) == verdict
