@@ -175,6 +175,17 @@ def test_ledger_is_what_the_readme_and_its_page_say():
         assert verdicts == {Verdict.HOLDS}, name
 
 
+def test_the_readme_says_where_the_errors_as_printed_stand():
+    """A claim's kind says what the paper calls the place."""
+    kinds = [c.kind for c in select() if (c.expected, c.origin) == ("fails", "printed")]
+    mathematics = sum(kind not in ("figure", "table", "remark") for kind in kinds)
+    text = " ".join(README.read_text(encoding="utf-8").split())
+    assert (
+        f"{mathematics} of these {len(kinds)} stand in theorems, lemmas, equations, "
+        "definitions, examples"
+    ) in text
+
+
 _CLAIM_ID = (
     r"`(?:fluidkv verify )?"
     r"((?:congestion|vllm-44594|vllm-54644|wait(?!\.json)|routing|cacheopt|tokenpd"

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Literal, get_args
 
 from fluidkv.errors import InputError
+from fluidkv.ledger.basis import basis
 from fluidkv.record import Record
 from fluidkv.verdict import Evidence, Verdict
 
@@ -126,6 +127,7 @@ class Result(Record):
             "id": claim.id,
             "kind": claim.kind,
             "origin": str(claim.origin),
+            "basis": str(basis(claim.check)),
             "statement": claim.statement,
             "source": claim.source,
             "checked": claim.checked,

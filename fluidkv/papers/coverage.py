@@ -62,13 +62,16 @@ def page() -> str:
         "`fluidkv verify ID` runs the claims under an id (their number stands in brackets), "
         "`fluidkv figure ID` writes a figure, and `fluidkv table NAME` a table beside our numbers. "
         "An item stands with every claim that names it. *Not reproduced*: an experiment under "
-        "settings of which some are ours.",
+        "settings of which some are ours. *Remarks* are what a reader sees, and no check decides.",
         "",
         "The page is written by `python -m fluidkv.papers.coverage > docs/coverage.md` from the "
         "ledger, the figures and the tables, and a test holds it equal.",
     ]
     for paper, contents in _PAPERS.items():
         lines += ["", f"## {paper}", *_section(paper, contents.CONTENTS, contents.WITHOUT)]
+        remarks = getattr(contents, "REMARKS", {})
+        lines += ["", "**Remarks**", ""] if remarks else []
+        lines += [f"- *{item.capitalize()}*: {text}" for item, text in remarks.items()]
     return "\n".join(lines) + "\n"
 
 

@@ -38,6 +38,14 @@ def test_claims_speak_of_items_that_their_paper_has() -> None:
                 assert number in contents[paper].get(kind, {}), (claim.id, kind, number)
 
 
+def test_remarks_are_about_items_that_their_paper_has() -> None:
+    for paper in (routing, cacheopt, tokenpd):
+        for item, text in paper.REMARKS.items():
+            kind, number = item.split(" ")
+            assert number in paper.CONTENTS[kind], item
+            assert text.endswith(".")
+
+
 @pytest.mark.parametrize(
     ("text", "found"),
     [

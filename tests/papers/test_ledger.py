@@ -1,5 +1,7 @@
 """The ledger: every outcome is the recorded one, and a wrong record is noticed."""
 
+import builtins
+import inspect
 import json
 import subprocess
 import sys
@@ -7,11 +9,13 @@ from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
+from types import CodeType
 
 import pytest
 
 from fluidkv.errors import InputError
 from fluidkv.exact.linear_stability import stability
+from fluidkv.ledger import outcomes
 from fluidkv.ledger.claim import Claim, Outcome, Result
 from fluidkv.ledger.outcomes import conjugate_modulus_squared, equals, root_rounds_to, rounds_to
 from fluidkv.ledger.verify import run, run_all
@@ -149,6 +153,8 @@ def test_errors_of_the_paper_are_on_record() -> None:
         "routing.equations-31-and-32",
         "routing.figure-7.percentage",
         "routing.table-2.up-to",
+        "routing.section-1.up-to",
+        "routing.section-4-2.any-arrivals",
         "routing.table-2.simulated.every-residual",
         "routing.table-3.throughput",
         "routing.table-3.percentages",
@@ -173,13 +179,8 @@ def test_errors_of_the_paper_are_on_record() -> None:
         "cacheopt.section-5-1.reduces-by",
         "cacheopt.figure-7.times-higher",
         "cacheopt.section-2-2.padding-and-bucket",
-        "cacheopt.section-2-2.one-difference",
-        "cacheopt.section-2-1.degrees",
-        "cacheopt.section-5-2.models",
-        "cacheopt.section-1.problems",
         "cacheopt.section-5-3.shares",
         "cacheopt.section-5-3.iteration",
-        "cacheopt.section-2-1.machine",
         "cacheopt.section-2-1.hours",
         "cacheopt.section-2-1.positions",
         "cacheopt.section-2-5.sweet-spot",
@@ -200,7 +201,6 @@ def test_errors_of_the_paper_are_on_record() -> None:
         "cacheopt.section-2-2.spans.preemption",
         "cacheopt.figure-17.h.rlp-and-s3",
         "cacheopt.figure-17.c.default",
-        "cacheopt.section-5.block",
         "tokenpd.equation-1.all-layers",
         "tokenpd.section-1.two-d",
         "tokenpd.section-2.six-gb",
@@ -252,6 +252,22 @@ def test_errors_of_the_paper_are_on_record() -> None:
     for result in map(checked, failing):
         assert result.outcome is not None
         assert result.outcome.ours != result.outcome.paper
+
+
+def test_no_check_holds_only_words_that_stand_in_it_against_each_other() -> None:
+    """Then it could come out in one way alone: what it says is a remark of the coverage page."""
+    said = {*dir(builtins), "append", "items", "join", "lower", "sorted", "values"}
+    said |= {"Outcome", "Evidence", "Verdict", *dir(Evidence), *dir(Verdict), *vars(outcomes)}
+    said -= {"Fraction", "range"}  # with these a check computes
+    for claim in ledger():
+        check = claim.check
+        if inspect.isfunction(check) and not (check.__closure__ or check.__defaults__):
+            assert not _names(check.__code__) <= said, claim.id
+
+
+def _names(code: CodeType) -> set[str]:
+    inner = [_names(each) for each in code.co_consts if isinstance(each, CodeType)]
+    return set(code.co_names).union(*inner)
 
 
 @pytest.mark.parametrize(

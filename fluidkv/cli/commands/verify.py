@@ -12,6 +12,7 @@ from fluidkv.cli.codes import DIFFERS
 from fluidkv.cli.options import RUN, Json, option
 from fluidkv.cli.output import json_text
 from fluidkv.cli.progress import progress
+from fluidkv.ledger.basis import Basis, basis
 from fluidkv.report.numbers import counted
 from fluidkv.report.page import Page
 
@@ -33,6 +34,11 @@ _ORIGINS = {  # verdict -> origin -> how one and how many are called
         "reproduction": ("experiment not reproduced", "experiments not reproduced"),
         "prediction": ("prediction", "predictions"),
     },
+}
+_BASES = {
+    Basis.LIBRARY: "{} computed",
+    Basis.RECORD: "{} re-read from recorded runs",
+    Basis.PAPER: "{} from the paper alone",
 }
 
 
@@ -98,6 +104,9 @@ def tally(results: Sequence["Result"]) -> list[str]:
     differing = sum(not r.as_expected for r in results)
     record = f"{differing} DIFFER from the record" if differing else "all as on record"
     lines = [f"{counted(len(results), 'claim')}: {', '.join(parts)}; {record}"]
+    bases = Counter(basis(r.claim.check) for r in results)
+    stand = [words.format(f"{bases[of]:,}") for of, words in _BASES.items() if bases[of]]
+    lines.append(f"how: {', '.join(stand)}")
     for verdict, what in (("fails", "what fails"), ("undecided", "what is undecided")):
         origins = Counter(
             str(r.claim.origin) for r in results if r.outcome and str(r.outcome.verdict) == verdict

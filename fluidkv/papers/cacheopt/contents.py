@@ -75,3 +75,18 @@ WITHOUT: dict[str, str] = {
     "section 4": "names of functions",
 }
 """Why an item has no claim of its own; read only where it has none."""
+
+REMARKS: dict[str, str] = {
+    "section 1": "it announces three problems, and lists four.",
+    "section 2.1": "a p4d.24xlarge has GPUs of 40 GB by its vendor's post; the 80 GB of the text "
+    "are those of a p4de. Model and tensor parallelism of degree 2 make 4 GPUs, not 8, and the 350 "
+    "GB of 175 billion parameters of two bytes exceed their 320 GB; a third way of partitioning, "
+    "or two replicas, would use 8.",
+    "section 2.2": "S3 has less preemption time and less waiting time than RLP. By Figure 6 "
+    "padding lowers the one and raises the other, so that the padding does not explain both; S3 "
+    "also doubles what was too little, and swaps.",
+    "section 5": "the default B is 8 tokens; that of section 3.3.2 is 8 blocks, of 32 tokens by "
+    "section 2.1. Both are examples of something small.",
+    "section 5.2": "it averages over four models; two are named, one in each of Figures 14 and 15.",
+}
+"""What a reader sees by putting sentences side by side: there is nothing that a check could run."""

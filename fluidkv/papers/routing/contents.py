@@ -73,6 +73,16 @@ CONTENTS: dict[str, dict[str, str]] = {
         "2": "eviction and routing apart: times and overhead",
         "3": "L-LRU and RLT on one worker",
     },
+    "section": {
+        "1": "introduction",
+        "2": "background",
+        "3.1": "costs, loads and caches",
+        "3.2": "leaf tokens evicted by LRU",
+        "4.1": "leaf tokens evicted at random",
+        "4.2": "learned greedy routing",
+        "5": "evaluation",
+        "6": "limitations and conclusion",
+    },
 }
 
 _DRAWING, _MODELS = "a drawing, no numbers", "its numbers are in a picture that our copy lacks"
@@ -81,6 +91,14 @@ WITHOUT: dict[str, str] = {
     "figure 1": _DRAWING,
     "figure 15": _DRAWING,
     **{f"figure {n}": _MODELS for n in (8, 9)},
+    "section 2": "what other work does",
+    "section 3.1": "(1) to (3)",
+    "section 6": "what is left to do",
     "table 1": "notation",
 }
 """Why an item has no claim of its own; read only where it has none."""
+
+REMARKS: dict[str, str] = {
+    "algorithm 2": "section 4.2 cites line 13 for the release of load, which stands on line 14.",
+}
+"""What a reader sees by putting texts side by side: there is nothing that a check could run."""

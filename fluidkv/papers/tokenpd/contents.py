@@ -37,3 +37,11 @@ WITHOUT: dict[str, str] = {
     "equation A.3": "with section 4: the guarantee",
 }
 """Why an item has no claim of its own; read only where it has none."""
+
+REMARKS: dict[str, str] = {
+    "section 5": "vLLM exposes two callback sites, it says, CacheInsert and CacheEvict. Neither "
+    "name is in the stored versions of vllm/core/evictor.py, vllm/v1/core/block_pool.py and "
+    "csrc/cache.h that were read, nor in what a search found of vLLM's issues and documentation; "
+    "other versions may have them. What is evicted there are blocks that no running request holds.",
+}
+"""What a reader sees by putting texts side by side: there is nothing that a check could run."""

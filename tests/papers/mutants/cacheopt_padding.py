@@ -58,15 +58,6 @@ MUTANTS: list[Mutant] = [
     Mutant("cacheopt.section-5-1.reduces-by", "1 / (1 - Fraction(share))", "1 + Fraction(share)"),
     Mutant("cacheopt.figure-7.times-higher", "> span[1]", "> 1 + span[1]"),
     Mutant("cacheopt.section-5-1.best-compared", "worst = TAIL_TTFT", "worst = RATES"),
-    Mutant(
-        "cacheopt.section-2-2.padding-and-bucket",
-        '"RLP": "bucket 50", "S3": "padding 100"',
-        '"RLP": "padding 100", "S3": "bucket 50"',
-    ),
-    Mutant("cacheopt.section-2-2.one-difference", "-padding, padding", "-padding, -padding"),
-    Mutant("cacheopt.section-2-1.degrees", "2 * 2, 2", "2 * 4, 2"),
-    Mutant("cacheopt.section-5-2.models", '"OPT-175B"}', '"OPT-175B", "a", "b"}'),
-    Mutant("cacheopt.section-1.problems", '"whom to preempt", ', ""),
     Mutant("cacheopt.section-5-3.shares", "for x in SHARES)", "for x in SHARES[:1])"),
     Mutant("cacheopt.section-5-3.iteration", "OVER.items()}", "OVER.items() if x < '0.3'}"),
     Mutant("cacheopt.section-5-2.one-by-one", "for x in REDUCTIONS)", "for x in REDUCTIONS[:2])"),
@@ -87,5 +78,4 @@ MUTANTS: list[Mutant] = [
     Mutant("cacheopt.section-2-2.spans.waiting", "(1 + s3) / (1 + rlp)", "(1 - s3) / (1 - rlp)"),
     Mutant("cacheopt.figure-17.h.rlp-and-s3", '["rlp"] >= table', '["rlp"] // 4 >= table'),
     Mutant("cacheopt.figure-17.c.default", 'Fraction("1.0")', 'Fraction("0.9")'),
-    Mutant("cacheopt.section-5.block", "8, 32, 8 ", "8, 1, 8 "),
 ]

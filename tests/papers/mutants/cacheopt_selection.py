@@ -11,4 +11,5 @@ MUTANTS: list[Mutant] = [
         "cacheopt.selection.ends", "_ends(_BARE, table", "_ends(CacheOpt(reserved_blocks=0), table"
     ),
     Mutant("cacheopt.selection.ends.spared", "spares_newcomers=True", "spares_newcomers=False"),
+    Mutant("cacheopt.section-3-3-2.case-1", ".sum()))", ".sum()) // 2)", "def _fitting"),
 ]

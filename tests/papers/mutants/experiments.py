@@ -2,7 +2,7 @@
 
 from tests.papers.mutants import Mutant
 
-_C, _V = "congestion.", "vllm-44594."
+_C = "congestion."
 
 MUTANTS = [
     # what printed numbers say by themselves
@@ -63,14 +63,4 @@ MUTANTS = [
         "given=(WINDOWS,)",
     ),
     Mutant(_C + "restart-resume.oscillation", "(ONE,)", "(PAIR,)"),
-    # the measured watermark
-    Mutant(_V + "requests", "drawn()", "drawn(1)"),
-    Mutant(_V + "demand", "== 1.5", "== 1.4"),
-    Mutant(
-        _V + "preemptions.two-per-cent",
-        "preemptions(_k)",
-        "preemptions(2)",
-        near="{_word}-per-cent",
-    ),
-    Mutant(_V + "preemptions.level-off.less", "verdict(low > 0)", "verdict(high < 0)"),
 ]

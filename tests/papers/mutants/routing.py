@@ -3,6 +3,14 @@
 from tests.papers.mutants import Mutant
 
 MUTANTS: list[Mutant] = [
+    Mutant("routing.equation-1", "self.length - self.hits", "self.length", "def cost"),
+    Mutant("routing.equation-2", "place == step.worker", "place == 0", "def _equation_2"),
+    Mutant("routing.equation-3", "before == after", "before != after", "def _equation_3"),
+    Mutant("routing.section-4-2.latency", "loads[0]", "loads[1]", "def _is_latency"),
+    Mutant("routing.section-4-2.any-arrivals", "(seed, gap)", "(seed)", "def _is_l"),
+    Mutant("routing.equation-4", "+ loads + np", "+ np", "def _routed"),
+    Mutant("routing.equation-5", "0.25 * cached", "0.5 * cached", "def _routed"),
+    Mutant("routing.equation-6", "min(left, loads[ticket.worker])", "0", "def _routed"),
     Mutant("routing.algorithm-1.leaf-without-mark", "lock=True", "repaired=True"),
     Mutant("routing.algorithm-1.keeps-its-path", "capacity):", "capacity, lock=True):"),
     Mutant("routing.algorithm-1.repaired", ", repaired=True", ""),
@@ -22,6 +30,7 @@ MUTANTS: list[Mutant] = [
     Mutant("routing.theorem-4.whole-nodes", "- shortest + 2", "- shortest"),
     Mutant("routing.theorem-4.whole-nodes.cost", "if a > b)", "if a > length * b)"),
     Mutant("routing.theorem-5.upper", "- size + 3", "- size + 1"),
+    Mutant("routing.theorem-5.at-least-d", "- distinct + 3", "- distinct + 1"),
     Mutant("routing.theorem-5.lower", "- size + 2", "- size + 3"),
     Mutant("routing.equation-10", "phase.clean, 2)", "phase.clean, 1)"),
     Mutant("routing.theorem-5.distinct-tokens", "+ size - 1", "+ size"),

@@ -46,4 +46,20 @@ MUTANTS: list[Mutant] = [
     Mutant("routing.figure-13.simulated.lead", "factors[-1] > 1", "factors[-1] > 9"),
     Mutant("routing.figure-12.simulated.throughput", "lbgr > aware else", "lbgr < aware else"),
     Mutant("routing.figure-13.simulated.rlt", "if not rlt < lru", "if not rlt < 2 * lru"),
+    Mutant("routing.section-5.averages", "_BENCHMARKS * _factor", "_factor", "def _leaves"),
+    Mutant("routing.section-1.up-to", "_BENCHMARKS * average", "average", "def _up_to"),
+    Mutant(
+        "routing.section-5.averages.simulated.random",
+        '"30.9", "ttft": "44.49"',
+        '"9", "ttft": "9"',
+        "_PLACE =",
+    ),
+    Mutant("routing.section-5.averages.simulated.both.tails", "/ other", "/ base", "def _mean_f"),
+    *(
+        Mutant(f"routing.{claim}", "if short", "if False", "def _reached")
+        for claim in (
+            *(f"section-5.averages.simulated.{end}" for end in ("random", "rlt", "lbgr", "both")),
+            *(f"figure-{n}.simulated.factors" for n in (3, 4, 8, 9)),
+        )
+    ),
 ]

@@ -20,10 +20,4 @@ MUTANTS: list[Mutant] = [
     Mutant("tokenpd.section-5.heap.recorded.after-5", "(False, True)", "(True, True)"),
     Mutant("tokenpd.section-6.constant-return", "(0.5,) * tokens", "(0.5, 0.1, 1, 0)[:tokens]"),
     Mutant("tokenpd.section-5.pages", "evicted**PAGE", "evicted"),
-    Mutant(
-        "tokenpd.section-5.callbacks",
-        '("CacheInsert", "CacheEvict")',
-        '("add", "evict")',
-        "CLAIMS =",
-    ),
 ]

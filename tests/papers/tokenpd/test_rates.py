@@ -1,6 +1,7 @@
 """What is on record of long runs is what runs give, and stays below what is proved."""
 
 from math import sqrt
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -120,3 +121,17 @@ def test_the_record_is_what_runs_give(name: str) -> None:
         for measure, values in computed(STUDIES[name], rounds, size).items():
             block = recorded()[name, measure][rounds].blocks[0]
             assert values.mean() == pytest.approx(block, rel=DIGITS, abs=1e-6), measure
+
+
+def test_the_page_says_how_many_tokens_come_in_the_rounds_that_are_drawn():
+    page = Path(__file__).parents[3] / "docs" / "price_theorem.md"
+    text = " ".join(page.read_text(encoding="utf-8").split())
+    uniform, drifting = (
+        drawn_pool(STUDIES[name].rounds(100), 100).present.sum(axis=1)
+        for name in ("uniform, dear", "drifting, dear")
+    )
+    assert set(uniform.tolist()) == {8}
+    assert "*Uniform*: eight tokens a round" in text
+    assert len(set(drifting.tolist())) > 1
+    assert max(drifting) <= 8
+    assert "*drifting*: up to eight" in text

@@ -149,3 +149,35 @@ def _ends_as_printed(table: Requests, limits: Limits) -> bool | str:
 )
 def _ends_if_spared(table: Requests, limits: Limits) -> bool | str:
     return _ends(replace(_BARE, spares_newcomers=True), table, limits) or str(limits)
+
+
+def _fitting(seed: int) -> tuple[Requests, Limits]:
+    """Two to four requests at once, predicted right, in memory for exactly what they demand."""
+    rng = np.random.default_rng(seed)
+    inputs, outputs = rng.integers(1, 30, (2, int(rng.integers(2, 5))))
+    slo = np.full(inputs.size, 50.0)
+    table = Requests(inputs, outputs, estimated_output=outputs, ttft_slo=slo, tbt_slo=slo)
+    return table, Limits(int((inputs + outputs).sum()))
+
+
+@CLAIMS.over(
+    Range(
+        "drawn runs of two to four requests, in time, A' = sum M", lambda: map(_fitting, range(60))
+    ),
+    "section-3-3-2.case-1",
+    f"{_SECTION}, case 1",
+    "Where the demands add up to what there is, each request gets a token in every iteration from "
+    "the first to its last, and nobody is preempted.",
+    origin=Origin.PRINTED,
+    paper="guaranteed to receive the KVC they demand during execution",
+    note="M has the estimated output, which is right here; an underestimate guarantees nothing.",
+)
+def _case_1(table: Requests, limits: Limits) -> bool | str:
+    run = CacheOptEngine(table, _BARE, limits, IterationClock.iterations())
+    while run.done < len(run.all) and run.iteration < _LONG:
+        run.step()
+    served = all(
+        request.evictions == 0 and request.last_token_at == request.output_length
+        for request in run.all
+    )
+    return served or f"{table.input_length}, {table.output_length}, {limits.capacity} tokens"

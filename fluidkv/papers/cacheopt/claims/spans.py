@@ -104,22 +104,3 @@ def _default() -> Outcome:
         note="Holds if 1.0 is rounded from 0.95 to 0.98, or if it is of a rate at which section "
         "5.1 is not.",
     )
-
-
-@CLAIMS.claim(
-    "section-5.block",
-    "section 5, with sections 2.1 and 3.3.2",
-    "The default B of section 5 is the B of section 3.3.2.",
-    expected=Verdict.FAILS,
-    checked="B in tokens, with blocks of 32",
-)
-def _block() -> Outcome:
-    blocks, block_size, default = 8, 32, 8  # sections 3.3.2, 2.1 and 5
-    return Outcome(
-        verdict(blocks * block_size == default),
-        Evidence.EXACT,
-        f"8 blocks of {block_size} tokens are {blocks * block_size} tokens",
-        f"{default} tokens",
-        note="Both are examples of something small, and a unit may be a slip.",
-        witness="8 tokens are a quarter of a block",
-    )

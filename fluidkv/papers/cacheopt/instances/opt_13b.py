@@ -23,8 +23,7 @@ KV_BYTES = 2 * LAYERS * WIDTH * 2
 """819,200 of a token: keys and values, 16 bits each."""
 
 MEMORY_BYTES = 80 * 2**30
-P4D_BYTES = 40 * 2**30
-"""Of a GPU: as printed, and of the instance that is named (p4de is the one with 80 GB)."""
+"""Of a GPU, as printed."""
 BANDWIDTH, FLOPS = 2.039e12, 312e12
 """Of an A100 with 80 GB (SXM): bytes a second, 16-bit operations a second."""
 

@@ -6,6 +6,7 @@ from fluidkv.papers.routing.claims import (
     algorithm_1,
     caches,
     experiments,
+    formulation,
     lemmas,
     random_requests,
     ratios_of_lru,
@@ -13,6 +14,7 @@ from fluidkv.papers.routing.claims import (
 )
 
 MODULES: tuple[ModuleType, ...] = (
+    formulation,
     algorithm_1,
     lemmas,
     ratios_of_lru,

@@ -1,7 +1,8 @@
 """Routing, Theorems 4 and 5 with (9) to (11): Leaf-LRU against the optimum."""
 
+from collections.abc import Iterator
 from fractions import Fraction
-from itertools import combinations, pairwise, product
+from itertools import combinations, combinations_with_replacement, pairwise, product
 
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import holds_for, sampled
@@ -9,6 +10,7 @@ from fluidkv.ledger.ranges import Range, Seen
 from fluidkv.papers.routing.instances.universes import (
     batched,
     largest,
+    leaf_lru,
     looped,
     node_lru,
     on_tails,
@@ -207,6 +209,35 @@ def _theorem_5_upper(
         Seen(found.ratio - bound)
         if found.ratio <= bound
         else (f"B = {capacity}, L = {shortest}, beta = {size}: {found}")
+    )
+
+
+def _fewer_distinct() -> Iterator[tuple[int, int, int, int, tuple[Token, ...]]]:
+    return ((*game[:3], d, game[3]) for game in _BATCHES.cases() for d in range(1, game[2]))
+
+
+@CLAIMS.over(
+    Range("as for Theorem 5, with batches of beta paths of which d < beta are distinct at least",
+          _fewer_distinct),
+    "theorem-5.at-least-d",
+    "Theorem 5, discussion of its assumption",
+    "If of the beta paths of each batch at least d are distinct, Leaf-LRU misses at most "
+    "B - L - d + 3 times what the optimum misses, in the long run.",
+    ours=lambda seen: f"at least {-max(seen)} below it in {len(seen)} games",
+    paper="B - L - d + 3 with d <= beta; B - L + 2 where one path is repeated",
+)  # fmt: skip
+def _at_least_d(
+    capacity: int, shortest: int, size: int, distinct: int, forest: tuple[Token, ...]
+) -> bool | str | Seen:
+    ends = [token for token in forest if len(token) >= shortest]
+    batches = combinations_with_replacement(ends, size)
+    requests = tuple(batch for batch in batches if len(set(batch)) >= distinct)
+    found = largest(capacity, requests, (), leaf_lru(capacity))
+    bound = capacity - shortest - distinct + 3
+    return (
+        Seen(found.ratio - bound)
+        if found.ratio <= bound
+        else f"B = {capacity}, L = {shortest}, beta = {size}, d = {distinct}: {found}"
     )
 
 

@@ -3,6 +3,7 @@
 from types import ModuleType
 
 from fluidkv.papers.routing.claims.experiments import (
+    averages,
     one_worker,
     servers,
     settings,
@@ -18,5 +19,6 @@ MODULES: tuple[ModuleType, ...] = (
     one_worker,
     simulated,
     servers,
+    averages,
 )
 """In the order of the paper; each has its `CLAIMS`."""

@@ -30,7 +30,7 @@ from fluidkv.papers.tokenpd.paper import statements
 from fluidkv.tokenpd.pricing import Budget
 from fluidkv.verdict import Evidence, Verdict
 
-CLAIMS = statements()
+CLAIMS = statements(origin=Origin.READING)
 
 _PLACE = "section 4, the theorem"
 _STARTS = (Fraction(1, 4), Fraction(2))
@@ -105,7 +105,6 @@ def _regret(memory: int, cost: int, start: Any, step: Any, rounds: Rounds) -> bo
     "Appendix A, integral rounding",
     "The bound holds against the optimum of the relaxed round where a token costs as much as M, or "
     "half of it and more.",
-    origin=Origin.READING,
     ours="c need not be small: (2) is integral as it is, and L bounds the relaxed optimum",
     paper="Since each token's cost c is small relative to M",
 )
@@ -123,7 +122,6 @@ def _small_cost(memory: int, cost: int, start: Any, step: Any, rounds: Rounds) -
     _PLACE,
     "No smaller power will do: one token worth 1/2 a round, with M = c = 1 and mu_1 = 1, is lost "
     "in the first log(2) / eta rounds, and kept ever after.",
-    origin=Origin.READING,
     ours="regret is half of ceil(log(2) / eta), which is of the order sqrt(T)",
 )  # fmt: skip
 def _sharp(growth: Fraction) -> bool:
@@ -139,7 +137,6 @@ def _sharp(growth: Fraction) -> bool:
     f"{_PLACE}, with mu >= 0",
     "The violation is O(sqrt(T)) from any start mu_1 >= 0.",
     expected=Verdict.FAILS,
-    origin=Origin.READING,
     checked="mu_1 = 0, two tokens worth 1 a round, M = c = 1, eta = 1 / sqrt(T)",
 )
 def _any_start() -> Outcome:
@@ -161,7 +158,6 @@ def _any_start() -> Outcome:
     "section-4.guarantee.violation.netted-any-start.linear",
     f"{_PLACE}, with mu >= 0",
     "With mu_1 = 0 the violation is (n c - M) T.",
-    origin=Origin.READING,
     evidence=Evidence.SAMPLED,
     checked="n = 1 ... 4 tokens, M = 1 ... 4, T = 1 ... 8, c = 1",
 )

@@ -51,7 +51,6 @@ def _halves(rounds: int) -> Rounds:
     "M log(mu_max / mu_1) / (eta T), which vanishes for eta in proportion to 1 / sqrt(T).",
     ours="the price is at most mu_max = e^eta here, so the sum at most M, whatever T",
     paper=_PAPER,
-    origin=Origin.PRINTED,
 )
 def _average(rounds: Rounds, growth: Fraction) -> bool:
     market = Market(growth=growth)

@@ -1,0 +1,106 @@
+"""What a check stands on: the library, a record of runs, or the paper alone.
+
+It is read off the code of the check and of what that calls among the papers, and nothing is run: so
+it does not depend on what other checks left in caches. A check that may call the library counts as
+one that does.
+"""
+
+import csv
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from enum import Enum, EnumType, StrEnum
+from functools import partial
+from importlib import import_module
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+
+class Basis(StrEnum):
+    """What a check stands on.
+
+    library  it computes with rooms of the library
+    record   it reads runs that were recorded, ours or published
+    paper    it does neither: numbers, formulas and small cases of the paper, by its own arithmetic
+    """
+
+    LIBRARY = "library"
+    RECORD = "record"
+    PAPER = "paper"
+
+
+_GROUND = {"errors", "files", "ledger", "papers", "plain", "record", "text", "verdict"}
+"""Of `fluidkv`: what computes nothing of a paper's subject."""
+
+
+def basis(check: Callable[..., Any]) -> Basis:
+    """What a check stands on."""
+    found, seen, left = Basis.PAPER, set[int](), [check]
+    while left:
+        value = left.pop()
+        if id(value) in seen or isinstance(value, Enum | EnumType):
+            continue
+        seen.add(id(value))
+        home = _home(value).split(".")
+        if value is csv:
+            found = Basis.RECORD
+        elif home[0] != "fluidkv":
+            left += _held(value)
+        elif home[1] in _GROUND:
+            left += _parts(value)
+        else:
+            return Basis.LIBRARY
+    return found
+
+
+def _home(value: Any) -> str:
+    """The module that a value comes from; "" for plain containers and arguments that are bound."""
+    if isinstance(value, ModuleType):
+        return value.__name__
+    home = "" if isinstance(value, partial) else getattr(value, "__module__", "")
+    return home if isinstance(home, str) else ""
+
+
+def _held(value: Any) -> list[Any]:
+    """What containers, bound arguments and descriptors hold."""
+    if isinstance(value, partial):
+        return [value.func, *value.args]
+    if isinstance(value, Mapping):
+        return list(value.values())
+    if isinstance(value, tuple | list):
+        return list(value)
+    names = ("fget", "func", "__func__")  # property, cached_property, classmethod
+    return [getattr(value, name) for name in names if hasattr(value, name)]
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    """What a value of the papers may use: globals, closures and defaults; fields and methods."""
+    value = getattr(value, "__wrapped__", value)
+    if isinstance(value, FunctionType):
+        yield from value.__defaults__ or ()
+        yield from (cell.cell_contents for cell in value.__closure__ or ())
+        for code in _codes(value.__code__):
+            yield from _named(code.co_names, value.__globals__)
+    elif isinstance(value, type):
+        yield from vars(value).values()
+    elif not isinstance(value, ModuleType):
+        yield type(value)
+        if is_dataclass(value):
+            yield from (getattr(value, field.name) for field in fields(value))
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """A function's code, and that of functions within it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+def _named(names: Sequence[str], known: Mapping[str, Any]) -> Iterator[Any]:
+    """What names stand for: globals, and what they may be of a module of the papers."""
+    values = [known[name] for name in names if name in known]
+    values += [import_module(name) for name in names if name.startswith("fluidkv.")]
+    for value in values:
+        yield value
+        if isinstance(value, ModuleType) and value.__name__.startswith("fluidkv.papers."):
+            values += [getattr(value, name) for name in names if hasattr(value, name)]
