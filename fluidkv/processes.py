@@ -10,6 +10,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar, cast
 
 from fluidkv.errors import InputError
+from fluidkv.files import undisturbed
 
 Job = TypeVar("Job")
 Found = TypeVar("Found")
@@ -48,7 +49,7 @@ def shared_out(
         for job in islice(todo, workers):
             ours, theirs = spawn.Pipe()
             process = spawn.Process(target=_work, args=(function, theirs), daemon=True)
-            with _no_interrupts():
+            with undisturbed(), _no_interrupts():  # one half begun says so when this one ends
                 process.start()
             processes.append(process)
             theirs.close()

@@ -42,7 +42,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "errors": {"text"},
     "reading": {"text", "errors"},
     "files": {"text", "errors"},
-    "processes": {"text", "errors"},
+    "processes": {"text", "errors", "files"},
     "verdict": {"text", "errors"},
     "workload": {"text", "errors", "record"},
     "systems": {"text", "errors", "workload"},
