@@ -1,13 +1,16 @@
 """Rules that hold in every test: strict JAX, seeded Hypothesis, outside data optional."""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import jax
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
+
+from fluidkv.cli import progress
 
 if TYPE_CHECKING:
     from fluidkv.answers.replay import Replay
@@ -28,16 +31,30 @@ for name, value in COMPILED.items():
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
-# Deadlines time the machine, not the code; a derandomized run fails or passes the same everywhere.
-settings.register_profile("ci", deadline=None, derandomize=True, max_examples=60)
-settings.register_profile("thorough", deadline=None, max_examples=1000)
+# Limits on time are on the machine, not on the code; a derandomized run ends the same everywhere.
+UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", UNTIMED, derandomize=True, max_examples=60)
+settings.register_profile("thorough", UNTIMED, max_examples=1000)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--thorough", action="store_true", help="run the deeper checks too (minutes)")
 
 
+def children_hear_signals() -> None:
+    """What ignores a signal hands that on to its children: a shell's job with `&`, or `nohup`.
+
+    A signal that is handled, by whatever, is to a child as if nobody had touched it.
+    """
+    for name in ("SIGINT", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    children_hear_signals()
+    progress.FIRST_S = 1e6  # however slow the machine is; tests/cli/test_progress.py looks at that
     settings.load_profile("thorough" if config.getoption("--thorough") else "ci")
 
 
@@ -52,9 +69,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(autouse=True, scope="module")
 def compiled_code_is_let_go() -> Iterator[None]:
-    """Each compilation maps pages for ever; a process may hold 65,530 maps, then XLA crashes."""
+    """Each compilation maps pages for ever; a process may hold 65,530 maps, then XLA crashes.
+
+    What the next module may use again is kept until half of them are there.
+    """
     yield
-    jax.clear_caches()
+    maps = Path("/proc/self/maps")
+    if not maps.is_file() or maps.read_bytes().count(b"\n") > 30_000:
+        jax.clear_caches()
 
 
 # What tests read of the real traces. One that is missing skips them all: a test that picked what

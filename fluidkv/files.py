@@ -64,7 +64,7 @@ def write_together(
         names = [*contents, *(amended or {})]
         for name in names:
             _require_file(folder / name)
-        with _undisturbed(), _moving:
+        with undisturbed(), _moving:
             _move(parts, folder, names)
             shutil.rmtree(parts)
 
@@ -332,7 +332,7 @@ def _move(parts: Path, folder: Path, names: list[str]) -> None:
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
+def undisturbed() -> Iterator[None]:
     """Signals that would stop the process are taken up after the block."""
     came: list[int] = []
     before = {}

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any, TypeVar, cast
 
 from fluidkv.errors import InputError
+from fluidkv.files import undisturbed
 
 Job = TypeVar("Job")
 Found = TypeVar("Found")
@@ -54,7 +55,8 @@ def shared_out(
         for job in islice(todo, workers):
             ours, theirs = spawn.Pipe()
             process = spawn.Process(target=_work, args=(function, theirs), daemon=True)
-            with _no_interrupts(), nullcontext() if of_script else _no_script():
+            script = nullcontext() if of_script else _no_script()
+            with undisturbed(), _no_interrupts(), script:  # one half begun says so when this ends
                 process.start()
             processes.append(process)
             theirs.close()

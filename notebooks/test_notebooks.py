@@ -13,6 +13,8 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from docs._site.executed import PATIENT
+
 HERE = Path(__file__).parent
 NOTEBOOKS = sorted(HERE.glob("*.ipynb"))
 NEEDS_TRACES = {"06_measured_log.ipynb"}
@@ -341,7 +343,7 @@ def test_notebook_runs_and_its_words_hold(path, tmp_path, request):
     cells.append(nbformat.v4.new_code_cell(CHECKS[path.name]))
 
     client = NotebookClient(
-        notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(HERE)}}
+        notebook, kernel_name="python3", resources={"metadata": {"path": str(HERE)}}, **PATIENT
     )
     client.execute(env=environment)  # raises where a cell does
 

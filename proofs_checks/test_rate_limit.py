@@ -7,7 +7,7 @@ the mix waits, which the last test holds on to.
 
 from fractions import Fraction
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fluidkv.exact.survival import eviction_free_equilibrium
@@ -46,28 +46,24 @@ def last_eviction(steps):
     return max((n for n, step in enumerate(steps, start=1) if any(step.evicted)), default=0)
 
 
-@settings(deadline=None)  # rationals grow with the walk
 @given(capped(homogeneous_systems))
 def test_one_class_evicts_in_less_than_l1_iterations(case):
     found = last_eviction(walk(case, selection="queued", cap_on="total"))
     assert found < case[0].workload.longest_decode
 
 
-@settings(deadline=None)
 @given(capped(systems()))
 def test_proportional_classes_evict_in_less_than_max_l1_iterations(case):
     found = last_eviction(walk(case, selection="shares", cap_on="total"))
     assert found < case[0].workload.longest_decode
 
 
-@settings(deadline=None)
 @given(capped(systems()))
 def test_capped_classes_evict_in_less_than_max_l1_iterations_whatever_waits(case):
     found = last_eviction(walk(case, selection="queued", cap_on="class"))
     assert found < case[0].workload.longest_decode
 
 
-@settings(deadline=None)
 @given(capped(systems()))
 def test_capped_classes_are_admitted_at_once_after_the_transient(case):
     # Memory never binds again: what is admitted is what waits, up to the class's cap.

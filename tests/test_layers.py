@@ -43,7 +43,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "record": {"plain", "kinds"},
     "reading": {"text", "errors"},
     "files": {"text", "errors"},
-    "processes": {"text", "errors"},
+    "processes": {"text", "errors", "files"},
     "verdict": {"text", "errors"},
     "workload": {"text", "errors", "record"},
     "systems": {"text", "errors", "kinds", "workload"},

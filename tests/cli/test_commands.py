@@ -16,6 +16,7 @@ from fluidkv.cli import main
 from fluidkv.ledger.claim import Claim, Origin, Outcome
 from fluidkv.papers.ledger import ledger
 from fluidkv.verdict import Evidence, Verdict
+from tests.processes import SILENT, fluidkv, python
 
 
 def test_verify_prints_every_claim_asked_for(capsys):
@@ -131,12 +132,7 @@ def test_the_tally_keeps_origins_apart(capsys, monkeypatch):
 def test_verify_in_processes_has_the_order_of_the_ledger():
     """As a user runs it; in a process of its own, for others are started from that."""
     ids = ["congestion.equation-4", "congestion.example-2", "wait.equation-4"]
-    done = subprocess.run(
-        [sys.executable, "-m", "fluidkv", "verify", *ids, "--jobs", "2", "--json"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = fluidkv("verify", *ids, "--jobs", "2", "--json", check=True)
     answered = [each["id"] for each in json.loads(done.stdout)["claims"]]
     fronts = tuple(f"{front}." for front in ids)
     asked = [claim.id for claim in ledger() if f"{claim.id}.".startswith(fronts)]
@@ -229,12 +225,7 @@ def test_ctrl_c_is_one_line_and_leaves_no_file(tmp_path):
         "from fluidkv.cli import main\n"
         "sys.exit(main(['figure', 'congestion_figure_2', '--out', sys.argv[1]]))"
     )
-    stopped = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "new" / "out")],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    stopped = python(SILENT + code, str(tmp_path / "new" / "out"))
     assert stopped.returncode == 130
     assert stopped.stdout == ""
     assert stopped.stderr == "fluidkv: interrupted; nothing was left half-written\n"
@@ -254,12 +245,7 @@ def test_ctrl_c_does_not_take_the_interpreter_down_under_threads_of_xla(tmp_path
         "from fluidkv.cli import main\n"
         "sys.exit(main())"
     )
-    stopped = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "new")],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    stopped = python(SILENT + code, str(tmp_path / "new"))
     assert stopped.returncode == 130
     assert stopped.stdout == "begun\n"
     assert stopped.stderr == "fluidkv: interrupted; nothing was left half-written\n"
@@ -269,13 +255,7 @@ def test_ctrl_c_does_not_take_the_interpreter_down_under_threads_of_xla(tmp_path
 def test_a_pipe_whose_reader_left_is_no_error():
     read, write = os.pipe()
     os.close(read)
-    done = subprocess.run(
-        [sys.executable, "-m", "fluidkv", "verify", "congestion.equation-4"],
-        stdout=write,
-        stderr=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
+    done = fluidkv("verify", "congestion.equation-4", stdout=write)
     os.close(write)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -284,13 +264,7 @@ def test_a_pipe_whose_reader_left_is_no_error():
 @pytest.mark.parametrize("options", [[], ["--json"]])
 def test_a_full_disk_behind_the_output_is_one_line(options):
     with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "fluidkv", "verify", "congestion.equation-4", *options],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
+        done = fluidkv("verify", "congestion.equation-4", *options, stdout=full)
     assert done.returncode == 2
     assert done.stderr == "fluidkv: output: No space left on device\n"
 

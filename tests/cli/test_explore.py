@@ -15,6 +15,7 @@ from fluidkv.exact.linear_stability import stability
 from fluidkv.explore.presets import NAMED, PRESETS, WITHOUT
 from fluidkv.explore.server import HOST, next_free
 from fluidkv.explore.state import PageState
+from tests.processes import command_line, fluidkv
 
 
 def said(capsys, *argv: str) -> str:
@@ -116,13 +117,8 @@ def test_a_port_in_use_names_the_next_free_one(capsys):
 def test_a_missing_browser_is_said_with_how_to_get_one(where, tmp_path):
     """In a process of its own: Python looks for browsers once."""
     out = tmp_path / "page.html"
-    done = subprocess.run(
-        [sys.executable, "-m", "fluidkv", "explore", "--open", "--out", str(out)],
-        env={**os.environ, "BROWSER": "", **where},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environment = os.environ | {"BROWSER": ""} | where
+    done = fluidkv("explore", "--open", "--out", str(out), env=environment)
     assert done.returncode == 2
     assert done.stderr.startswith("fluidkv: --open: got 'no")
     assert "install firefox or chromium" in done.stderr
@@ -135,17 +131,19 @@ def test_it_serves_until_ctrl_c_which_is_one_line():
     with socket.socket() as free:
         free.bind((HOST, 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-u", "-m", "fluidkv", "explore", "--port", str(port)]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command_line("explore", "--port", str(port)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as serving:
         assert serving.stdout is not None
         try:
             assert serving.stdout.readline() == f"http://{HOST}:{port}/\n"
-            with urllib.request.urlopen(f"http://{HOST}:{port}/", timeout=10) as answer:
+            with urllib.request.urlopen(f"http://{HOST}:{port}/") as answer:
                 assert b"What does a full KV cache do?" in answer.read()
             serving.send_signal(signal.SIGINT)
-            _, error = serving.communicate(timeout=10)
+            _, error = serving.communicate()
         finally:
             serving.kill()
     assert serving.returncode == 130

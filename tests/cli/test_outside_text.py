@@ -3,13 +3,12 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from fluidkv.cli import main
+from tests.processes import fluidkv
 
 TRACE = "timestamp,input_tokens,output_tokens\n0,5,3\n1,7,4\n2,x,1\n3,5,3\n"
 STUDY = ["--capacity", "200", "--iterations", "20"]
@@ -96,38 +95,21 @@ SETTINGS = {
 def test_numbers_do_not_depend_on_settings_of_others(
     capsys: pytest.CaptureFixture[str], argv: list[str]
 ) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "fluidkv", *argv],
-        env=os.environ | SETTINGS,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = fluidkv(*argv, env=os.environ | SETTINGS)
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout) == json.loads(shown(capsys, *argv))
 
 
 def test_a_page_is_spelled_in_the_encoding_of_its_reader(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(TRACE)
-    done = subprocess.run(
-        [sys.executable, "-m", "fluidkv", "study", str(tmp_path / "t.csv"), *STUDY],
-        env=os.environ | SETTINGS,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = fluidkv("study", str(tmp_path / "t.csv"), *STUDY, env=os.environ | SETTINGS)
     assert (done.returncode, done.stderr) == (0, "")
     assert "1 \\xd7 input_tokens: not a number" in done.stdout
 
 
 @pytest.mark.parametrize("width", ["0", "wide", "\u00b2"])
 def test_a_width_that_is_none_is_left_aside(width: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "fluidkv", "mix", "--help"],
-        env=os.environ | dict.fromkeys(["COLUMNS", "LINES", "TERMINAL_WIDTH"], width),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    widths = dict.fromkeys(["COLUMNS", "LINES", "TERMINAL_WIDTH"], width)
+    done = fluidkv("mix", "--help", env=os.environ | widths)
     assert (done.returncode, done.stderr) == (0, "")
     assert max(map(len, done.stdout.splitlines())) == 80

@@ -2,9 +2,11 @@
 
 import os
 import pty
+import re
 import subprocess
 import sys
-import time
+from collections.abc import Iterator
+from queue import SimpleQueue
 
 import pytest
 
@@ -12,12 +14,12 @@ from fluidkv.cli import progress
 from fluidkv.cli.progress import Progress
 
 _WORK = """
-import time
+import sys
 from fluidkv.cli.progress import progress
 with progress("counting [/x]") as line:
-    time.sleep(0.8)
+    sys.stdin.readline()
     line.show("counted")
-    time.sleep(0.8)
+    sys.stdin.readline()
     with line.aside():
         print("answer")
 """
@@ -25,19 +27,23 @@ with progress("counting [/x]") as line:
 
 @pytest.fixture
 def _soon(monkeypatch):
-    monkeypatch.setattr(progress, "FIRST_S", 0.05)
-    monkeypatch.setattr(progress, "EVERY_S", 0.2)
+    monkeypatch.setattr(progress, "FIRST_S", 0.01)
+    monkeypatch.setattr(progress, "EVERY_S", 0.01)
 
 
-@pytest.mark.usefixtures("_soon")
-def test_elsewhere_a_line_comes_late_and_then_seldom(capsys):
+@pytest.fixture
+def written(_soon, monkeypatch) -> Iterator[str]:
+    """What is written, which is waited for."""
+    lines: SimpleQueue[str] = SimpleQueue()
+    monkeypatch.setattr(progress, "_write", lines.put)
+    return iter(lines.get, None)
+
+
+def test_elsewhere_a_line_comes_and_then_others(written):
     with progress.progress("counting") as line:
-        time.sleep(0.15)
+        assert re.fullmatch(r"fluidkv: counting: \d+ s\n", next(written))
         line.show("counted")
-        time.sleep(0.3)
-    first, second, *_ = capsys.readouterr().err.splitlines()
-    assert first == "fluidkv: counting: 0 s"
-    assert second == "fluidkv: counted: 0 s"
+        assert any(re.fullmatch(r"fluidkv: counted: \d+ s\n", each) for each in written)
 
 
 def test_short_work_says_nothing(capsys):
@@ -46,39 +52,49 @@ def test_short_work_says_nothing(capsys):
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.usefixtures("_soon")
-def test_it_ends_with_what_it_is_about(capsys):
-    with pytest.raises(ValueError, match="bad"), progress.progress("counting"):
+def test_it_ends_with_what_it_is_about():
+    with pytest.raises(ValueError, match="bad"), progress.progress("counting") as line:
         raise ValueError("bad")
-    time.sleep(0.1)
-    assert capsys.readouterr().err == ""
+    assert not line._thread.is_alive()
 
 
 @pytest.mark.usefixtures("_soon")
 def test_nobody_to_tell_is_no_error(monkeypatch):
     monkeypatch.setattr(sys, "stderr", None)
-    with progress.progress("counting"):
-        time.sleep(0.1)
+    with progress.progress("counting") as line:
+        line._thread.join(0.1)  # time for some lines
+        assert line._thread.is_alive()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="terminals")
 def test_a_terminal_gets_a_live_line_also_where_the_answer_is_piped():
     ours, theirs = pty.openpty()
-    environment = os.environ | {"TERM": "xterm"}
-    done = subprocess.run(
+    shown = ""
+
+    def until(line: str) -> str:
+        text = shown
+        while line not in text:
+            text += os.read(ours, 10_000).decode()
+        return text
+
+    with subprocess.Popen(
         [sys.executable, "-c", _WORK],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=theirs,
         text=True,
-        check=True,
-        env=environment,
-    )
-    os.close(theirs)
-    shown = os.read(ours, 10_000).decode()
+        env=os.environ | {"TERM": "xterm"},
+    ) as run:
+        os.close(theirs)
+        assert run.stdin is not None
+        for line in ("counting [/x]: ", "counted: "):
+            shown = until(line)
+            run.stdin.write("\n")
+            run.stdin.flush()
+        answer, _ = run.communicate()
+    shown += os.read(ours, 10_000).decode()
     os.close(ours)
-    assert done.stdout == "answer\n"
-    assert "counting [/x]: " in shown
-    assert "counted: " in shown
+    assert answer == "answer\n"
     assert "(Ctrl-C stops)" in shown
     assert shown.endswith("\r\x1b[2K")
 

@@ -5,9 +5,6 @@ import inspect
 import json
 import os
 import re
-import signal
-import subprocess
-import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -304,30 +301,6 @@ def test_prompts_of_which_only_some_say_what_they_share_are_refused(capsys, tmp_
     options = [str(path), "--capacity", "4096", "--clock", "0.01:1e-6:1e-5"]
     said = refusal(capsys, "recommend", *options, "--engine", "vllm+cache")
     assert "SOURCE, hash_ids: got '0 ids in request 1'" in said
-
-
-def test_ctrl_c_is_one_line_and_leaves_no_file(tmp_path):
-    code = (
-        "import os, signal, sys, time; import fluidkv.answers.served.cases as module\n"
-        "def stop(*_, **__):\n"
-        "    os.kill(os.getpid(), signal.SIGINT)\n"
-        "    time.sleep(60)  # not to be returned from, whenever the signal comes\n"
-        "module.serve = stop\n"
-        "from fluidkv.cli import main\n"
-        "sys.exit(main())  # as users start it: with words of its own it ends by KeyboardInterrupt"
-    )
-    argv = ["recommend", *QUICK, "--out", str(tmp_path / "new")]
-    stopped = subprocess.run(
-        [sys.executable, "-c", code, *argv],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"PYTHONWARNINGS": "error"},
-    )
-    assert stopped.returncode == 128 + signal.SIGINT
-    assert stopped.stdout == ""
-    assert stopped.stderr == "fluidkv: interrupted; nothing was left half-written\n"
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_help_is_not_broken_twice_in_80_columns():

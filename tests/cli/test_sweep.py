@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 import xarray as xr
 
 from fluidkv.cli import main
+from tests.processes import command_line
 
 SMALL = Path(__file__).parents[1] / "sweeps" / "small.toml"
 
@@ -89,7 +89,7 @@ def test_ctrl_c_ends_it_and_it_goes_on_later(tmp_path):
         "[grid]\ninput_length = { from = 1, to = 4000 }",
     )
     spec.write_text("chunk = 20\n" + text.replace("capacity = 8", "capacity = 9000"))
-    words = [sys.executable, "-m", "fluidkv", "sweep", str(spec), "--out", str(out)]
+    words = command_line("sweep", str(spec), "--out", str(out))
     working = subprocess.Popen([*words, "--workers", "1"], stderr=subprocess.PIPE, text=True)
     while not list((out / "status").glob("c.*")) if (out / "status").is_dir() else True:
         time.sleep(0.05)

@@ -2,11 +2,7 @@
 
 import json
 import math
-import os
 import re
-import signal
-import subprocess
-import sys
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -444,38 +440,6 @@ def test_bins_that_make_the_load_too_large_are_named(capsys, trace):
     argv = [str(trace), "--d0", "0.01", "--d1", "2.1e-6", "--capacity", "2000", "--rate", rate]
     message = refusal(capsys, "wait", *argv, "--bins", "1", QUIET)
     assert message.startswith("fluidkv: --bins: got 1; allowed: more: with these the load is 1.")
-
-
-_INTERRUPTED = """
-import sys, time
-import fluidkv.answers.wait.study
-from fluidkv.cli import main
-
-def endless(*_, **__):
-    print("running", flush=True)
-    time.sleep(600)
-
-fluidkv.answers.wait.study.played_policies = endless
-sys.exit(main())  # as users start it: with words of its own it ends by a KeyboardInterrupt
-"""
-
-
-@pytest.mark.skipif(os.name != "posix", reason="signals")
-def test_ctrl_c_leaves_nothing_half_written(tmp_path):
-    out = tmp_path / "new"
-    run = subprocess.Popen(
-        [sys.executable, "-c", _INTERRUPTED, "wait", *NINE, "--out", str(out)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert run.stdout is not None
-    assert run.stdout.readline() == "running\n"
-    run.send_signal(signal.SIGINT)
-    printed, error = run.communicate(timeout=60)  # a busy machine; it slept for 600 s else
-    assert (run.returncode, printed) == (130, "")
-    assert error == "fluidkv: interrupted; nothing was left half-written\n"
-    assert not out.exists()
 
 
 def test_a_log_says_how_much_memory_there_is(capsys):

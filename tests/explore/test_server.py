@@ -29,7 +29,7 @@ def server() -> Iterator[LoopbackServer]:
 def asked(
     server: LoopbackServer, method: str, path: str, host: str | None = None
 ) -> tuple[http.client.HTTPResponse, bytes]:
-    connection = http.client.HTTPConnection(HOST, server.server_port, timeout=10)
+    connection = http.client.HTTPConnection(HOST, server.server_port)
     try:
         connection.request(method, path, headers={"Host": host} if host else {})
         answer = connection.getresponse()

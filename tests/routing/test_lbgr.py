@@ -101,6 +101,11 @@ def test_load_is_what_is_left_of_who_is_not_done(requests):
         assert state.load[0] >= 0
 
 
+def test_load_decays_at_multiples():
+    router = LBGR(every=0.1)
+    assert [router.ticks(now) for now in (0.0, 0.09, 0.1, 0.19, 1.0)] == [0, 0, 1, 1, 10]
+
+
 def test_the_estimate_is_cost_load_and_what_was_learned():
     router = LBGR()
     state = router.start(2)

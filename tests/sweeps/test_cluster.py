@@ -23,7 +23,7 @@ from fluidkv.sweeps.cluster import Refused, check_versions, found_of, here, task
 from tests.sweeps.conftest import MAP, tree
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_S = 120
+PATIENCE_S = 600
 
 THRESHOLDS: dict[str, Any] = {
     "analysis": "threshold",

@@ -13,7 +13,7 @@ from fluidkv.answers.size.sizes import Axis, Size, between, spread
 from fluidkv.answers.size.trials import Values, measured_sizes
 
 WITHIN = 0.01
-"""An edge is narrowed until neighbours differ by no more than this share, or by 1."""
+"""An edge is narrowed until neighbours differ by no more than this share, or have none between."""
 MOST_SIZES = 200
 _GRID = 12  # sizes of the first batch
 _FINEST = 2 * _GRID  # sizes up to which a grid is made finer, where no size meets all bounds
@@ -128,7 +128,7 @@ def meets(values: Values, slos: Sequence[Slo]) -> bool:
 
 def _close(axis: Axis, first: Size, last: Size, within: float) -> bool:
     low, high = sorted((axis.of(first), axis.of(last)))
-    return high <= low * (1 + within) or (axis.whole and high - low <= 1)
+    return high <= low * (1 + within)
 
 
 # --- what to try --------------------------------------------------------------------------------

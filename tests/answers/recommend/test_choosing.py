@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from fluidkv.answers.recommend.choosing import MARGIN, OBJECTIVES, Felt, choose
+from fluidkv.answers.recommend.gains import Gain
 from fluidkv.answers.served.setting import Setting
 from fluidkv.answers.served.slo import Slo
 
@@ -71,6 +72,11 @@ def test_the_objective_leads_and_each_metric_is_there_once(objective):
     assert len(felt.order) == len(set(felt.order))
     more = [name for name in felt.order if felt.more_is_better(name)]
     assert set(more) == {"output_throughput", *({"goodput"} & {objective})}
+
+
+def test_a_loss_counts_beyond_what_the_simulation_misses():
+    for relative, loses in ((-0.03, False), (-0.04, False), (-0.05, True)):
+        assert Gain(relative, relative, half=0.0, bar=0.04).loses == loses
 
 
 def test_slos_say_what_is_allowed_in_every_run():

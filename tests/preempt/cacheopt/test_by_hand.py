@@ -108,6 +108,8 @@ def test_a_critical_request_preempts_who_is_not() -> None:
     assert late.first_token.values.tolist() == [1, 3]
     assert in_time.first_token.values.tolist() == [1, 2]
     assert in_time.evictions.values.tolist() == [1, 0]
+    edge = run(replace(bare, slack=1.0), 11, rows=rows, arrival=arrival, ttft=[math.inf, 2.0])
+    assert edge.first_token.values.tolist() == [1, 3]  # 2 - 1 is not below 1
 
 
 def test_who_is_too_late_is_critical_only_as_printed() -> None:
@@ -130,13 +132,17 @@ def test_the_reservation_serves_who_runs_out_before_anybody_is_preempted() -> No
     assert int(without.preempt.sum()) > 0
 
 
-def test_who_was_cut_gets_what_another_releases() -> None:
-    """10 slots for 2 + 3 - 1 and 2 + 8 - 1: the second is cut, and heir to the first."""
-    given: dict[str, Any] = {"rows": [(2, 3), (2, 8)]}
-    found = run(replace(BARE, embeds=False, hands_on=True), 10, **given)
-    assert int(found.handed_on.sum()) > 0
-    assert int(found.preempt.sum()) == 0
-    assert found.last_token.values.tolist() == [3, 8]
+@pytest.mark.parametrize(
+    ("outputs", "capacity", "preemptions"), [(3, 10, 0), (5, 12, 0), (6, 13, 1)]
+)
+def test_who_was_cut_gets_what_another_releases_in_time(
+    outputs: int, capacity: int, preemptions: int
+) -> None:
+    """The second wants 2 + 8 - 1 slots and is cut to 6, which last for 5 iterations."""
+    rows = [(2, outputs), (2, 8)]
+    found = run(replace(BARE, embeds=False, hands_on=True), capacity, rows=rows)
+    assert bool(found.handed_on.sum()) == (preemptions == 0)
+    assert int(found.preempt.sum()) == preemptions
 
 
 def test_more_is_given_before_it_runs_out() -> None:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+from fractions import Fraction
 from pathlib import Path
 from threading import main_thread
 
@@ -26,9 +27,17 @@ from fluidkv.serving.literal import run_literally
 from fluidkv.serving.records.replay import read_records
 from fluidkv.serving.records.vidur import VidurCounts
 from fluidkv.serving.records.vllm import VllmRecord
-from fluidkv.serving.rules import EngineRules, Growth, Keeps, NewTokenRatio, Requeue, Victim
+from fluidkv.serving.rules import (
+    EngineRules,
+    Growth,
+    Keeps,
+    NewTokenRatio,
+    RatioReset,
+    Requeue,
+    Victim,
+)
 from fluidkv.serving.run import serve
-from tests.serving.engine_runs import assert_equal, crowds, one, only, row
+from tests.serving.engine_runs import assert_equal, crowds, drawn, one, only, row
 from tests.serving.strategies import any_rules, batches
 
 HORIZONS = st.sampled_from([1, 40, 200])
@@ -51,6 +60,23 @@ def test_kernel_equals_the_literal_engine(
     rules: EngineRules, arrays: RunArrays, jumps: bool, iterations: int, every: int
 ) -> None:
     check(rules, arrays, jumps=jumps, iterations=iterations, every=every)
+
+
+@settings(max_examples=20)
+@given(any_rules(), st.integers(0, 2**20), st.sampled_from([0.0, 0.1]))
+def test_kernel_equals_the_literal_engine_where_memory_is_short(
+    rules: EngineRules, seed: int, per_token: float
+) -> None:
+    """Numbers that are drawn outside of Hypothesis take a twentieth of the time: more runs."""
+    rng = np.random.default_rng(seed)
+    arrays = drawn(seed)._replace(
+        copying=np.full((33, 2), per_token),
+        pool=rng.integers(0, 40, 33),
+        sweet_spot=rng.integers(0, 12, 33),
+        shared=rng.integers(0, 2, 33) > 0,
+        more_outputs=rng.integers(1, 6, 33),
+    )
+    check(rules, arrays, jumps=True, iterations=200)
 
 
 @pytest.mark.thorough
@@ -88,6 +114,14 @@ def test_a_budget_that_does_not_serve_all_who_decode() -> None:
 def test_outputs_past_which_fewer_are_reserved() -> None:
     ratio = NewTokenRatio(clip=3, decay_steps=7)
     check(dataclasses.replace(SGLANG, ratio=ratio), crowds(6), jumps=True, iterations=400)
+
+
+@pytest.mark.parametrize("reset", RatioReset, ids=lambda reset: reset.name)
+def test_what_is_reserved_after_a_retraction(reset: RatioReset) -> None:
+    for seed in (4, 5):
+        ratio = NewTokenRatio(Fraction(2, 10), Fraction(0), 9, clip=9, reset=reset, ahead=seed)
+        rules = dataclasses.replace(SGLANG, ratio=ratio)
+        assert check(rules, drawn(seed), jumps=True, iterations=200).counts[..., 4].sum() > 3
 
 
 def test_longest_gap_of_long_answers_under_a_clock_that_changes() -> None:

@@ -268,13 +268,16 @@ asked = st.builds(
     gaps=st.lists(st.floats(0, 10), max_size=5).map(tuple),
 )
 many = st.lists(asked, min_size=1, max_size=5)
+ONE_FOLDER = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 broken = st.sampled_from(
     [None, float("nan"), float("inf"), -1, -0.5, 0, "", "x", [], {}, True, 10**30, [[1]], [None]]
 )
 
 
 @given(many)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@ONE_FOLDER
 def test_whatever_a_client_saw_is_read_back(tmp_path: Path, requests: list[Asked]) -> None:
     order = sorted(requests, key=lambda a: a.start)
     trace, report, seen, _ = load(tmp_path, json.dumps(vllm(requests, total_output_tokens=None)))
@@ -294,7 +297,7 @@ def test_whatever_a_client_saw_is_read_back(tmp_path: Path, requests: list[Asked
     st.integers(0, 2),
     broken,
 )
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@ONE_FOLDER
 def test_a_broken_value_costs_its_own_row_at_most(
     tmp_path: Path, name: str, at: int, value: object
 ) -> None:
@@ -312,7 +315,7 @@ def test_a_broken_value_costs_its_own_row_at_most(
 
 
 @given(st.sampled_from(sorted(WRITTEN)), st.data())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@ONE_FOLDER
 def test_a_file_cut_off_is_refused_or_loses_its_last_row(
     tmp_path: Path, name: str, data: st.DataObject
 ) -> None:

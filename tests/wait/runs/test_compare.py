@@ -32,7 +32,7 @@ prompts = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(prompts, st.integers(18, 60), st.sampled_from([None, Fraction(3, 2)]))
 def test_lpf_on_prompts_is_restart_on_the_requests_of_congestion(
     rows: list[tuple[int, int, int]], capacity: int, rate: Fraction | None

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 from flint import arb
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fluidkv.exact.linear_stability import input_scale_bracket
@@ -26,7 +26,6 @@ def _stable(workload: Workload, factor: Fraction) -> bool:
     return count.outside == 0 and count.on_circle == 0
 
 
-@settings(deadline=None)
 @given(
     workload=workloads(min_classes=2, decode_lengths=st.integers(1, 14)),
     factors=st.lists(st.fractions(Fraction(1, 50), 40), min_size=8, max_size=8),
