@@ -19,10 +19,8 @@ from fluidkv.answers.served.cases import Case, measured_cases
 from fluidkv.answers.served.goodput import bounds_of, goodput, shares_by_segment
 from fluidkv.answers.served.segments import by_segment
 from fluidkv.answers.served.setting import KNOBS, Setting, engine_of, limits_of
-from fluidkv.errors import InputError
 from fluidkv.labels import completed, variable
 from fluidkv.record import Record
-from fluidkv.serving.caching.table import check_modelled
 
 Backend = Literal["auto", "kernel", "jax", "reference"]
 Progress = Callable[[int, int], None]
@@ -73,9 +71,6 @@ def run_now(plan: Plan, backend: Backend) -> Ran | None:
     if plan.chosen or plan.demand.kind == "saturated" or not _caps_cannot_help(plan):
         return None
     case = _case(plan, plan.settings[0])
-    fast = _fast(plan)
-    if fast:  # nobody is preempted: a cache that only a preempted request looks into does nothing
-        case = replace(case, engine=replace(plan.engine, caching=True))
     found: list[Ran] = []
     for table in plan.tables:
         one = replace(plan, tables=[table])
@@ -192,17 +187,6 @@ def _nothing_to_gain(ran: Ran, plan: Plan) -> bool:
     held_back = bool(now.watermark) or now.admission_rate is not None or capped
     conservative = "conservativeness" in dict(plan.rules.flags)
     return not worst["queue_most"] or not (held_back or conservative)
-
-
-def _fast(plan: Plan) -> bool:
-    """Whether the engine with a prefix cache, which compiles nothing, has these rules too."""
-    if plan.caching or not plan.rules.name.startswith("vllm"):
-        return False
-    try:
-        check_modelled(plan.rules, limits_of(plan.limits, plan.settings[0]))
-    except InputError:
-        return False
-    return True
 
 
 # --- pairs of the best --------------------------------------------------------------------------
