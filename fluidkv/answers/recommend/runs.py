@@ -21,6 +21,7 @@ from fluidkv.answers.served.segments import by_segment
 from fluidkv.answers.served.setting import KNOBS, Setting, engine_of, limits_of
 from fluidkv.labels import completed, variable
 from fluidkv.record import Record
+from fluidkv.serving.caching.run import one_by_one
 
 Backend = Literal["auto", "kernel", "jax", "reference"]
 Progress = Callable[[int, int], None]
@@ -93,7 +94,7 @@ def run_all(plan: Plan, backend: Backend, on_progress: Progress | None) -> Ran:
     """Every setting; or, where they are many, pairs of the best values alone."""
     alone = tuple(s for s in plan.settings if len(s.changed(plan.settings[0])) < 2)
     tokens = sum(int(table.output_length.sum()) for table in plan.tables)
-    if not plan.caching or len(plan.settings) * tokens <= WORK:
+    if not one_by_one(plan.engine) or len(plan.settings) * tokens <= WORK:
         alone = plan.settings
     cases = [_case(plan, each) for each in alone]
     first = _measured(plan, alone, cases, backend, on_progress)

@@ -8,9 +8,9 @@ import xarray as xr
 
 from fluidkv.runs.measuring import metrics
 from fluidkv.runs.requests import Requests
+from fluidkv.serving.caching.run import one_by_one
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engine_text import ServedEngine
-from fluidkv.serving.engines import with_cache
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.run import serve
@@ -55,8 +55,8 @@ def measured_cases(
 ) -> tuple[xr.Dataset, list[str]]:
     """Metrics of every table of requests under every case.
 
-    Cases of one engine run in one batch; with a prefix cache runs go one after the other, and one
-    at a time is in memory.
+    Cases of one engine run in one batch; where runs go one after the other, one at a time is in
+    memory.
 
     Args:
         cases: at least one.
@@ -81,8 +81,7 @@ def measured_cases(
     statuses: dict[int, list[str]] = {}
     for engine in dict.fromkeys(case.engine for case in cases):
         places = [i for i, case in enumerate(cases) if case.engine == engine]
-        # With a cache runs go one by one in any case: let go of each when it is measured.
-        for batch in [[i] for i in places] if with_cache(engine)[1] else [places]:
+        for batch in [[i] for i in places] if one_by_one(engine) else [places]:
             before = len(found) * sum(map(len, tables))
             run = _run([cases[i] for i in batch], tables, how, before, total, on_progress)
             columns = _metrics(run, warm_up).reset_coords(drop=True)

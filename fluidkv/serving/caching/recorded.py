@@ -4,9 +4,10 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 import xarray as xr
+from jaxtyping import Int
 from numpy.typing import ArrayLike
 
-from fluidkv.labels import Column, with_columns
+from fluidkv.labels import with_columns
 from fluidkv.runs.batch import Progress, Watch, filled_up
 from fluidkv.runs.dataset import as_dataset, labelled
 from fluidkv.runs.records import Outcome, in_windows
@@ -60,15 +61,14 @@ def recorded(
         label=label,
         unit=unit,
     )
-    return with_columns(dataset, _found(found, size)) if keep_requests else dataset
+    if not keep_requests:
+        return dataset
+    return with_hits(dataset, np.stack([filled_up(each, 1, size, 0) for each in found]))
 
 
-def _found(found: list[np.ndarray], size: int) -> dict[str, Column]:
-    columns = np.stack([filled_up(each, 1, size, 0) for each in found])
-    return labelled(
-        ("run", "request"),
-        {
-            name: (columns[:, place], title, "token")
-            for place, (name, title) in enumerate(_FOUND.items())
-        },
-    )
+def with_hits(dataset: xr.Dataset, hits: Int[np.ndarray, "run 2 request"]) -> xr.Dataset:
+    """Also what requests found: at all admissions, and at the first."""
+    columns = {
+        name: (hits[:, place], title, "token") for place, (name, title) in enumerate(_FOUND.items())
+    }
+    return with_columns(dataset, labelled(("run", "request"), columns))

@@ -1,17 +1,22 @@
 """Runs of engines with their prefix caches, as `serve` returns them."""
 
+import sys
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from fluidkv.errors import InputError
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.batch import Progress
+from fluidkv.runs.dataset import as_dataset
 from fluidkv.runs.requests import Requests
 from fluidkv.runs.values import one_each
+from fluidkv.serving.arrays import arrays_of
 from fluidkv.serving.caching.fast import FastEngine
 from fluidkv.serving.caching.names import BlockNames
-from fluidkv.serving.caching.recorded import recorded
+from fluidkv.serving.caching.recorded import recorded, with_hits
 from fluidkv.serving.caching.sglang.run import SglangRun
 from fluidkv.serving.caching.sglang.seen import COUNTS as SGLANG_COUNTS
 from fluidkv.serving.caching.sglang.table import checked_table
@@ -21,9 +26,26 @@ from fluidkv.serving.checks import check_horizon, check_runs, check_values
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.engines import SGLANG, served_engine
+from fluidkv.serving.kernel.engine import covers, finds_itself, run_kernel
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.sglang_settings import SglangSettings
+
+FEW = 5_000
+"""Requests of all runs up to which a new process does not load the kernel: the fast engine serves
+about as many in that time."""
+
+
+def one_by_one(engine: str | EngineRules | ServedEngine) -> bool:
+    """Whether runs go one after the other where prompts share nothing, so that a batch saves none.
+
+    Examples:
+        >>> from fluidkv.serving import one_by_one
+        >>> one_by_one("vllm+cache"), one_by_one("sglang+cache")
+        (False, True)
+    """
+    served = served_engine(engine)
+    return served.caching and not finds_itself(served.rules)
 
 
 def serve_caching(
@@ -43,8 +65,10 @@ def serve_caching(
     """Serve requests by vLLM or SGLang with its prefix cache, until all are done or to a horizon.
 
     As `serve`, for rules, or a name with "+cache" or without. "auto" takes the fast engine,
-    "reference" the literal one; they agree. SGLang's rules stand for its own scheduler here, with
-    the settings that stand in the engine's text, and else those of `SglangSettings`.
+    "reference" the literal one; they agree. Without prompts nothing is shared, and "auto" takes the
+    kernel for the rules of which it has the cache (`finds_itself`). SGLang's rules stand for its
+    own scheduler here, with the settings that stand in the engine's text, and else those of
+    `SglangSettings`.
 
     Raises:
         InputError: as `serve`.
@@ -89,6 +113,32 @@ def serve_caching(
     literally = _literally(backend)
     for each in all_limits:
         check_modelled(rules, each)
+    shown: dict[str, Any] = {
+        "blocks": [each.blocks for each in all_limits],
+        "block_size": [each.block_size for each in all_limits],
+        "every": every,
+        "label": rules.label,
+        "unit": clocks[0].unit,
+    }
+    arrays = arrays_of(tables, all_limits, clocks, populations, [])
+    alone = all(each is None for each in said) and finds_itself(rules) and covers(rules, arrays)
+    loaded = "fluidkv.serving.kernel.loop" in sys.modules
+    if alone and not literally and (loaded or sum(map(len, tables)) > FEW):
+        records = run_kernel(
+            rules,
+            arrays,
+            jumps=clocks[0].jumps,
+            iterations=horizon,
+            every=every,
+            keep_requests=keep_requests,
+            finds=True,
+            on_progress=on_progress,
+        )
+        dataset = as_dataset(records, COUNTS, tables, **shown)
+        if not keep_requests or records.hits is None:
+            return dataset
+        # Nobody finds anything when it comes for the first time.
+        return with_hits(dataset, np.stack([records.hits, np.zeros_like(records.hits)], axis=1))
     texts, names = _texts(tables, said), _Names()
 
     def started(run: int) -> VllmEngine | FastEngine:
@@ -103,13 +153,9 @@ def serve_caching(
         COUNTS,
         tables,
         horizon=horizon,
-        every=every,
         keep_requests=keep_requests,
-        blocks=[each.blocks for each in all_limits],
-        block_size=[each.block_size for each in all_limits],
-        label=rules.label,
-        unit=clocks[0].unit,
         on_progress=on_progress,
+        **shown,
     )
 
 

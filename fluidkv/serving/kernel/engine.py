@@ -9,6 +9,7 @@ from fluidkv.processes import cores
 from fluidkv.runs.batch import Progress, Watch, in_groups
 from fluidkv.runs.records import RequestTimes, RunRecords
 from fluidkv.serving.arrays import RunArrays
+from fluidkv.serving.counts import COUNTS
 from fluidkv.serving.kernel.layout import (
     ADMITTED,
     ALLOCATIONS,
@@ -23,6 +24,7 @@ from fluidkv.serving.kernel.layout import (
     HALT,
     LAST,
     LISTS,
+    NONE,
     PASS,
     QUEUES,
     REQUEST,
@@ -55,6 +57,9 @@ LONGEST = 2**29
 """Tokens of a request must be fewer, so that keys of victims fit in 64 bits."""
 _ROWS = 2**14
 """Windows for which memory is taken at a time."""
+_COPIED, _SAID, _FORGOTTEN = len(COUNTS) - 1, len(COUNTS), len(COUNTS) + 1
+_WITH_CACHE = [*range(_COPIED), _SAID, _SAID, _FORGOTTEN, _COPIED]
+"""Columns of `caching.vllm.COUNTS`: no two blocks say the same where nothing is shared."""
 _GROUPS = 4
 """For each thread, so that none waits long for the last."""
 
@@ -76,6 +81,16 @@ def covers(rules: EngineRules, arrays: RunArrays) -> bool:
     )
 
 
+def finds_itself(rules: EngineRules) -> bool:
+    """Whether the kernel has the prefix cache of these rules, where no two requests share a prompt.
+
+    What is found then depends on the order in which free blocks are taken. The kernel adds up what
+    is asked for; that is the order of those who ask only where victims come from the end of the
+    list, behind them.
+    """
+    return rules.victim is Victim.LAST_ADMITTED and not rules.asker_stays
+
+
 def run_kernel(
     rules: EngineRules,
     arrays: RunArrays,
@@ -84,15 +99,19 @@ def run_kernel(
     iterations: int,
     every: int = 1,
     keep_requests: bool = True,
+    finds: bool = False,
     batch_size: int | None = None,
     on_progress: Progress | None = None,
 ) -> RunRecords:
     """Serve until all requests of a run are done, or it is stuck, or to the horizon.
 
-    Arguments as of `compiled.engine.run_engine`. Threads share the runs.
+    Arguments as of `compiled.engine.run_engine`. Threads share the runs. `finds`: requests that
+    come back find what is left of themselves in a prefix cache, under rules that `finds_itself`
+    says; the counts are then those of `caching.vllm`.
     """
     total, size = arrays.output_length.shape
     runs = _runs(rules, arrays, jumps, keep_requests)
+    runs["finds"] = finds
     tables = _tables(rules, arrays)
     found = _found(total, size) if keep_requests else _found(1, 1)
     threads = min(cores(), total)
@@ -107,6 +126,7 @@ def run_kernel(
 
     rows = in_groups(run, total, group, threads, watch)
     counts, time = _together(rows, runs["rows"], group)
+    counts = counts[..., _WITH_CACHE if finds else slice(len(COUNTS))]
     requests = None
     if keep_requests:
         requests = RequestTimes(
@@ -121,7 +141,7 @@ def run_kernel(
             found.times[:, HALT],
         )
     columns = (runs["iteration"].copy(), runs["done"].copy(), runs["stuck"].astype(bool))
-    return RunRecords(counts, time, *columns, requests)
+    return RunRecords(counts, time, *columns, requests, hits=found.hits if finds else None)
 
 
 _Rows = tuple[list[np.ndarray], list[np.ndarray]]
@@ -220,6 +240,9 @@ def _runs(rules: EngineRules, arrays: RunArrays, jumps: bool, keep_requests: boo
         "jumps": jumps,
         "keeps_times": keep_requests,
         "free": arrays.blocks,
+        "blank": arrays.blocks,
+        "oldest": NONE,
+        "newest": NONE,
         "ratio": start,
         "base": arrays.clock[:, 0],
         "per_kv": arrays.clock[:, 1],
@@ -260,7 +283,7 @@ def _buckets(output_length: np.ndarray) -> int:
 
 def _tables(rules: EngineRules, arrays: RunArrays) -> Tables:
     """Only what a rule looks at; all of one type, so that one compilation serves."""
-    nothing = np.zeros((1, 1), np.int64)
+    nothing = np.zeros((0, 0), np.int64)
     start = arrays.start
     if _shared(arrays):
         arrays = RunArrays(*(column[:1] for column in arrays))
@@ -314,4 +337,5 @@ def _found(runs: int, size: int) -> Found:
         np.empty(shape, np.int64),
         np.empty(shape, np.int64),
         np.empty(shape, bool),
+        np.empty(shape, np.int64),
     )

@@ -73,6 +73,7 @@ def execute(
     done, new_outputs = 0, 0
     if locked > 0:
         run.passes += 1
+        run.said += passes[run.passes % run.modulus].growing  # blocks that this pass fills
         if run.keeps_times:
             tick(run, passes)
         run.possible -= run.falling
@@ -106,6 +107,7 @@ def _compute(run: Record, requests: Records, lists: Records) -> tuple[int, int, 
             pairs += new * (2 * computed + new + 1) // 2
         recomputed += max(0, min(new, request.highest - computed))
         request.computed = computed + new
+        run.said += (computed + new) // run.block_size - computed // run.block_size
         computing += 1
         tokens += new
     return computing, tokens, prefilled, pairs, recomputed
@@ -185,7 +187,7 @@ def _emit(
             request.highest = request.computed
         if request.outputs == request.target:
             request.marks &= ~LOOSE
-            leave(run, requests, lists, r)
+            leave(run, requests, aside, lists, r)
             done += 1
         else:
             lock(run, requests, passes, r)

@@ -27,7 +27,9 @@ Record = Any
 Records = Any
 """A row of an array of records, whose fields are attributes in a kernel; and such an array."""
 
-COLUMNS = len(COUNTS)
+COLUMNS = len(COUNTS) + 2
+"""Counts; and, where requests find themselves in a cache, blocks that say something and blocks
+forgotten. What is found stands in the place of what is copied."""
 NONE = -1
 """No request, no residue, no place."""
 
@@ -112,6 +114,7 @@ _RULES = (
     "range_tokens",
     "jumps",
     "keeps_times",
+    "finds",  # who comes back finds in a prefix cache what is left of itself
 )
 _COUNTERS = (
     "iteration",
@@ -147,6 +150,12 @@ _COUNTERS = (
     "out",  # tokens of the copies out of this iteration
     "leaving",
     "longest",  # of one
+    "blank",  # free blocks that say nothing; the other free ones stand in a line
+    "oldest",  # request in this line, whose blocks are taken first
+    "newest",
+    "said",  # blocks that say something, free or not
+    "forgotten",  # in this iteration: what they said
+    "found",  # in this iteration: tokens
     "rows",  # windows
     "cost",  # of what a call has done, in about one instruction on a request
 )
@@ -202,6 +211,10 @@ ASIDE = np.dtype(
         ("who", np.int64),  # has this rank
         ("predicted", np.int32),
         ("looseness", np.int32),
+        ("hits", np.int64),  # tokens that it found in the cache
+        ("line", np.int64),  # its leading blocks in the line of free ones
+        ("older", np.int32),  # the request that stands before it there
+        ("newer", np.int32),
     ]
 )
 """What only some rules look at, of each request; what they do not look at means nothing."""
@@ -227,7 +240,7 @@ TIMES = 6
 
 
 class Tables(NamedTuple):
-    """What is known of requests before a run; only read. (1, 1) where no rule looks at it."""
+    """What is known of requests before a run; only read. (0, 0) where no rule looks at it."""
 
     input: Int[np.ndarray, "table request"]
     output: Int[np.ndarray, "table request"]
@@ -256,6 +269,7 @@ class Found(NamedTuple):
     outputs: Int[np.ndarray, "run request"]
     evictions: Int[np.ndarray, "run request"]
     finished: Bool[np.ndarray, "run request"]
+    hits: Int[np.ndarray, "run request"]  # where `finds`
 
 
 class Batch(NamedTuple):

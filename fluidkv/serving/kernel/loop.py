@@ -84,7 +84,7 @@ def advance(
             at[1] += 1
             at[3] = 0
         if run.keeps_times:
-            record(run, requests, lists, passes, times, batch.found)
+            record(run, requests, aside, lists, passes, times, batch.found)
         at[0] += 1
         at[2] = 0
     return ENDED
@@ -107,7 +107,7 @@ def begin(
     passes[0].tick = 0.0
     for r in range(run.requests):
         fill(run, requests[r], aside[r], tables, r)
-    if tables.rank.size > 1:
+    if tables.rank.size > 0:
         for r in range(run.requests):
             aside[aside[r].rank].who = r
     if run.keeps_times:
@@ -141,7 +141,7 @@ def fill(run: Record, request: Record, aside: Record, tables: Tables, r: int) ->
     """A request as it is before it comes."""
     request.input = tables.input[run.table, r]
     request.target = tables.output[run.table, r]
-    request.most = tables.most[run.table, r] if tables.most.size > 1 else 0
+    request.most = tables.most[run.table, r] if tables.most.size > 0 else 0
     request.marks = 0
     request.outputs = 0
     request.computed = 0
@@ -150,13 +150,15 @@ def fill(run: Record, request: Record, aside: Record, tables: Tables, r: int) ->
     request.kept = 0
     request.evictions = 0
     request.tokens = 0
-    if tables.estimated.size > 1:
+    aside.line = 0
+    aside.hits = 0
+    if tables.estimated.size > 0:
         aside.estimated = tables.estimated[run.table, r]
-    if tables.rank.size > 1:
+    if tables.rank.size > 0:
         aside.rank = tables.rank[run.table, r]
-    if tables.predicted.size > 1:
+    if tables.predicted.size > 0:
         aside.predicted = tables.predicted[run.table, r]
-    if tables.looseness.size > 1:
+    if tables.looseness.size > 0:
         aside.looseness = tables.looseness[run.table, r]
 
 
@@ -205,6 +207,11 @@ def iterate(
     if run.restore != RECOMPUTE:
         counts[14] += copy(run, requests, aside, lists)
     execute(run, requests, aside, lists, passes, times, arrival, counts, decodes)
+    if run.finds:
+        counts[14] += run.found
+        counts[15] += run.said
+        counts[16] += run.forgotten
+        run.found = run.forgotten = 0
 
 
 @inner
@@ -218,7 +225,13 @@ def _asked(run: Record, requests: Records, lists: Records) -> int:
 
 @inner
 def record(
-    run: Record, requests: Records, lists: Records, passes: Records, times: np.ndarray, found: Found
+    run: Record,
+    requests: Records,
+    aside: Records,
+    lists: Records,
+    passes: Records,
+    times: np.ndarray,
+    found: Found,
 ) -> None:
     """What became of each request."""
     for place in range(run.low, run.tail):
@@ -231,3 +244,5 @@ def record(
         found.outputs[row, r] = requests[r].outputs if real else 0
         found.evictions[row, r] = requests[r].evictions if real else 0
         found.finished[row, r] = real and requests[r].outputs == requests[r].target
+        if run.finds:
+            found.hits[row, r] = aside[r].hits if real else 0
