@@ -102,7 +102,8 @@ def preempt_study(
             consecutive parts of so many requests, each from an empty server.
         seed: of the first run; the others follow.
         backend: of `serve`.
-        on_progress: told how many combinations are done, of how many, and which is next.
+        on_progress: told how many combinations are done, of how many that are run, and which is
+            next.
 
     Raises:
         InputError: what `serve`, `Limits` and `Demand` refuse; an engine with a prefix cache, or
@@ -164,7 +165,8 @@ def _everything(
     runs: dict[Combination, xr.Dataset] = {}
     rows: dict[Combination, xr.Dataset] = {}
     times: MeanTimes | None = None
-    for done, index in enumerate(order):
+    total = len({_same_run(combination, plan) for combination in plan.combinations})
+    for index in order:
         combination = plan.combinations[index]
         if scaled and times is None and combination.victim is Victim.LOOSEST_OBJECTIVE:
             times, tables = _scaled(plan, runs)
@@ -174,7 +176,7 @@ def _everything(
         if tell is not None:
             names = combination.names
             said = f"{names['victim']}, {names['restore']}, {names['allocation']}"
-            tell(done, len(order), f"combinations; now {said}")
+            tell(len(rows), total, f"combinations; now {said}")
         run = _served(plan, combination, tables, backend)
         rows[same] = _metrics(run).merge(_of_segments(plan, run))
         runs[same] = run[[*_KEPT]]

@@ -66,10 +66,9 @@ def recommend_settings(
 ) -> Recommendation:
     """Try settings on the same requests, and say which to take.
 
-    Requests are drawn from the workload, other ones in each run, or are those of a trace, all of
-    them unless fewer are asked for. Where all wait from the start, runs have a horizon before which
-    work does not run out; others go on until all are served. Where nothing can be gained, only
-    `now` is run.
+    Requests are drawn from the workload, other ones in each run, or are all of a trace. Where all
+    wait from the start, runs have a horizon before which work does not run out; others go on until
+    all are served. Where nothing can be gained, only `now` is run.
 
     Args:
         source: a workload, or a trace, which has one.
@@ -89,22 +88,16 @@ def recommend_settings(
         block_size: tokens; None: out of `BLOCK_SIZES`.
         max_num_batched_tokens: most tokens an iteration computes.
         requests: in each run; None: all of a trace that is replayed, else ten times what memory
-            carries, 200 to 2,000; where memory is always full, four times what it carries at least,
-            and where all wait from the start, so many that the run is as long as the longest
-            answer.
-        runs: of each setting; None: 4, or one of a trace that is replayed, whose gains are then
-            held against chance by its quarters. More are consecutive parts of so many requests,
-            each from an empty server.
-        seed: of the first run's requests.
+            carries, 200 to 2,000, and more where memory is always full or all wait from the start.
+        runs, seed: of each setting (None: 4, or one of a trace, by its quarters); of the first run.
         backend: of `serve`.
         on_progress: told now and then how many requests are served, of how many.
         on_first: told what the log says and what the simulation of its server does, early.
 
     Raises:
         InputError: what `serve` and `Limits` refuse; a knob that the engine does not have; a replay
-            without times or a clock in seconds, or of more requests than there are; times that this
-            demand or clock does not have; too few requests for a run as long as the longest answer;
-            too many runs; another log.
+            without times or a clock in seconds; times that this demand or clock does not have; too
+            few requests for a run as long as the longest answer, or too many; another log.
 
     Examples:
         >>> mix = fk.Workload.from_lengths([(8, 10), (8, 20)])

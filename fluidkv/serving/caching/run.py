@@ -13,7 +13,7 @@ from fluidkv.runs.batch import Progress
 from fluidkv.runs.dataset import as_dataset
 from fluidkv.runs.requests import Requests
 from fluidkv.runs.values import one_each
-from fluidkv.serving.arrays import arrays_of
+from fluidkv.serving.arrays import RunArrays, arrays_of
 from fluidkv.serving.caching.fast import FastEngine
 from fluidkv.serving.caching.names import BlockNames
 from fluidkv.serving.caching.recorded import recorded, with_hits
@@ -84,20 +84,13 @@ def serve_caching(
     """
     served = served_engine(engine)
     rules = served.rules
+    how: dict[str, Any] = {"every": every, "keep_requests": keep_requests}
+    how |= {"on_progress": on_progress}
     if served.own_scheduler or rules == SGLANG:
         several = one_each({"limits": limits})["limits"]
-        return serve_sglang(
-            requests,
-            [served.settings_of(each) for each in several],
-            clock,
-            prompts,
-            clients=clients,
-            iterations=iterations,
-            every=every,
-            keep_requests=keep_requests,
-            backend=backend,
-            on_progress=on_progress,
-        )
+        settings = [served.settings_of(each) for each in several]
+        how |= {"clients": clients, "iterations": iterations, "backend": backend}
+        return serve_sglang(requests, settings, clock, prompts, **how)
     tables, all_limits, given_clocks, populations, said = one_each(
         {
             "requests": requests,
@@ -113,32 +106,11 @@ def serve_caching(
     literally = _literally(backend)
     for each in all_limits:
         check_modelled(rules, each)
-    shown: dict[str, Any] = {
-        "blocks": [each.blocks for each in all_limits],
-        "block_size": [each.block_size for each in all_limits],
-        "every": every,
-        "label": rules.label,
-        "unit": clocks[0].unit,
-    }
-    arrays = arrays_of(tables, all_limits, clocks, populations, [])
-    alone = all(each is None for each in said) and finds_itself(rules) and covers(rules, arrays)
-    loaded = "fluidkv.serving.kernel.loop" in sys.modules
-    if alone and not literally and (loaded or sum(map(len, tables)) > FEW):
-        records = run_kernel(
-            rules,
-            arrays,
-            jumps=clocks[0].jumps,
-            iterations=horizon,
-            every=every,
-            keep_requests=keep_requests,
-            finds=True,
-            on_progress=on_progress,
-        )
-        dataset = as_dataset(records, COUNTS, tables, **shown)
-        if not keep_requests or records.hits is None:
-            return dataset
-        # Nobody finds anything when it comes for the first time.
-        return with_hits(dataset, np.stack([records.hits, np.zeros_like(records.hits)], axis=1))
+    if all(each is None for each in said) and not literally and finds_itself(rules):
+        arrays = arrays_of(tables, all_limits, clocks, populations, [])
+        loaded = "fluidkv.serving.kernel.loop" in sys.modules
+        if covers(rules, arrays) and (loaded or sum(map(len, tables)) > FEW):
+            return _by_kernel(rules, arrays, tables, clocks[0], horizon, **how)
     texts, names = _texts(tables, said), _Names()
 
     def started(run: int) -> VllmEngine | FastEngine:
@@ -153,10 +125,42 @@ def serve_caching(
         COUNTS,
         tables,
         horizon=horizon,
-        keep_requests=keep_requests,
-        on_progress=on_progress,
-        **shown,
+        blocks=[each.blocks for each in all_limits],
+        block_size=[each.block_size for each in all_limits],
+        label=rules.label,
+        unit=clocks[0].unit,
+        **how,
     )
+
+
+def _by_kernel(
+    rules: EngineRules,
+    arrays: RunArrays,
+    tables: Sequence[Requests],
+    clock: IterationClock,
+    horizon: int,
+    *,
+    every: int,
+    keep_requests: bool,
+    on_progress: Progress | None,
+) -> xr.Dataset:
+    """Where prompts share nothing: only who comes back finds anything."""
+    records = run_kernel(
+        rules,
+        arrays,
+        jumps=clock.jumps,
+        iterations=horizon,
+        every=every,
+        keep_requests=keep_requests,
+        finds=True,
+        on_progress=on_progress,
+    )
+    memory = {"blocks": arrays.blocks, "block_size": arrays.block_size}
+    shown = {**memory, "every": every, "label": rules.label, "unit": clock.unit}
+    dataset = as_dataset(records, COUNTS, tables, **shown)
+    if not keep_requests or records.hits is None:
+        return dataset
+    return with_hits(dataset, np.stack([records.hits, np.zeros_like(records.hits)], axis=1))
 
 
 def serve_sglang(

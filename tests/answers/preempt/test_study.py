@@ -106,8 +106,11 @@ def test_what_does_not_look_at_predictions_is_run_once(monkeypatch):
 
     monkeypatch.setattr(module, "serve", counted)
     noisy = {"perfect": Forecast(), "noisy": Forecast(LogNormalNoise(1.0))}
-    answer = asked(predictors=noisy)
+    told = []
+    answer = asked(predictors=noisy, on_progress=lambda done, total, _: told.append((done, total)))
     assert len(answer.combinations) == 6
+    # The time left follows from these: with 6 in all, a third was over when nothing was to come.
+    assert told == [(done, len(calls)) for done in range(len(calls))]
     assert sorted(calls, key=name_of) == sorted((Victim.LAST_ADMITTED, *TWO), key=name_of)
     first, second = (
         [i for i, c in enumerate(answer.combinations) if c.predictor == name] for name in noisy
