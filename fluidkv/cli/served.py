@@ -9,7 +9,7 @@ from fluidkv.cli import options as opt
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
-    from fluidkv.answers.served.demand import Demand
+    from fluidkv.answers.served.demand import Demand, Window
     from fluidkv.answers.served.logged import LoggedServer, ServerSettings
     from fluidkv.cli.memory import LoggedMemory
     from fluidkv.report.page import Row
@@ -213,22 +213,18 @@ def completed(
     return replace(server, capacity=memory.count(block)), [*notes, *memory.notes(block)]
 
 
-def all_of_log(
-    requests: int | None,
-    load: "Workload | Trace",
-    logged: "LoggedServer | None",
-    demand: "Demand",
-) -> int | None:
-    """Requests of a run: all of a log that is replayed, scaled or not, where nobody says how many.
-
-    Else a what-if row, which is of the whole log, would differ from the same asked by itself.
-    """
-    from fluidkv.answers.served.demand import MOST_REQUESTS
-    from fluidkv.traces import Trace
-
-    if requests is None and logged is not None and demand.kind == "replay":
-        return min(len(load), MOST_REQUESTS) if isinstance(load, Trace) else None
-    return requests
+def window_rows(window: "Window | None") -> list[tuple[str, str]]:
+    """Which part of a trace is served, and how its rate compares; nothing of one served whole."""
+    if window is None or window.whole:
+        return []
+    served_ones = f"the first {window.requests * window.runs:,} of {window.of:,} requests"
+    if window.runs > 1:
+        served_ones += f", in {window.runs} parts that each find an empty server"
+    if window.rate is None or window.rate_of_all is None:
+        return [("window", served_ones)]
+    part, whole = (f"{rate:.2f}" for rate in (window.rate, window.rate_of_all))
+    rates = f"at the trace's own times {part} a second, and {whole} in all of it"
+    return [("window", f"{served_ones}; {rates}")]
 
 
 def tokens_of(server: "ServerSettings", block_size: int | None) -> int:

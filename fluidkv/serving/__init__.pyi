@@ -3,6 +3,7 @@ from .batches import largest_batch as largest_batch
 from .bench import bench_requests as bench_requests
 from .caching.fast import FastEngine as FastEngine
 from .caching.names import BlockNames as BlockNames
+from .caching.run import one_by_one as one_by_one
 from .caching.run import serve_caching as serve_caching
 from .caching.run import serve_sglang as serve_sglang
 from .caching.sglang.fast import FastSglang as FastSglang

@@ -11,7 +11,7 @@ from importlib import import_module
 
 import pytest
 
-import fluidkv
+from fluidkv import __version__
 from fluidkv.cli import main
 from fluidkv.ledger.claim import Claim, Origin, Outcome
 from fluidkv.papers.ledger import ledger
@@ -283,7 +283,7 @@ def test_a_bug_has_an_exit_code_of_its_own(capsys, monkeypatch):
     assert first.startswith("Traceback")
     assert error == r"ValueError: 'x\x1b[2J' is not in list"
     assert last == (
-        f"fluidkv: this is a bug of fluidkv {fluidkv.__version__}; please report the lines above "
+        f"fluidkv: this is a bug of fluidkv {__version__}; please report the lines above "
         "and the command line"
     )
 

@@ -132,10 +132,14 @@ def test_a_trace_with_a_clock_is_replayed(capsys, tmp_path):
     path.write_text("arrival_time,prompt_tokens,output_tokens\n" + "\n".join(rows) + "\n")
     said = tmp_path / "said.csv"
     said.write_text("request,predicted\n" + "".join(f"{n},{7}\n" for n in range(59)))
-    where = [str(path), "--capacity", "128", *CLOCK, *FEW, "--requests", "20"]
+    where = [str(path), "--capacity", "128", *CLOCK, *FEW]
     found = answer(capsys, *where)
     assert found["demand"]["kind"] == "replay"
-    assert (found["runs"], found["requests"]) == (3, 20)
+    assert (found["runs"], found["requests"], found["pairs"]) == (1, 60, "segment")
+    parts = answer(capsys, *where, "--requests", "20", "--seeds", "3")
+    assert (parts["runs"], parts["requests"], parts["pairs"]) == (3, 20, "run")
+    line = refusal(capsys, "preempt", *where, "--seeds", "2")
+    assert "--seeds: got 2; allowed: at most 1: the trace has 60 requests" in line
     line = refusal(capsys, "preempt", *where, "--predictor", f"file:{said}")
     assert line.startswith("fluidkv: --predictor: got '/")
     assert "request 59 has none" in line

@@ -7,6 +7,8 @@ from fluidkv.answers.served.cases import Case
 from fluidkv.answers.served.demand import (
     MOST_RUNS,
     Demand,
+    Draws,
+    Window,
     check_pace,
     horizon_of,
     length_of,
@@ -14,6 +16,7 @@ from fluidkv.answers.served.demand import (
     prompts_of,
     requests_of_run,
     tables_of,
+    window_of,
 )
 from fluidkv.answers.served.memory import BLOCK_SIZES, equilibrium_of
 from fluidkv.answers.served.setting import Setting, limits_of
@@ -32,6 +35,8 @@ from fluidkv.serving.rules import EngineRules
 from fluidkv.traces import Trace
 from fluidkv.workload import Workload
 
+RUNS = 8
+"""Runs of each engine, where requests are drawn and nobody says how many."""
 _WINDOWS = 400  # records of each run
 _OF_ONE = 10_000  # of a single run: its parts are the pairs, and their ends lie within a record
 
@@ -47,9 +52,7 @@ class Asked(Record):
         now: caps and watermark of every server.
         block_size: tokens; None: of each engine its own.
         max_num_batched_tokens: most tokens of an iteration.
-        requests: in each run; None: the usual number.
-        runs: each with other requests.
-        seed: of the first run.
+        requests, runs, seed: as of `Draws`.
     """
 
     capacity: int
@@ -59,7 +62,7 @@ class Asked(Record):
     block_size: int | None = None
     max_num_batched_tokens: int | None = None
     requests: int | None = None
-    runs: int = 8
+    runs: int | None = None
     seed: int = 0
 
     def limits(self, engine: ServedEngine) -> Limits:
@@ -79,6 +82,7 @@ class Plan:
     engines, asked: as they were given.
     tables: the requests of each run, the same for every engine.
     prompts: what they say, for engines with a cache; None: nobody shares anything.
+    window: what they are of a trace that is replayed; None: they are drawn.
     horizon: iterations; None where runs go on until every request is served.
     every: iterations of a record; warm_up: records left out at the start.
     short: whether runs are mostly start.
@@ -88,6 +92,7 @@ class Plan:
     asked: Asked
     tables: list[Requests]
     prompts: tuple[Prompts | None, ...]
+    window: Window | None
     horizon: int | None
     every: int
     warm_up: int
@@ -121,9 +126,13 @@ def planned(
         asked.limits(engine)  # refuses what is out of range, before requests are drawn
     equilibrium = equilibrium_of(workload, asked.capacity)
     longest = max(c.decode_length for c in workload.classes)
-    size = requests_of_run(asked.requests, demand, equilibrium, longest)
-    tables = tables_of(source, workload, demand, clock, size, asked.runs, asked.seed)
-    size = len(tables[0])
+    window = window_of(source, demand, Draws(asked.requests, asked.runs))
+    runs = RUNS if asked.runs is None else asked.runs
+    if window is None:
+        size = requests_of_run(asked.requests, demand, equilibrium, longest)
+    else:
+        size, runs = window.requests, window.runs
+    tables = tables_of(source, workload, demand, clock, size, runs, asked.seed)
     if len(served) * len(tables) > MOST_RUNS:
         tried = f"{len(served)} engines, {len(tables)} runs each"
         raise InputError("runs", tried, f"{MOST_RUNS:,} runs in all")
@@ -138,6 +147,7 @@ def planned(
         asked=asked,
         tables=tables,
         prompts=prompts_of(source, demand, tables, any(engine.caching for engine in served)),
+        window=window,
         horizon=horizon,
         every=every,
         warm_up=0 if horizon is None else length // every // 5,

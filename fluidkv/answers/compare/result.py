@@ -10,6 +10,7 @@ import xarray as xr
 
 from fluidkv.answers.compare.plan import Asked
 from fluidkv.answers.served.bias import Bias
+from fluidkv.answers.served.demand import Window
 from fluidkv.answers.served.paired import CONFIDENCE, Against
 from fluidkv.record import Record
 from fluidkv.serving.engine_text import ServedEngine
@@ -45,6 +46,7 @@ class EngineComparison(Record):
         bias: metric -> what the simulation of a log's own engine misses; empty without a log.
         logged: the engine whose log it is; None without one.
         requests: of each run.
+        window: what they are of a trace that is replayed; None: they are drawn.
         iterations: of a run; None: until all are served.
         warm_up: iterations left out at the start.
         unfinished: (engine, runs) of those whose runs did not end as they should.
@@ -73,6 +75,7 @@ class EngineComparison(Record):
     bias: Mapping[str, Bias]
     logged: int | None
     requests: int
+    window: Window | None
     iterations: int | None
     warm_up: int
     unfinished: tuple[tuple[int, int], ...]
@@ -139,6 +142,7 @@ class EngineComparison(Record):
             "speed": asked.demand.speed,
             "max_tokens": None if asked.demand.max_tokens is None else str(asked.demand.max_tokens),
             "requests": self.requests,
+            "window": None if self.window is None else self.window.to_dict(),
             "runs": self.runs,
             "seed": asked.seed,
             "iterations": self.iterations,

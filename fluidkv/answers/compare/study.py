@@ -39,7 +39,7 @@ def compare_engines(
     block_size: int | None = None,
     max_num_batched_tokens: int | None = None,
     requests: int | None = None,
-    runs: int = 8,
+    runs: int | None = None,
     seed: int = 0,
     log: TimedRun | None = None,
     logged: int = 0,
@@ -50,9 +50,10 @@ def compare_engines(
     """Serve the same requests by several engines, and hold all against the first.
 
     Differences are taken run by run, each run with the same requests for every engine; where there
-    is one run, as of a short trace, by its consecutive parts. A difference is real where its
-    interval, for all engines and metrics that users feel at once (Bonferroni), does not reach 0;
-    and, where one engine's log is given, where it exceeds what the simulation misses there.
+    is one run, as of a trace that is replayed whole, by its consecutive parts. A difference is real
+    where its interval, for all engines and metrics that users feel at once (Bonferroni), does not
+    reach 0; and, where one engine's log is given, where it exceeds what the simulation misses
+    there.
 
     Args:
         source: a workload, or a trace, which has one.
@@ -65,7 +66,7 @@ def compare_engines(
         block_size: tokens; None: each engine's own.
         max_num_batched_tokens: most tokens an iteration computes.
         requests: in each run; None: as `recommend_settings`.
-        runs: of each engine. A replay has no more than the trace has parts.
+        runs: of each engine; None: 8, or one of a trace that is replayed; as `recommend_settings`.
         seed: of the first run's requests; the others follow.
         log: what was measured where these requests, all of them at their own times, were served by
             the engine number `logged`.
@@ -215,6 +216,7 @@ def _answer(
         bias=bias,
         logged=logged,
         requests=len(plan.tables[0]),
+        window=plan.window,
         iterations=plan.horizon,
         warm_up=plan.warm_up * plan.every,
         unfinished=tuple((i, int(n)) for i, n in enumerate(ended.sum(axis=1)) if n),

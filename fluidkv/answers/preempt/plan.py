@@ -14,14 +14,18 @@ from fluidkv.answers.served.demand import (
     MOST_REQUESTS,
     MOST_RUNS,
     Demand,
+    Draws,
+    Window,
     at_once,
     check_pace,
     length_of,
     tables_of,
+    window_of,
 )
 from fluidkv.answers.served.memory import BLOCK_SIZES, check_memory, equilibrium_of
 from fluidkv.answers.served.setting import Setting
 from fluidkv.errors import InputError
+from fluidkv.exact.survival import Equilibrium
 from fluidkv.runs.checks import count, instance
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock, require_prefill
@@ -35,7 +39,7 @@ from fluidkv.workload import Workload
 Rule = TypeVar("Rule", bound=Enum)
 
 SEEDS = 8
-"""Runs of each combination where nobody says how many."""
+"""Runs of each combination, where requests are drawn and nobody says how many."""
 
 _TURNOVERS, _FEWEST, _MOST = 10, 200, 2000  # requests of a run, as of `recommend`
 _WINDOWS = 400  # records of a run
@@ -49,6 +53,7 @@ class Plan:
     combinations: a full grid; the first is what the engine does.
     predictors: by the names in the combinations.
     tables: the requests of each run, the same for all combinations.
+    window: what they are of a trace that is replayed; None: they are drawn.
     seed: of the first run.
     horizon: iterations after which a run counts as not finished; every: of a record.
     """
@@ -62,9 +67,15 @@ class Plan:
     predictors: Mapping[str, Forecast]
     assumed: bool
     tables: list[Requests]
+    window: Window | None
     seed: int
     horizon: int
     every: int
+
+    @property
+    def by_segment(self) -> bool:
+        """Whether there is one run, of a trace: its parts then say what is chance."""
+        return self.window is not None and len(self.tables) == 1
 
 
 def planned(
@@ -76,9 +87,7 @@ def planned(
     objectives: Objectives | None,
     chosen: Mapping[str, Iterable[Enum] | None],
     predictors: Mapping[str, Forecast] | None,
-    requests: int | None,
-    seeds: int,
-    seed: int,
+    draws: Draws,
 ) -> Plan:
     """What `preempt_study` is asked for, as a plan.
 
@@ -94,18 +103,19 @@ def planned(
     if demand.kind != "replay":
         check_memory(own, limits, workload, demand.asks)
     equilibrium = equilibrium_of(workload, limits.capacity)
-    size = math.ceil(_TURNOVERS * at_once(demand, equilibrium))
-    size = min(max(size, _FEWEST), _MOST)
-    if requests is not None:
-        size = count("requests", requests, most=MOST_REQUESTS)
+    window = window_of(source, demand, draws, runs_named="seeds")
+    if window is None:
+        size, seeds = _drawn(demand, equilibrium, draws)
+    else:
+        size, seeds = window.requests, window.runs
     named = {PERFECT: Forecast()} if predictors is None else dict(predictors)
     check_lists(named, source if isinstance(source, Trace) and demand.kind == "replay" else None)
     combinations = _grid(own, limits, chosen, named)
-    if len(combinations) * count("seeds", seeds) > MOST_RUNS:
+    if len(combinations) * seeds > MOST_RUNS:
         tried = f"{len(combinations):,} combinations, {seeds} runs each"
         raise InputError("seeds", tried, f"{MOST_RUNS:,} runs in all")
-    tables = tables_of(source, workload, demand, clock, size, seeds, seed)
-    check_pace(demand, clock, [Setting()], len(tables[0]))
+    tables = tables_of(source, workload, demand, clock, size, seeds, draws.seed)
+    check_pace(demand, clock, [Setting()], size)
     length = max(1, length_of(demand, clock, equilibrium, tables))
     longest = max(int(table.output_length.max()) for table in tables)
     return Plan(
@@ -118,10 +128,20 @@ def planned(
         named,
         predictors is None,
         tables,
-        seed,
+        window,
+        draws.seed,
         horizon=_PATIENCE * (length + longest),
         every=max(1, length // _WINDOWS),
     )
+
+
+def _drawn(demand: Demand, equilibrium: Equilibrium, draws: Draws) -> tuple[int, int]:
+    """Requests of a run, and how many runs: as asked for, or the usual numbers."""
+    seeds = SEEDS if draws.runs is None else count("seeds", draws.runs)
+    if draws.requests is not None:
+        return count("requests", draws.requests, most=MOST_REQUESTS), seeds
+    usual = math.ceil(_TURNOVERS * at_once(demand, equilibrium))
+    return min(max(usual, _FEWEST), _MOST), seeds
 
 
 def _engine(rules: str | EngineRules) -> EngineRules:

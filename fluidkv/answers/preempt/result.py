@@ -13,7 +13,7 @@ from fluidkv.answers.preempt.pick import Aim, Pick
 from fluidkv.answers.preempt.rules import PROPOSED, RELEASED, Combination
 from fluidkv.answers.served import bias as of_log
 from fluidkv.answers.served.clock import clock_values
-from fluidkv.answers.served.demand import Demand
+from fluidkv.answers.served.demand import Demand, Window
 from fluidkv.answers.served.paired import CONFIDENCE, Against
 from fluidkv.answers.served.slo import first_tokens
 from fluidkv.plain import finite
@@ -37,12 +37,14 @@ class PreemptAnswer(Record):
         combinations: a full grid; the first is what the engine does.
         table: metrics [combination, run]; all combinations serve the same requests in a run.
         against: metric -> difference from the first combination.
+        pairs: what it is taken over: "run", or "segment" of the one run of a trace.
         effects: metric -> what each of the four values explains, where anything differs.
         aims, pick: what is to be had, and what to take.
         knows: combinations that look at true lengths, as no server can: as predictions, or as
             `max_tokens`.
         bias: metric -> measured beside simulated, of the first combination; empty without a log.
         requests: in each run.
+        window: what they are of a trace that is replayed; None: they are drawn.
         seed: of the first run.
 
     Examples:
@@ -65,12 +67,14 @@ class PreemptAnswer(Record):
     combinations: tuple[Combination, ...]
     table: xr.Dataset
     against: Mapping[str, Against]
+    pairs: str
     effects: Mapping[str, Effects]
     aims: tuple[Aim, ...]
     pick: Pick
     knows: tuple[int, ...]
     bias: Mapping[str, of_log.Bias]
     requests: int
+    window: Window | None
     seed: int
 
     @property
@@ -156,6 +160,8 @@ class PreemptAnswer(Record):
             "evidence": "sampled",
             "runs": self.runs,
             "requests": self.requests,
+            "window": None if self.window is None else self.window.to_dict(),
+            "pairs": self.pairs,
             "seed": self.seed,
             "confidence": CONFIDENCE,
             "combinations": [self._row(index) for index in range(len(self.combinations))],

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -11,12 +12,13 @@ from fluidkv.answers.preempt.effects import main_effects
 from fluidkv.answers.preempt.forecasts import Forecast
 from fluidkv.answers.preempt.objectives import Objectives
 from fluidkv.answers.preempt.pick import SHARES, Aim, pick
-from fluidkv.answers.preempt.plan import SEEDS, Plan, planned
+from fluidkv.answers.preempt.plan import Plan, planned
 from fluidkv.answers.preempt.result import PreemptAnswer, throughput_of
 from fluidkv.answers.preempt.rules import SEE_LENGTHS, Combination
 from fluidkv.answers.served.bias import OUTPUT, Bias, biases
-from fluidkv.answers.served.demand import Demand
+from fluidkv.answers.served.demand import Demand, Draws
 from fluidkv.answers.served.paired import against_first
+from fluidkv.answers.served.segments import SEGMENTS, by_segment
 from fluidkv.answers.served.slo import first_tokens
 from fluidkv.errors import InputError
 from fluidkv.labels import column, completed, variable, with_columns
@@ -25,7 +27,7 @@ from fluidkv.preempt.predictors.noise import Perfect
 from fluidkv.preempt.slo import MeanTimes, attainment, mean_times, tails
 from fluidkv.runs.arrivals import replayed
 from fluidkv.runs.dataset import RunStatus
-from fluidkv.runs.measuring import metrics
+from fluidkv.runs.measuring import Span, metrics
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
@@ -38,6 +40,7 @@ _OF_A_RUN = ("recompute_tax", "preemptions", "throughput", "throughput_per_time"
 _OF_REQUESTS = ("ttft_p50", "ttft_p99", "longest_gap_p50", "longest_gap_p99")
 ATTAINED = {"attained": "both", "attained_ttft": "ttft", "attained_tbt": "tbt"}
 """Metric -> what it is called by `attainment`."""
+_BY_SEGMENT = "_by_segment"
 _CHOICES = {
     "victim": "who is preempted",
     "restore": "how it comes back",
@@ -65,7 +68,7 @@ def preempt_study(
     objectives: Objectives | None = None,
     log: TimedRun | None = None,
     requests: int | None = None,
-    seeds: int = SEEDS,
+    seeds: int | None = None,
     seed: int = 0,
     backend: Literal["auto", "kernel", "reference"] = "auto",
     on_progress: Callable[[int, int, str], None] | None = None,
@@ -73,8 +76,9 @@ def preempt_study(
     """Compare whom to preempt, how it comes back, what memory is given, and who predicts lengths.
 
     Every combination serves the same requests in a run, until all are served: drawn from the
-    workload, other ones in each run, or consecutive parts of a trace that is replayed. The engine's
-    own rules are among them, and what others are held against.
+    workload, other ones in each run, or those of a trace that is replayed, all of them unless fewer
+    are asked for. The engine's own rules are among them, and what others are held against: run by
+    run, or by the quarters of one run of a trace.
 
     Args:
         source: a workload, or a trace, which has one.
@@ -92,11 +96,14 @@ def preempt_study(
             scale of mean times is of the other victims then.
         log: what was measured where these requests, all of them at their own times, were served as
             `limits` say: how far the simulation of the engine's own rules is from it.
-        requests: in each run; None: ten times what memory carries, 200 to 2,000.
-        seeds: runs of each combination; a replay has no more than the trace has parts.
+        requests: in each run; None: all of a trace that is replayed, else ten times what memory
+            carries, 200 to 2,000.
+        seeds: runs of each combination; None: 8, or one of a trace that is replayed. More are
+            consecutive parts of so many requests, each from an empty server.
         seed: of the first run; the others follow.
         backend: of `serve`.
-        on_progress: told how many combinations are done, of how many, and which is next.
+        on_progress: told how many combinations are done, of how many that are run, and which is
+            next.
 
     Raises:
         InputError: what `serve`, `Limits` and `Demand` refuse; an engine with a prefix cache, or
@@ -122,22 +129,19 @@ def preempt_study(
         objectives,
         {"victim": victims, "restore": restores, "allocation": allocations},
         predictors,
-        requests,
-        seeds,
-        seed,
+        Draws(requests, seeds, seed),
     )
     bias = {} if log is None else _held_against(plan, source, log)
     found, times = _everything(plan, backend, on_progress)
-    return _answer(plan, _shown(plan, found), times, bias)
+    return _answer(plan, xr.concat(found, "combination", combine_attrs="override"), times, bias)
 
 
-def _shown(plan: Plan, found: Sequence[xr.Dataset]) -> xr.Dataset:
+def _shown(plan: Plan, table: xr.Dataset) -> xr.Dataset:
     """(combination, run), the four choices as coordinates."""
     names = {
         name: variable("combination", [each.names[name] for each in plan.combinations], "1", title)
         for name, title in _CHOICES.items()
     }
-    table = xr.concat(found, "combination", combine_attrs="override")
     shown = completed(table.assign_coords(names), seed=plan.seed)
     shown.attrs.pop("engine", None)  # of the first one
     return shown
@@ -161,7 +165,8 @@ def _everything(
     runs: dict[Combination, xr.Dataset] = {}
     rows: dict[Combination, xr.Dataset] = {}
     times: MeanTimes | None = None
-    for done, index in enumerate(order):
+    total = len({_same_run(combination, plan) for combination in plan.combinations})
+    for index in order:
         combination = plan.combinations[index]
         if scaled and times is None and combination.victim is Victim.LOOSEST_OBJECTIVE:
             times, tables = _scaled(plan, runs)
@@ -171,15 +176,15 @@ def _everything(
         if tell is not None:
             names = combination.names
             said = f"{names['victim']}, {names['restore']}, {names['allocation']}"
-            tell(done, len(order), f"combinations; now {said}")
+            tell(len(rows), total, f"combinations; now {said}")
         run = _served(plan, combination, tables, backend)
-        rows[same] = _metrics(run)
+        rows[same] = _metrics(run).merge(_of_segments(plan, run))
         runs[same] = run[[*_KEPT]]
     if scaled and times is None:
         times, tables = _scaled(plan, runs)
     if asked is not None:
         for same, run in runs.items():
-            rows[same] = rows[same].merge(_attained(run, tables))
+            rows[same] = rows[same].merge(_attained(plan, run, tables))
     return [rows[_same_run(combination, plan)] for combination in plan.combinations], times
 
 
@@ -241,21 +246,46 @@ def _metrics(run: xr.Dataset) -> xr.Dataset:
     return with_columns(kept, own)
 
 
-def _attained(run: xr.Dataset, tables: Sequence[Requests]) -> xr.Dataset:
+def _of_segments(plan: Plan, run: xr.Dataset) -> xr.Dataset:
+    """Of one run of a trace: what users feel in each of its parts."""
+    if not plan.by_segment:
+        return xr.Dataset()
+    throughput = throughput_of(plan.clock)
+    parts = by_segment(run, (f"output_{throughput}", "ttft_p99", "longest_gap_p99"))
+    named = {name: f"{str(name).removeprefix('output_')}{_BY_SEGMENT}" for name in parts}
+    return parts.rename(named)
+
+
+def _attained(plan: Plan, run: xr.Dataset, tables: Sequence[Requests]) -> xr.Dataset:
+    """Shares of all requests, and, of one run of a trace, of those that come in each part."""
     found = attainment(run, tables)
-    return xr.Dataset({name: found[of] for name, of in ATTAINED.items()})
+    shares = xr.Dataset({name: found[of] for name, of in ATTAINED.items()})
+    if not plan.by_segment:
+        return shares
+    parts = np.array_split(run.arrival.values[0], SEGMENTS)
+    edges = [*(part[0] for part in parts if part.size), np.inf]
+    spans = [attainment(run, tables, span=Span(*edge)) for edge in pairwise(edges)]
+    both = xr.concat([each[ATTAINED["attained"]] for each in spans], "segment")
+    return shares.assign({f"attained{_BY_SEGMENT}": both.transpose("run", "segment")})
 
 
 def _answer(
     plan: Plan, table: xr.Dataset, times: MeanTimes | None, bias: Mapping[str, Bias]
 ) -> PreemptAnswer:
+    parts = {
+        str(name).removesuffix(_BY_SEGMENT): table[name].values.reshape(len(plan.combinations), -1)
+        for name in table.data_vars
+        if str(name).endswith(_BY_SEGMENT)
+    }
+    table = _shown(plan, table.drop_vars([f"{name}{_BY_SEGMENT}" for name in parts]))
     values = {str(name): column.values for name, column in table.data_vars.items()}
     numbers = {name: column for name, column in values.items() if name != "ended"}
-    aims = tuple(aim for aim in _aims(plan) if np.isfinite(numbers[aim.metric]).all())
+    pairs = numbers | parts
+    aims = tuple(aim for aim in _aims(plan) if np.isfinite(pairs[aim.metric]).all())
     comparisons = (len(plan.combinations) - 1) * max(1, len(aims))
     against = {
         name: against_first(column, comparisons=comparisons, relative=name not in SHARES)
-        for name, column in numbers.items()
+        for name, column in pairs.items()
     }
     effects = {name: main_effects(column, plan.combinations) for name, column in numbers.items()}
     margins = {_LOGGED.get(name, name): one.error_bar for name, one in bias.items()}
@@ -280,10 +310,12 @@ def _answer(
         against=against,
         effects={name: effect for name, effect in effects.items() if effect is not None},
         aims=aims,
-        pick=pick(numbers, aims, against, ended, margins, oracles),
+        pick=pick(pairs, aims, against, ended, margins, oracles),
+        pairs="segment" if parts else "run",
         knows=tuple(np.flatnonzero(knows).tolist()),
         bias=bias,
         requests=len(plan.tables[0]),
+        window=plan.window,
         seed=plan.seed,
     )
 

@@ -46,8 +46,9 @@ class Gain:
 
     @property
     def counts(self) -> bool:
-        """Whether it is beyond chance and beyond what the simulation misses."""
-        return bool(self.held and self.relative > self.needed and self.paired > self.half)
+        """Whether it is beyond chance, by both means, and beyond what the simulation misses."""
+        beyond_chance = min(self.relative, self.paired) > self.half
+        return bool(self.held and self.relative > self.needed and beyond_chance)
 
     @property
     def loses(self) -> bool:

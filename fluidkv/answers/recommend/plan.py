@@ -10,12 +10,15 @@ from fluidkv.answers.served.clock import clock_values
 from fluidkv.answers.served.demand import (
     MOST_RUNS,
     Demand,
+    Draws,
+    Window,
     check_pace,
     horizon_of,
     length_of,
     prompts_of,
     requests_of_run,
     tables_of,
+    window_of,
 )
 from fluidkv.answers.served.goodput import bounds_of
 from fluidkv.answers.served.memory import check_memory, equilibrium_of
@@ -34,17 +37,10 @@ from fluidkv.serving.rules import EngineRules
 from fluidkv.traces import Trace
 from fluidkv.workload import Workload
 
+RUNS = 4
+"""Runs of each setting, where requests are drawn and nobody says how many."""
 _WINDOWS = 400  # records of each run
 _OF_ONE = 10_000  # of a single run: its parts are the pairs, and their ends lie within a record
-
-
-@dataclass(frozen=True)
-class Draws:
-    """Which requests are run: how many in each run, in how many runs, and from which seed on."""
-
-    requests: int | None
-    runs: int
-    seed: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +52,7 @@ class Plan(Record):
     chosen: whether a user said what is to be tried.
     tables: the requests of each run, the same in every setting.
     prompts: what they say, for an engine with a cache; None: nobody shares anything.
+    window: what they are of a trace that is replayed; None: they are drawn.
     horizon: iterations; None where runs go on until every request is served.
     every: iterations of a record; warm_up: records left out at the start.
     objectives: metrics that the frontier is about.
@@ -74,6 +71,7 @@ class Plan(Record):
     chosen: bool
     tables: list[Requests]
     prompts: tuple[Prompts | None, ...]
+    window: Window | None
     horizon: int | None
     every: int
     warm_up: int
@@ -118,9 +116,13 @@ def planned(
     equilibrium = equilibrium_of(workload, limits.capacity)
     settings = settings_of(served, limits, demand, workload, equilibrium, now, candidates)
     longest = max(c.decode_length for c in workload.classes)
-    size = requests_of_run(draws.requests, demand, equilibrium, longest)
-    tables = tables_of(source, workload, demand, clock, size, draws.runs, draws.seed)
-    size = len(tables[0])
+    window = window_of(source, demand, draws)
+    runs = RUNS if draws.runs is None else draws.runs
+    if window is None:
+        size = requests_of_run(draws.requests, demand, equilibrium, longest)
+    else:
+        size, runs = window.requests, window.runs
+    tables = tables_of(source, workload, demand, clock, size, runs, draws.seed)
     if len(settings) * len(tables) > MOST_RUNS:
         tried = f"{len(settings)} settings, {len(tables)} runs each"
         raise InputError("runs", tried, f"{MOST_RUNS:,} runs in all")
@@ -143,6 +145,7 @@ def planned(
         chosen=any(len(values) for values in (candidates or {}).values()),
         tables=tables,
         prompts=prompts_of(source, demand, tables, caching),
+        window=window,
         horizon=horizon,
         every=every,
         warm_up=0 if horizon is None else length // every // 5,
@@ -166,6 +169,7 @@ def as_dict(plan: Plan) -> dict[str, Any]:
         "max_num_batched_tokens": plan.limits.max_num_batched_tokens,
         "demand": {"kind": demand.kind}
         | {name: value for name, value in given.items() if value not in (None, 1.0)},
+        "window": None if plan.window is None else plan.window.to_dict(),
         "clock": clock_values(clock),
         "equilibrium": {
             "rate": float(plan.equilibrium.rate),

@@ -19,10 +19,9 @@ from fluidkv.answers.served.cases import Case, measured_cases
 from fluidkv.answers.served.goodput import bounds_of, goodput, shares_by_segment
 from fluidkv.answers.served.segments import by_segment
 from fluidkv.answers.served.setting import KNOBS, Setting, engine_of, limits_of
-from fluidkv.errors import InputError
 from fluidkv.labels import completed, variable
 from fluidkv.record import Record
-from fluidkv.serving.caching.table import check_modelled
+from fluidkv.serving.caching.run import one_by_one
 
 Backend = Literal["auto", "kernel", "reference"]
 Progress = Callable[[int, int], None]
@@ -73,9 +72,6 @@ def run_now(plan: Plan, backend: Backend) -> Ran | None:
     if plan.chosen or plan.demand.kind == "saturated" or not _caps_cannot_help(plan):
         return None
     case = _case(plan, plan.settings[0])
-    fast = _fast(plan)
-    if fast:  # nobody is preempted: a cache that only a preempted request looks into does nothing
-        case = replace(case, engine=replace(plan.engine, caching=True))
     found: list[Ran] = []
     for table, said in zip(plan.tables, plan.prompts, strict=True):
         one = replace(plan, tables=[table], prompts=(said,))
@@ -98,7 +94,7 @@ def run_all(plan: Plan, backend: Backend, on_progress: Progress | None) -> Ran:
     """Every setting; or, where they are many, pairs of the best values alone."""
     alone = tuple(s for s in plan.settings if len(s.changed(plan.settings[0])) < 2)
     tokens = sum(int(table.output_length.sum()) for table in plan.tables)
-    if not plan.caching or len(plan.settings) * tokens <= WORK:
+    if not one_by_one(plan.engine) or len(plan.settings) * tokens <= WORK:
         alone = plan.settings
     cases = [_case(plan, each) for each in alone]
     first = _measured(plan, alone, cases, backend, on_progress)
@@ -193,17 +189,6 @@ def _nothing_to_gain(ran: Ran, plan: Plan) -> bool:
     held_back = bool(now.watermark) or now.admission_rate is not None or capped
     conservative = "conservativeness" in dict(plan.rules.flags)
     return not worst["queue_most"] or not (held_back or conservative)
-
-
-def _fast(plan: Plan) -> bool:
-    """Whether the engine with a prefix cache, which compiles nothing, has these rules too."""
-    if plan.caching or not plan.rules.name.startswith("vllm"):
-        return False
-    try:
-        check_modelled(plan.rules, limits_of(plan.limits, plan.settings[0]))
-    except InputError:
-        return False
-    return True
 
 
 # --- pairs of the best --------------------------------------------------------------------------

@@ -14,12 +14,12 @@ from fluidkv.answers.recommend.frontier import (
     without_twins,
 )
 from fluidkv.answers.recommend.gains import Gains, Pick, picked
-from fluidkv.answers.recommend.plan import Draws, Plan, planned
+from fluidkv.answers.recommend.plan import Plan, planned
 from fluidkv.answers.recommend.result import Picks, Recommendation
 from fluidkv.answers.recommend.runs import Backend, Progress, Ran, run_all, run_now
 from fluidkv.answers.recommend.what_if import WhatIf, what_if
 from fluidkv.answers.served.bias import OUTPUT, Bias, Totals, biases
-from fluidkv.answers.served.demand import Demand, mostly_start
+from fluidkv.answers.served.demand import Demand, Draws, mostly_start
 from fluidkv.answers.served.goodput import bounds_of
 from fluidkv.answers.served.memory import BLOCK_SIZES
 from fluidkv.answers.served.setting import Setting, engine_of, limits_of
@@ -58,7 +58,7 @@ def recommend_settings(
     block_size: int | None = None,
     max_num_batched_tokens: int | None = None,
     requests: int | None = None,
-    runs: int = 4,
+    runs: int | None = None,
     seed: int = 0,
     backend: Backend = "auto",
     on_progress: Progress | None = None,
@@ -66,9 +66,9 @@ def recommend_settings(
 ) -> Recommendation:
     """Try settings on the same requests, and say which to take.
 
-    Requests are drawn from the workload, other ones in each run, or are consecutive parts of a
-    trace. Where all wait from the start, runs have a horizon before which work does not run out;
-    others go on until all are served. Where nothing can be gained, only `now` is run.
+    Requests are drawn from the workload, other ones in each run, or are all of a trace. Where all
+    wait from the start, runs have a horizon before which work does not run out; others go on until
+    all are served. Where nothing can be gained, only `now` is run.
 
     Args:
         source: a workload, or a trace, which has one.
@@ -87,10 +87,9 @@ def recommend_settings(
         totals: what else the log says.
         block_size: tokens; None: out of `BLOCK_SIZES`.
         max_num_batched_tokens: most tokens an iteration computes.
-        requests: in each run; None: ten times what memory carries, 200 to 2,000; where memory is
-            always full, four times what it carries at least, and where all wait from the start, so
-            many that the run is as long as the longest answer.
-        runs, seed: of each setting, a replay no more than parts; of the first run's requests.
+        requests: in each run; None: all of a trace that is replayed, else ten times what memory
+            carries, 200 to 2,000, and more where memory is always full or all wait from the start.
+        runs, seed: of each setting (None: 4, or one of a trace, by its quarters); of the first run.
         backend: of `serve`.
         on_progress: told now and then how many requests are served, of how many.
         on_first: told what the log says and what the simulation of its server does, early.
@@ -98,7 +97,7 @@ def recommend_settings(
     Raises:
         InputError: what `serve` and `Limits` refuse; a knob that the engine does not have; a replay
             without times or a clock in seconds; times that this demand or clock does not have; too
-            few requests for a run as long as the longest answer; too many runs; another log.
+            few requests for a run as long as the longest answer, or too many; another log.
 
     Examples:
         >>> mix = fk.Workload.from_lengths([(8, 10), (8, 20)])
@@ -108,7 +107,8 @@ def recommend_settings(
         >>> [found.mean(index, "preemptions") for index in range(len(found.settings))]
         [13.0, 0.0]
     """
-    every = None if log is None else _all_of(log, source)
+    if log is not None:
+        _check_log(log, source)
     block = block_size or BLOCK_SIZES.get(with_cache(engine)[0].name, 1)
     plan = planned(
         source,
@@ -120,7 +120,7 @@ def recommend_settings(
         candidates,
         tuple(slos),
         objective,
-        Draws(every if requests is None else requests, runs, seed),
+        Draws(requests, runs, seed),
     )
     bias = {} if log is None else _held_against(plan, log, totals)
     if on_first is not None and bias:
@@ -131,17 +131,12 @@ def recommend_settings(
     return _answer(plan, ran, changes, bias, totals, version)
 
 
-def _all_of(log: TimedRun, source: Workload | Trace) -> int:
-    """How many requests a log has.
-
-    Raises:
-        InputError: a source of other requests.
-    """
+def _check_log(log: TimedRun, source: Workload | Trace) -> None:
+    """Refuse a source of other requests than the log's."""
     there = source.input_lengths if isinstance(source, Trace) else ()
     if not np.array_equal(np.sort(there), np.sort(log.input_lengths)):
         allowed = f"the {len(there)} of the source"
         raise InputError("log", f"{len(log.input_lengths)} requests", allowed)
-    return len(there)
 
 
 def _is_little(plan: Plan, ran: Ran) -> bool:

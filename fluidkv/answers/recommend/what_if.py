@@ -21,6 +21,7 @@ from fluidkv.prefix.prompts import Prompts
 from fluidkv.record import Record
 from fluidkv.runs.dataset import RunStatus
 from fluidkv.runs.requests import Requests
+from fluidkv.serving.caching.run import one_by_one
 from fluidkv.serving.checks import largest_request
 from fluidkv.serving.limits import Limits
 
@@ -83,8 +84,9 @@ def what_if(
             found[place] = WhatIf(change.of, change.factor, change.limits.capacity, None, why)
         else:
             runnable.append(place)
-    # Without a cache all go in one batch; with one, each may be refused by itself.
-    for batch in [[place] for place in runnable] if plan.caching else [runnable] * bool(runnable):
+    # Where runs go one by one, each may be refused by itself.
+    alone = one_by_one(plan.engine)
+    for batch in [[place] for place in runnable] if alone else [runnable] * bool(runnable):
         found |= dict(
             zip(batch, _run(plan, [changes[p] for p in batch], backend, on_progress), strict=True)
         )

@@ -9,6 +9,7 @@ import xarray as xr
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.measuring import metrics
 from fluidkv.runs.requests import Requests
+from fluidkv.serving.caching.run import one_by_one
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.engines import with_cache
@@ -59,8 +60,8 @@ def measured_cases(
 ) -> tuple[xr.Dataset, list[str]]:
     """Metrics of every table of requests under every case.
 
-    Cases of one engine run in one batch; with a prefix cache runs go one after the other, and one
-    at a time is in memory.
+    Cases of one engine run in one batch; where runs go one after the other, one at a time is in
+    memory.
 
     Args:
         cases: at least one.
@@ -86,8 +87,7 @@ def measured_cases(
     statuses: dict[int, list[str]] = {}
     for engine in dict.fromkeys(case.engine for case in cases):
         places = [i for i, case in enumerate(cases) if case.engine == engine]
-        # With a cache runs go one by one in any case: let go of each when it is measured.
-        for batch in [[i] for i in places] if with_cache(engine)[1] else [places]:
+        for batch in [[i] for i in places] if one_by_one(engine) else [places]:
             before = len(found) * sum(map(len, tables))
             of_batch = [cases[i] for i in batch]
             run = _run(of_batch, tables, prompts, how, before, total, on_progress)

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from fluidkv.answers.served.demand import Demand, tables_of
+from fluidkv.answers.served.demand import Demand, Draws, Window, tables_of, window_of
 from fluidkv.answers.served.memory import BLOCK_SIZES
 from fluidkv.answers.served.setting import Setting, limits_of
 from fluidkv.answers.served.slo import Slo
@@ -16,6 +16,7 @@ from fluidkv.answers.size.sizes import Axis, Size, axis_of
 from fluidkv.answers.size.trials import Server
 from fluidkv.errors import InputError
 from fluidkv.record import Record
+from fluidkv.runs.checks import count
 from fluidkv.runs.max_tokens import MaxTokens
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.checks import largest_request
@@ -28,7 +29,7 @@ from fluidkv.traces import Trace
 from fluidkv.workload import Workload
 
 REQUESTS, DRAWS = 1000, 2
-"""Requests of a run; and runs, where requests are drawn."""
+"""Requests of a run and runs, where requests are drawn and nobody says how many."""
 _RECORDS = 20_000  # of a run, at most, roughly
 
 
@@ -41,9 +42,7 @@ class Asked:
         slos: what has to hold in every run; at least one.
         capacity: KV tokens of today's server; None: not known.
         rate: arrivals a unit of the clock; None: a trace's own.
-        requests: of each run; None: `REQUESTS`, or all that a trace has if these are fewer.
-        runs: draws, or consecutive parts of a trace; None: `DRAWS`, or one part.
-        seed: of the first draw.
+        draws: which requests are run.
         max_tokens: what clients ask for at most; None: what they get.
     """
 
@@ -51,9 +50,7 @@ class Asked:
     slos: tuple[Slo, ...]
     capacity: int | None
     rate: float | None
-    requests: int | None
-    runs: int | None
-    seed: int
+    draws: Draws
     max_tokens: MaxTokens | None
 
 
@@ -67,7 +64,7 @@ class Plan(Record):
         server: engine, caps, clock and the requests of each run.
         rules, caching: the engine's, apart.
         theory: the mass model of these requests.
-        own_rate: arrivals a unit of the clock, of the source; None: it has no times.
+        window: what is served of a trace with times; None: requests are drawn.
         rate: the same as run, at speed 1.
         today: blocks of today's server; None: not known.
         least: blocks that hold the largest request; most: that hold all requests together.
@@ -79,11 +76,16 @@ class Plan(Record):
     rules: EngineRules
     caching: bool
     theory: Theory
-    own_rate: float | None
+    window: Window | None
     rate: float
     today: int | None
     least: int
     most: int
+
+    @property
+    def own_rate(self) -> float | None:
+        """Arrivals a second of what is served, at the source's own times; None: it has none."""
+        return None if self.window is None else self.window.rate
 
     @property
     def tables(self) -> Sequence[Requests]:
@@ -142,12 +144,10 @@ def planned(
     )
     today = None if asked.capacity is None else asked.capacity // size
     workload = source.workload() if isinstance(source, Trace) else source
-    own = own_rate(source) if asked.rate is None or isinstance(source, Trace) else None
-    rate = asked.rate or own
-    if rate is None:
-        rate = _first_rate(workload, clock, setting, axis, asked.capacity)
-    demand, rate = _demand(source, asked, own, rate)
-    tables = _tables(source, workload, demand, clock, asked)
+    window = _window(source, asked, clock)
+    own = None if window is None else window.rate
+    rate = asked.rate or own or _first_rate(workload, clock, setting, axis, asked.capacity)
+    tables = _tables(source, workload, window, rate, clock, asked)
     theory = Theory(_mix(tables, workload), clock, setting.max_num_seqs)
     least = max(_least_blocks(engine, rules, caps, table) for table in tables)
     if today is not None and (today < least or axis.find != "kv"):
@@ -161,20 +161,12 @@ def planned(
         rules=rules,
         caching=caching,
         theory=theory,
-        own_rate=own,
+        window=window,
         rate=rate,
         today=today,
         least=least,
         most=most,
     )
-
-
-def own_rate(source: Workload | Trace) -> float | None:
-    """Arrivals a second of a trace; None without times, or where all come at once."""
-    if not isinstance(source, Trace) or source.arrival_times_s is None:
-        return None
-    span = source.arrival_times_s[-1] - source.arrival_times_s[0]
-    return (len(source) - 1) / span if span > 0 else None
 
 
 def _check(
@@ -206,30 +198,37 @@ def _first_rate(
     return Theory(workload, clock, setting.max_num_seqs).carried(capacity).rate
 
 
-def _demand(
-    source: Workload | Trace, asked: Asked, own: float | None, rate: float
-) -> tuple[Demand, float]:
-    """A trace with times is replayed, faster or slower where a rate is asked for; else Poisson."""
-    if own is None:
-        return Demand(rate=rate, max_tokens=asked.max_tokens), rate
-    return Demand(replay=True, speed=rate / own, max_tokens=asked.max_tokens), rate
+def _window(source: Workload | Trace, asked: Asked, clock: IterationClock) -> Window | None:
+    """What is served of a trace with times; None without them, or where all come at once."""
+    if not isinstance(source, Trace) or source.arrival_times_s is None:
+        return None
+    window = window_of(source, Demand(replay=True), asked.draws)
+    if window is None or window.rate is None:
+        return None
+    if clock.unit != "s":
+        allowed = "a clock in seconds, for a trace's times"
+        raise InputError("clock", "a clock in iterations", allowed)
+    return window
 
 
 def _tables(
     source: Workload | Trace,
     workload: Workload,
-    demand: Demand,
+    window: Window | None,
+    rate: float,
     clock: IterationClock,
     asked: Asked,
 ) -> list[Requests]:
-    replay = demand.kind == "replay"
-    if replay and clock.unit != "s":
-        raise InputError(
-            "clock", "a clock in iterations", "a clock in seconds, for a trace's times"
-        )
-    size = asked.requests or REQUESTS
-    runs = asked.runs or (1 if replay else DRAWS)
-    return tables_of(source, workload, demand, clock, size, runs, asked.seed)
+    """A trace with times is replayed, faster or slower where a rate is asked for; else Poisson."""
+    draws = asked.draws
+    if window is not None and window.rate is not None:
+        demand = Demand(replay=True, speed=rate / window.rate, max_tokens=asked.max_tokens)
+        size, runs = window.requests, window.runs
+    else:
+        demand = Demand(rate=rate, max_tokens=asked.max_tokens)
+        size = REQUESTS if draws.requests is None else count("requests", draws.requests)
+        runs = DRAWS if draws.runs is None else draws.runs
+    return tables_of(source, workload, demand, clock, size, runs, draws.seed)
 
 
 def _mix(tables: Sequence[Requests], workload: Workload) -> Workload:

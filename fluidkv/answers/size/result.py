@@ -167,6 +167,7 @@ class SizeAnswer(Record):
             "watermark": plan.server.limits.watermark,
             "requests": len(plan.tables[0]),
             "runs": self.runs,
+            "window": None if plan.window is None else plan.window.to_dict(),
             "own_rate": plan.own_rate,
             "slos": [_slo(slo, self.worst(self.answer, slo.metric)) for slo in plan.slos],
             "answer": self._edge(self.edge),

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Literal
 
 from fluidkv.answers.served.bias import OUTPUT, Bias, Totals, biases
+from fluidkv.answers.served.demand import Draws
 from fluidkv.answers.served.setting import Setting
 from fluidkv.answers.served.slo import Slo
 from fluidkv.answers.size.bar import bar_of, slower
@@ -65,7 +66,7 @@ def size_server(
     and so is every size said to be worse or better.
 
     Args:
-        source: a workload, or a trace, whose first requests are run at their own times.
+        source: a workload, or a trace, all of which is run at its own times.
         slos: what must hold.
         find: "kv", the smallest memory; "rate", the highest rate of arrivals; "replicas", the
             fewest servers like today's, to which requests are dealt out in turn.
@@ -80,8 +81,9 @@ def size_server(
         log: what was measured where these requests, all of them, were served with this engine and
             setting by today's memory. It says how far the simulation is off.
         totals: what else the log says.
-        requests: in each run; None: 1,000, or all that a trace has.
-        runs: draws, or consecutive parts of a trace; None: 2, or one.
+        requests: in each run; None: 1,000, or all of a trace with times.
+        runs: draws, or consecutive parts of a trace of so many requests; None: 2, or one of a
+            trace.
         seed: of the first draw.
         max_tokens: what clients ask for at most; None: what they get.
         within: an edge is narrowed until neighbours differ by no more than this share.
@@ -91,7 +93,7 @@ def size_server(
     Raises:
         InputError: what `serve` and `Limits` refuse; a request that today's memory cannot hold; a
             bound on times to first token with a clock on which prefill costs nothing; no rate where
-            requests have no times; bounds that no size meets.
+            requests have no times; more requests than a trace has; bounds that no size meets.
 
     Examples:
         >>> from fluidkv.answers import Slo
@@ -102,7 +104,8 @@ def size_server(
         >>> found.answer.replicas, round(found.worst(found.answer, "ttft_p99"), 2)
         (2, 0.89)
     """
-    asked = Asked(find, tuple(slos), capacity, rate, requests, runs, seed, max_tokens)
+    draws = Draws(requests, runs, seed)
+    asked = Asked(find, tuple(slos), capacity, rate, draws, max_tokens)
     plan = planned(
         source,
         asked,

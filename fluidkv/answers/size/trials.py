@@ -17,8 +17,8 @@ from fluidkv.record import Record
 from fluidkv.runs.dataset import RunStatus
 from fluidkv.runs.measuring import TITLES_OF_REQUESTS, Span, metrics, statistics, times
 from fluidkv.runs.requests import Requests
+from fluidkv.serving.caching.run import one_by_one
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.engines import with_cache
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.run import serve
@@ -63,7 +63,7 @@ class Server(Record):
     @property
     def one_by_one(self) -> bool:
         """Whether runs go one after the other, so that a batch saves nothing."""
-        return with_cache(self.engine)[1]
+        return one_by_one(self.engine)
 
 
 def measured_sizes(server: Server, sizes: Sequence[Size]) -> dict[Size, Values]:

@@ -25,7 +25,7 @@ from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.counts import WITH_CACHE
 from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.engines import SGLANG, served_engine
-from fluidkv.serving.kernel.engine import covers, run_cached
+from fluidkv.serving.kernel.engine import covers, finds_itself, run_cached
 from fluidkv.serving.kernel.layout import Said
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.literal import is_little
@@ -34,6 +34,17 @@ from fluidkv.serving.sglang_settings import SglangSettings
 
 _LITERAL_STEPS = 10_000
 """As `LITERAL_STEPS`, of the literal engine with a cache, which looks at every block."""
+
+
+def one_by_one(engine: str | EngineRules | ServedEngine) -> bool:
+    """Whether runs go one after the other in Python, so that a batch of them saves nothing.
+
+    Examples:
+        >>> from fluidkv.serving import one_by_one
+        >>> one_by_one("vllm+cache"), one_by_one("sglang+cache")
+        (False, True)
+    """
+    return served_engine(engine).own_scheduler
 
 
 def serve_caching(
@@ -108,7 +119,6 @@ def _serve_vllm(
     for each in all_limits:
         check_modelled(rules, each)
     _check_backend(backend)
-    texts = _texts(tables, said)
     arrays = arrays_of(tables, all_limits, clocks, populations, [])
     how: dict[str, Any] = {
         "every": every,
@@ -118,15 +128,19 @@ def _serve_vllm(
     jumps = clocks[0].jumps
     few = is_little(rules, arrays, jumps, horizon, steps=_LITERAL_STEPS)
     if backend == "reference" or not covers(rules, arrays) or (backend == "auto" and few):
+        texts = _texts(tables, said)
         engines = (
             VllmEngine(tables[run], texts[run], rules, all_limits[run], clocks[run], clients)
             for run, clients in enumerate(populations)
         )
         rows = played_all(engines, WITH_CACHE, horizon, requests=max(map(len, tables)), **how)
     else:
-        names = _Names(texts, [each.block_size for each in all_limits])
+        names = None
+        if not finds_itself(rules) or any(each is not None for each in said):
+            texts = _texts(tables, said)
+            names = _Names(texts, [each.block_size for each in all_limits]).of
         how |= {"jumps": jumps, "iterations": horizon}
-        rows = run_cached(rules, arrays, names.of, **how)
+        rows = run_cached(rules, arrays, names, **how)
     return recorded(
         *rows,
         WITH_CACHE,

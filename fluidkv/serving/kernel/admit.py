@@ -3,6 +3,7 @@
 import numpy as np
 
 from fluidkv.runs.kernels import inner
+from fluidkv.serving.kernel.finding import find_itself, from_line
 from fluidkv.serving.kernel.layout import (
     ADMITTED,
     ARRIVAL,
@@ -93,10 +94,12 @@ def admit(
     while run.may_admit and run.waiting > 0 and run.newcomers < permits:
         r = first(run, aside, lists)
         request = requests[r]
-        tokens = 0 if request.kept > 0 else min(request.input + request.outputs, left)
+        there = aside[r].line * run.block_size if run.finds else request.kept
+        missing = request.input + request.outputs - there
+        tokens = 0 if request.kept > 0 else min(missing, left)
         if tokens == 0 and request.kept == 0:
             break
-        held = request.input + request.outputs if request.kept > 0 else tokens
+        held = request.input + request.outputs if request.kept > 0 else there + tokens
         if run.running >= run.sequences or not may_enter(run, request, aside[r].estimated, held):
             break
         served(run, lists)
@@ -106,9 +109,12 @@ def admit(
         if run.prefill_alone:
             held = request.input + request.outputs
         request.blocks = given_blocks(run, request, aside[r].estimated, blocks_of(run, held))
-        request.computed = request.kept
-        run.cached += request.kept
+        request.computed = there
+        run.cached += there
         run.free -= request.blocks
+        if run.finds:
+            find_itself(run, aside, r)
+            from_line(run, aside, request.blocks - there // run.block_size)
         run.newcomers += 1
         run.newcomers_hold += request.blocks
         if run.gate == RATIO:

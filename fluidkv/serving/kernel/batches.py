@@ -14,6 +14,7 @@ from fluidkv.serving.kernel.layout import (
     GATES,
     LISTS,
     NAME,
+    NONE,
     PASS,
     QUEUES,
     REQUEST,
@@ -69,6 +70,7 @@ def run_records(
     keep_requests: bool,
     *,
     caching: bool = False,
+    finds: bool = False,
 ) -> Records:
     """A record for each run: its numbers and the rules."""
     runs = np.zeros(arrays.requests.size, RUN)
@@ -94,7 +96,11 @@ def run_records(
         "jumps": jumps,
         "keeps_times": keep_requests,
         "caching": caching,
+        "finds": finds,
+        "oldest": NONE,
+        "newest": NONE,
         "free": arrays.blocks,
+        "blank": arrays.blocks,
         "ratio": rules.ratio.scaled[0],
         "base": arrays.clock[:, 0],
         "per_kv": arrays.clock[:, 1],

@@ -11,6 +11,7 @@ from fluidkv.runs.kernels import inner
 from fluidkv.serving.kernel.admit import arrive, enter
 from fluidkv.serving.kernel.evict import back_to_queue, out_of_loose
 from fluidkv.serving.kernel.execute import execute
+from fluidkv.serving.kernel.finding import count_cache
 from fluidkv.serving.kernel.layout import (
     ADMITTED,
     COST_AWARE,
@@ -44,12 +45,11 @@ def iterate_cached(
     """One iteration; `counts`, as `WITH_CACHE`, are added to."""
     counts[0] += run.running
     run.newcomers = run.noted = 0
-    forgotten = run.forgotten
     arrive(run, aside, lists, times, arrival)
     evicted, left = _evict(run, requests, aside, lists, blocks)
     resumed = 0
     if evicted == 0:
-        resumed = _admit(run, requests, aside, lists, times, blocks, left, counts)
+        resumed = _admit(run, requests, aside, lists, times, blocks, left)
     counts[1] += run.running
     counts[2] += run.waiting
     counts[3] += run.blocks - run.free
@@ -57,9 +57,7 @@ def iterate_cached(
     counts[5] += run.newcomers - resumed
     counts[6] += resumed
     execute(run, requests, aside, lists, None, times, arrival, counts, True, blocks)
-    counts[14] += run.known
-    counts[15] += run.distinct
-    counts[16] += run.forgotten - forgotten
+    count_cache(run, counts)
 
 
 @inner
@@ -116,7 +114,7 @@ def _let_go(
     run.cost += requests[r].blocks
     out_of_loose(run, lists, r)
     release(run, requests[r], blocks, r)
-    leave(run, requests, lists, r)
+    leave(run, requests, aside, lists, r)
     back_to_queue(run, requests[r], aside, lists, r)
     note(run, blocks, PREEMPTED, r, 0, 0)
 
@@ -130,7 +128,6 @@ def _admit(
     times: np.ndarray,
     blocks: Blocks,
     budget: int,
-    counts: np.ndarray,
 ) -> int:
     """From the head of the queue to the first that does not fit. Returns how many came back."""
     left, resumed = budget, 0
@@ -155,7 +152,7 @@ def _admit(
         run.cached += found
         run.newcomers += 1
         left -= chunk
-        counts[17] += found
+        run.found += found
         aside[r].hits += found
         if request.evictions > 0:
             resumed += 1

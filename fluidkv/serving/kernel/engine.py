@@ -68,10 +68,20 @@ def covers(rules: EngineRules, arrays: RunArrays) -> bool:
     )
 
 
+def finds_itself(rules: EngineRules) -> bool:
+    """Whether requests that share nothing need no blocks with names, under these rules.
+
+    What is found then depends on the order in which free blocks are taken. The calendar adds up
+    what is asked for; that is the order of those who ask only where victims come from the end of
+    the list, behind them.
+    """
+    return rules.victim is Victim.LAST_ADMITTED and not rules.asker_stays
+
+
 def run_cached(
     rules: EngineRules,
     arrays: RunArrays,
-    said: Callable[[int], Said],
+    said: Callable[[int], Said] | None,
     *,
     jumps: bool,
     iterations: int,
@@ -82,26 +92,34 @@ def run_cached(
     """vLLM with its prefix cache, as `run_kernel`, a run at a time on each thread.
 
     Args:
-        said: what the requests of a run say; called in that run's thread.
+        said: what the requests of a run say, called in that run's thread; None: nothing that any
+            other says, under rules that `finds_itself` knows. Then the calendar does it.
 
     Returns:
         Records, whose counts are those of `caching.vllm`; and tokens that requests found in the
         cache, at all admissions and at their first.
     """
     total, size = arrays.output_length.shape
-    runs = run_records(rules, arrays, jumps, keep_requests, caching=True)
+    finds = said is None
+    runs = run_records(rules, arrays, jumps, keep_requests, caching=True, finds=finds)
     tables = tables_of(rules, arrays)
     found = new_found(total if keep_requests else 1, size if keep_requests else 1, caching=True)
     watch = Watch(on_progress)
 
     def run(which: np.ndarray) -> _Rows:
         part = runs[which[0] : which[-1] + 1]
-        blocks = new_blocks(int(arrays.blocks[which[0]]), said(int(which[0])), size)
         batch = Batch(part, tables, new_space(tables), found)
-        return _through(batch, None, blocks, CACHED_COLUMNS, iterations, every, watch)
+        passes = blocks = None
+        if said is None:
+            passes = new_passes(tables)
+        else:
+            blocks = new_blocks(int(arrays.blocks[which[0]]), said(int(which[0])), size)
+        return _through(batch, passes, blocks, CACHED_COLUMNS, iterations, every, watch)
 
-    rows = in_groups(run, total, 1, min(cores(), total), watch)
-    records = _records(runs, _together(rows, runs["rows"], 1), found, keep_requests)
+    threads = min(cores(), total)
+    group = -(-total // (threads * _GROUPS)) if finds else 1
+    rows = in_groups(run, total, group, threads, watch)
+    records = _records(runs, _together(rows, runs["rows"], group), found, keep_requests)
     return records, found.hits if keep_requests else None
 
 

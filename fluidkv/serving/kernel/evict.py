@@ -3,6 +3,7 @@
 import numpy as np
 
 from fluidkv.runs.kernels import inner
+from fluidkv.serving.kernel.finding import from_line
 from fluidkv.serving.kernel.layout import (
     CHEAPER,
     HALTED,
@@ -55,7 +56,7 @@ def evict(
 ) -> int:
     """Victims go; the others get their blocks. Returns evictions."""
     growth, most = ask(run, requests, lists, passes, times, budget)
-    evicted = 0
+    evicted, taken = 0, 0
     if not _fits(run, growth, most):
         if run.in_turn:
             evicted = _one_after_the_other(run, requests, aside, lists, passes, times, budget)
@@ -63,6 +64,11 @@ def evict(
         else:
             while not _fits(run, growth, most):
                 gone = victim(run, requests, aside, lists)
+                if run.finds:  # those before it have asked, and took what was free
+                    before = growth - _asks(run, requests[gone])
+                    more = min(before, run.free) - taken
+                    from_line(run, aside, more)
+                    taken += more
                 let_go(run, requests, aside, lists, passes, times, gone)
                 evicted += 1
                 growth, most = ask(run, requests, lists, passes, times, budget)
@@ -70,9 +76,19 @@ def evict(
     else:
         _take(run, requests, lists)
     run.free -= growth
+    if run.finds:
+        from_line(run, aside, growth - taken)
     if run.gate == RATIO:
         next_ratio(run, requests, lists, evicted)
     return evicted
+
+
+@inner
+def _asks(run: Record, request: Record) -> int:
+    """Blocks that it asks for."""
+    if request.marks & LOCKED:
+        return 1 if request.residue == run.passes % run.modulus else 0
+    return max(0, blocks_of(run, request.computed + request.tokens) - request.blocks)
 
 
 @inner
@@ -225,7 +241,7 @@ def let_go(
         unlock(run, requests, passes, times, r)
     else:
         out_of_loose(run, lists, r)
-    leave(run, requests, lists, r)
+    leave(run, requests, aside, lists, r)
     if run.restore != RECOMPUTE and request.kept == 0:
         copy_out(run, request)
     back_to_queue(run, request, aside, lists, r)

@@ -78,6 +78,8 @@ def execute(
     done, new_outputs = 0, 0
     if passes is not None and locked > 0:
         run.passes += 1
+        if run.finds:
+            run.known += passes[run.passes % run.modulus].growing  # blocks that this pass fills
         if run.keeps_times:
             tick(run, passes)
         run.possible -= run.falling
@@ -111,6 +113,8 @@ def _compute(run: Record, requests: Records, lists: Records) -> tuple[int, int, 
             pairs += new * (2 * computed + new + 1) // 2
         recomputed += max(0, min(new, request.highest - computed))
         request.computed = computed + new
+        if run.finds:
+            run.known += (computed + new) // run.block_size - computed // run.block_size
         computing += 1
         tokens += new
     return computing, tokens, prefilled, pairs, recomputed
@@ -194,7 +198,7 @@ def _emit(
             if blocks is not None:
                 release(run, request, blocks, r)
                 note(run, blocks, FINISHED, r, 0, 0)
-            leave(run, requests, lists, r)
+            leave(run, requests, aside, lists, r)
             done += 1
             continue
         if passes is not None:

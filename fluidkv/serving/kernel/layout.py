@@ -113,7 +113,8 @@ _RULES = (
     "range_tokens",
     "jumps",
     "keeps_times",
-    "caching",  # with a prefix cache, where nobody is locked
+    "caching",  # with a prefix cache
+    "finds",  # in which nothing is shared, so that requests find themselves alone
 )
 _COUNTERS = (
     "iteration",
@@ -149,11 +150,15 @@ _COUNTERS = (
     "out",  # tokens of the copies out of this iteration
     "leaving",
     "longest",  # of one
-    "rows",  # windows
-    "known",  # blocks that say something, with a cache
+    "known",  # with a cache: blocks that say something, free or not
     "distinct",  # different contents among them
-    "forgotten",  # contents lost so far
-    "noted",  # events of this iteration
+    "forgotten",  # in this iteration: contents lost
+    "found",  # in this iteration: tokens
+    "blank",  # where nothing is shared: free blocks that say nothing; the others stand in a line
+    "oldest",  # request in this line, whose blocks are taken first
+    "newest",
+    "noted",  # where something is: events of this iteration
+    "rows",  # windows
     "cost",  # of what a call has done, in about one instruction on a request
 )
 _NUMBERS = (
@@ -211,6 +216,9 @@ ASIDE = np.dtype(
         ("own", np.int64),  # blocks that it alone holds, with a cache, where a victim is chosen
         ("hits", np.int64),  # tokens found in the cache
         ("first_hits", np.int64),  # of these, at its first admission
+        ("line", np.int64),  # its leading blocks in the line of free ones
+        ("older", np.int32),  # the request that stands before it there
+        ("newer", np.int32),
     ]
 )
 """What only some rules look at, of each request; what they do not look at means nothing."""

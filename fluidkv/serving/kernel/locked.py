@@ -3,6 +3,7 @@
 import numpy as np
 
 from fluidkv.runs.kernels import inner
+from fluidkv.serving.kernel.finding import into_line
 from fluidkv.serving.kernel.layout import (
     FALLING,
     FIRST,
@@ -225,7 +226,7 @@ def events(
             emit_new(run, requests, aside, times, r)
         if request.outputs == request.target:
             unlock(run, requests, passes, times, r)
-            leave(run, requests, lists, r)
+            leave(run, requests, aside, lists, r)
             done += 1
         else:
             settle(run, requests, passes, r)
@@ -235,9 +236,11 @@ def events(
 
 
 @inner
-def leave(run: Record, requests: Records, lists: Records, r: int) -> None:
+def leave(run: Record, requests: Records, aside: Records, lists: Records, r: int) -> None:
     """It is in the running list no more, and holds nothing. Who is locked was unlocked."""
     request = requests[r]
+    if run.finds:
+        into_line(run, requests[r], aside, r)
     run.free += request.blocks
     run.cached -= request.computed
     if run.gate == RATIO:

@@ -7,6 +7,7 @@ from fluidkv.serving.kernel.admit import admit, arrive, enter, is_stuck, prefill
 from fluidkv.serving.kernel.caching import iterate_cached
 from fluidkv.serving.kernel.evict import end_grants, evict
 from fluidkv.serving.kernel.execute import copy, execute, land
+from fluidkv.serving.kernel.finding import count_cache
 from fluidkv.serving.kernel.layout import (
     ADMITTED,
     ARRIVAL,
@@ -181,6 +182,8 @@ def fill(run: Record, request: Record, aside: Record, tables: Tables, r: int) ->
     request.tokens = 0
     if run.caching:
         aside.hits = aside.first_hits = 0
+    if run.finds:
+        aside.line = 0
     if tables.estimated.size > 0:
         aside.estimated = tables.estimated[run.table, r]
     if tables.rank.size > 0:
@@ -236,6 +239,9 @@ def iterate(
     if run.restore != RECOMPUTE:
         counts[14] += copy(run, requests, aside, lists)
     execute(run, requests, aside, lists, passes, times, arrival, counts, decodes, None)
+    if run.finds:
+        run.distinct = run.known
+        count_cache(run, counts)
 
 
 @inner

@@ -22,7 +22,7 @@ def clear(run: Record, blocks: Blocks) -> None:
         line[block].name = line[block].newer = line[block].older = NONE
     for name in range(blocks.copies.size):
         blocks.copies[name].oldest = blocks.copies[name].newest = NONE
-    run.known = run.distinct = run.forgotten = 0
+    run.known = run.distinct = 0
 
 
 @inner

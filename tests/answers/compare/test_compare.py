@@ -90,9 +90,10 @@ def test_one_run_is_compared_by_its_parts() -> None:
     times -= times[0]
     lengths = rng.integers(5, 30, 60).tolist()
     trace = Trace(tuple(lengths), tuple(lengths[::-1]), tuple(times.tolist()))
-    asked = SMALL | {"demand": Demand(replay=True), "requests": 60}
+    asked = SMALL | {"demand": Demand(replay=True), "requests": None, "runs": None}
     found = compare_engines(trace, 160, ["vllm", "trtllm-no-evict"], **asked)
-    assert (found.runs, found.pairs) == (1, "segment")
+    assert (found.runs, found.requests, found.pairs) == (1, 60, "segment")
+    assert found.window.whole
     assert found.difference(1, "latency_p99") is not Difference.UNKNOWN
     assert np.isnan(found.against["preemptions"].half[1])
     json.dumps(found.to_dict())
@@ -122,6 +123,7 @@ def _made(mean: float, wide: float, bar: float | None = None) -> EngineCompariso
         bias=bias,
         logged=None if bar is None else 0,
         requests=1,
+        window=None,
         iterations=None,
         warm_up=0,
         unfinished=(),

@@ -14,7 +14,7 @@ from fluidkv.answers.preempt.objectives import Objectives
 from fluidkv.answers.preempt.plan import planned
 from fluidkv.answers.preempt.rules import FACTORS
 from fluidkv.answers.preempt.study import preempt_study
-from fluidkv.answers.served.demand import Demand
+from fluidkv.answers.served.demand import Demand, Draws
 from fluidkv.errors import InputError
 from fluidkv.preempt.predictors.noise import LogNormalNoise
 from fluidkv.runs.arrivals import poisson, replayed
@@ -83,7 +83,8 @@ def test_where_nobody_is_preempted_all_rules_are_one_and_nothing_is_picked():
 
 def test_every_victim_is_tried_where_nobody_says_which_and_swapping_where_it_has_a_price():
     def grid(limits, **chosen):
-        plan = planned(MIX, limits, "vllm", RATE, CLOCK, None, chosen, {"a": Forecast()}, 40, 2, 0)
+        draws = Draws(40, 2)
+        plan = planned(MIX, limits, "vllm", RATE, CLOCK, None, chosen, {"a": Forecast()}, draws)
         return plan.combinations
 
     assert [c.victim for c in grid(LIMITS)] == list(Victim)
@@ -105,8 +106,11 @@ def test_what_does_not_look_at_predictions_is_run_once(monkeypatch):
 
     monkeypatch.setattr(module, "serve", counted)
     noisy = {"perfect": Forecast(), "noisy": Forecast(LogNormalNoise(1.0))}
-    answer = asked(predictors=noisy)
+    told = []
+    answer = asked(predictors=noisy, on_progress=lambda done, total, _: told.append((done, total)))
     assert len(answer.combinations) == 6
+    # The time left follows from these: with 6 in all, a third was over when nothing was to come.
+    assert told == [(done, len(calls)) for done in range(len(calls))]
     assert sorted(calls, key=name_of) == sorted((Victim.LAST_ADMITTED, *TWO), key=name_of)
     first, second = (
         [i for i, c in enumerate(answer.combinations) if c.predictor == name] for name in noisy

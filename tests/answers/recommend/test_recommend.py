@@ -173,12 +173,13 @@ def test_a_server_that_serves_nobody_gains_from_what_serves(runs):
     json.dumps(found.to_dict(), allow_nan=False)
 
 
-def test_a_replay_takes_consecutive_parts_each_from_zero():
+def test_a_replay_takes_consecutive_parts_each_from_zero_where_they_are_asked_for():
     trace = Trace((8,) * 50, (10,) * 50, tuple(0.1 * i for i in range(50)), name="steady")
-    found = small(
-        trace, demand=Demand(replay=True, speed=2), clock=IterationClock(0.01), requests=20, runs=4
-    )
-    assert (found.runs, found.requests) == (2, 20)  # 50 hold two parts of 20
+    asked = {"demand": Demand(replay=True, speed=2), "clock": IterationClock(0.01), "requests": 20}
+    found = small(trace, **asked, runs=2)
+    assert (found.runs, found.requests) == (2, 20)
+    with pytest.raises(InputError, match=r"runs: got 3; allowed: at most 2: the trace has 50 req"):
+        small(trace, **asked, runs=3)
     # 10 iterations of 10 ms, one every 50 ms: nobody waits, so every run lasts 19 * 0.05 + 0.1 s.
     assert found.table.duration.values[0] == pytest.approx([1.05, 1.05], rel=1e-12)  # rounding
     assert found.table.ttft_p99.values[0].max() <= 0.02 + 1e-9  # a wait of at most one iteration

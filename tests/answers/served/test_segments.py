@@ -7,7 +7,7 @@ import pytest
 
 from fluidkv.answers.compare import plan as of_engines
 from fluidkv.answers.recommend import plan as of_settings
-from fluidkv.answers.served.demand import Demand
+from fluidkv.answers.served.demand import Demand, Draws
 from fluidkv.answers.served.scaled import scaled
 from fluidkv.answers.served.segments import SEGMENTS, by_segment, paces, percentiles
 from fluidkv.answers.served.setting import Setting
@@ -74,9 +74,10 @@ def test_a_single_run_is_recorded_by_the_iteration(requests: int, exact: bool):
     times = tuple(float(i) for i in range(40))
     trace = Trace((50,) * 40, (500,) * 40, arrival_times_s=times)
     clock, demand = IterationClock(0.02, 1e-6, 1e-4), Demand(replay=True)
-    asked = of_engines.Asked(4_000, demand, clock, Setting(), requests=requests, runs=2)
+    runs = 40 // requests
+    asked = of_engines.Asked(4_000, demand, clock, Setting(), requests=requests, runs=runs)
     of_two = of_engines.planned(trace, ["vllm", "vllm+cache"], asked)
-    draws = of_settings.Draws(requests, 2, 0)
+    draws = Draws(requests, runs)
     limits = Limits(4_000, 16)
     of_one = of_settings.planned(
         trace, limits, "vllm", demand, clock, Setting(), None, (), "throughput", draws

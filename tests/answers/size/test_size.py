@@ -190,7 +190,8 @@ def test_a_fleet_is_measured_over_all_its_requests():
     values = measured(whole, [3])
     assert values["ttft_p99"][0] == pytest.approx(np.quantile(ttft, 0.99), rel=1e-12)
     assert values["preemptions"][0] == sum(float(metrics(r).preemptions[0]) for r in runs)
-    assert server.one_by_one
+    assert not server.one_by_one
+    assert Server("sglang+cache", Limits(1), CLOCK, [table]).one_by_one
 
 
 def test_a_faster_trace_is_the_same_requests_sooner():

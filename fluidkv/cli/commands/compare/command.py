@@ -56,12 +56,18 @@ _CROSS = (
 )
 _Cross = Annotated[bool, opt.flag("--crossover", _CROSS, opt.RUN)]
 _COUNT = {"most": served.LARGEST_COUNT}
-_EACH = r"Number of requests in each run. \[default: all of a log, else 200 to 2,000]"
+_EACH = (
+    "Number of requests in each run; of a trace at its own times the first N. "
+    r"\[default: all of such a trace, else 200 to 2,000]"
+)
 _Requests = Annotated[
     int | None, opt.option("--requests N", read.whole_number, _EACH, opt.RUN, **_COUNT)
 ]
-_RUNS = "Number of runs of each engine, each with other requests."
-_Runs = Annotated[int, opt.option("--runs N", read.whole_number, _RUNS, opt.RUN, **_COUNT)]
+_RUNS = (
+    "Number of runs of each engine, each with other requests; of a trace at its own times parts of "
+    r"N requests. \[default: 8, or 1 of such a trace]"
+)
+_Runs = Annotated[int | None, opt.option("--runs N", read.whole_number, _RUNS, opt.RUN, **_COUNT)]
 _Out = Annotated[Path | None, opt.out("JSON, a table of all runs, and figures")]
 
 
@@ -79,7 +85,7 @@ def compare(
     max_num_batched_tokens: served.Budget = None,
     crossover: _Cross = False,
     requests: _Requests = None,
-    runs: _Runs = 8,
+    runs: _Runs = None,
     seed: Annotated[int, opt.seed("the first run", most=2**62)] = 0,
     out: _Out = None,
     json_: opt.Json = False,
@@ -112,7 +118,7 @@ def compare(
     notes += [("", why)] if why else []
     names = _with_logged(names, logged, crossover)
     block_size = block_size or _logged_block(server, names)
-    options = _asked(server, demand, block_size, requests, runs, seed, load, logged)
+    options = _asked(server, demand, block_size, requests, runs, seed)
     found = _run(load, names, options | _log_of(logged, names, server, demand, requests))
     crossed = _cross(load, options) if crossover else None
     from fluidkv.cli.commands.compare.text import say_comparison
@@ -178,10 +184,8 @@ def _asked(
     demand: "Demand",
     block_size: int | None,
     requests: int | None,
-    runs: int,
+    runs: int | None,
     seed: int,
-    load: "Workload | Trace",
-    logged: "LoggedServer | None",
 ) -> dict[str, Any]:
     """As `compare_engines` takes it."""
     return {
@@ -191,7 +195,7 @@ def _asked(
         "now": server.now,
         "block_size": block_size,
         "max_num_batched_tokens": server.max_num_batched_tokens,
-        "requests": served.all_of_log(requests, load, logged, demand),
+        "requests": requests,
         "runs": runs,
         "seed": seed,
     }

@@ -9,7 +9,7 @@ from fluidkv.answers.compare.result import Difference
 from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.paired import CONFIDENCE
 from fluidkv.cli.held import measured_table
-from fluidkv.cli.served import asked_rows, clock_rows
+from fluidkv.cli.served import asked_rows, clock_rows, window_rows
 from fluidkv.report.numbers import counted, percent, short, signed
 from fluidkv.report.page import Page, Row
 from fluidkv.serving.clock import FREE_PREFILL
@@ -218,6 +218,7 @@ def _run_rows(found: EngineComparison) -> list[Row]:
     rows: list[Row] = [
         ("arrivals", _arrivals(asked.demand, asked.clock.unit)),
         ("runs", _runs(found)),
+        *window_rows(found.window),
         *clock_rows(asked.clock, capacity=asked.capacity),
         ("noise", _noise(found)),
     ]

@@ -109,12 +109,20 @@ _SLO = (
     "0.5:2.5 drawn for each request; repeatable."
 )
 _Slo = Annotated[list[str] | None, opt.option("--slo OBJECTIVE", str, _SLO, _RULES)]
-_EACH = r"Number of requests in each run. \[default: ten times what memory carries, 200 to 2,000]"
+_EACH = (
+    "Number of requests in each run; of a trace at its own times the first N. "
+    r"\[default: all of such a trace, else ten times what memory carries, 200 to 2,000]"
+)
 _Requests = Annotated[
     int | None, opt.option("--requests N", read.whole_number, _EACH, opt.RUN, **_COUNT)
 ]
-_SEEDS = "Number of runs of each combination, each with other requests."
-_Seeds = Annotated[int, opt.option("--seeds N", read.whole_number, _SEEDS, opt.RUN, most=10_000)]
+_SEEDS = (
+    "Number of runs of each combination, each with other requests; of a trace at its own times "
+    r"parts of N requests. \[default: 8, or 1 of such a trace]"
+)
+_Seeds = Annotated[
+    int | None, opt.option("--seeds N", read.whole_number, _SEEDS, opt.RUN, most=10_000)
+]
 _Out = Annotated[Path | None, opt.out("JSON, a table of all runs, and a figure")]
 
 
@@ -142,7 +150,7 @@ def preempt(
     sweet_spot: _Spot = None,
     profile: _Profile = None,
     requests: _Requests = None,
-    seeds: _Seeds = 8,
+    seeds: _Seeds = None,
     seed: Annotated[int, opt.seed("the first run", most=2**31)] = 0,
     out: _Out = None,
     html: opt.Html = None,
@@ -181,8 +189,7 @@ def preempt(
     if logged is not None:
         options["log"], why = logged.measured(server, engine, demand, requests)
         notes += [("", f"not held against the log: {why}")] if why else []
-    options["requests"] = served.all_of_log(requests, load, logged, demand)
-    options |= {"clock": server.clock, "seeds": seeds, "seed": seed}
+    options |= {"requests": requests, "clock": server.clock, "seeds": seeds, "seed": seed}
     answer = _run(load, limits, engine, options)
     from fluidkv.cli.commands.preempt.text import ASSUMES, say_preemption
 

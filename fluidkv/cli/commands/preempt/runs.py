@@ -2,7 +2,7 @@
 
 from fluidkv.answers.preempt.result import PreemptAnswer
 from fluidkv.answers.preempt.rules import USE_PREDICTIONS
-from fluidkv.cli.served import asked_rows, clock_rows
+from fluidkv.cli.served import asked_rows, clock_rows, window_rows
 from fluidkv.report.numbers import counted, short
 from fluidkv.report.page import Row
 from fluidkv.serving.rules import Restore, Victim
@@ -19,11 +19,14 @@ def run_rows(answer: PreemptAnswer) -> list[Row]:
         "replay": "the trace at its own times"
         + (f", {demand.speed:g} times as fast" if demand.speed != 1 else ""),
     }[demand.kind]
-    one = "consecutive part" if demand.kind == "replay" else "draw"
-    each = f"{answer.requests:,} requests each, until all are served"
+    one = "draw" if answer.window is None else "run"
+    each = f"of {answer.requests:,} requests, until all are served"
+    noise = "± is from the four parts of the one run, which are not independent"
     return [
         ("arrivals", arrivals),
-        ("runs", f"{counted(answer.runs, one)}, {each}"),
+        ("runs", f"{counted(answer.runs, one)} {each}"),
+        *window_rows(answer.window),
+        *([("noise", noise)] if answer.pairs == "segment" else []),
         *clock_rows(
             answer.clock,
             capacity=answer.limits.capacity,

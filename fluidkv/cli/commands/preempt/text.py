@@ -9,6 +9,7 @@ from fluidkv.answers.preempt.result import PreemptAnswer
 from fluidkv.answers.preempt.rules import FACTORS, RELEASED, SEE_LENGTHS
 from fluidkv.answers.recommend.choosing import MARGIN
 from fluidkv.answers.served.published import misses_of
+from fluidkv.answers.served.segments import SEGMENTS
 from fluidkv.cli.commands.preempt.runs import run_rows
 from fluidkv.cli.held import not_measured, published_rows
 from fluidkv.report.numbers import counted, percent, short
@@ -234,9 +235,8 @@ def _pick(answer: PreemptAnswer) -> list[Row]:
     own = answer.combinations[0].names
     if not answer.table.preemptions.values.any():
         return [("leave it", "nothing is preempted: memory is enough, and no rule matters")]
-    if answer.runs == 1:
-        more = "fewer --requests, for more parts" if answer.demand.kind == "replay" else "--seeds 8"
-        said = f"one run does not say what another would give; {more}"
+    if answer.runs == 1 and answer.pairs == "run":
+        said = "one run does not say what another would give; --seeds 8"
         return [("no pick", said), *_measured(answer)]
     aims = ", ".join(WORDS[aim.metric] for aim in answer.aims)
     if not pick.index:
@@ -263,7 +263,7 @@ def _pick(answer: PreemptAnswer) -> list[Row]:
         ("against now", "; ".join(gains)),
         (
             "confidence",
-            f"{WORDS[pick.by or '']} is better in {pick.wins} of {answer.runs} runs; more than "
+            f"{WORDS[pick.by or '']} is better in {pick.wins} of {_pairs(answer)}; more than "
             f"noise at 95 % for all {len(answer.combinations) - 1} rules at once",
         ),
     ]
@@ -273,8 +273,7 @@ def _pick(answer: PreemptAnswer) -> list[Row]:
         if -aim.sign * answer.against[aim.metric].mean[pick.index] > MARGIN
     ]
     if worse:
-        said = f"worse in the mean, within noise: {', '.join(worse)}; more --seeds would tell"
-        rows.append(("open", said))
+        rows.append(("open", f"worse in the mean, within noise: {', '.join(worse)}"))
     if pick.close:
         close = ", ".join(label(answer, i) for i in pick.close[:4])
         more = f" and {len(pick.close) - 4} more" if len(pick.close) > 4 else ""
@@ -283,6 +282,11 @@ def _pick(answer: PreemptAnswer) -> list[Row]:
     if victim not in RELEASED:
         rows.append(("", f"no released engine has {name_of(victim)} as its victim rule"))
     return [*rows, *_untold(answer), *_measured(answer)]
+
+
+def _pairs(answer: PreemptAnswer) -> str:
+    """What differences are taken over."""
+    return f"{SEGMENTS} parts" if answer.pairs == "segment" else f"{answer.runs} runs"
 
 
 def _needs(answer: PreemptAnswer, index: int) -> list[str]:

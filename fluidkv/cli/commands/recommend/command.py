@@ -82,14 +82,19 @@ _OBJECTIVE = (
 )
 _Objective = Annotated[str, opt.option("--objective NAME", str, _OBJECTIVE, _TRIED)]
 _EACH = (
-    "Number of requests in each run; of a replay the first N, and on. "
-    r"\[default: 200 to 2,000]"
+    "Number of requests in each run; of a trace at its own times the first N. "
+    r"\[default: all of such a trace, else 200 to 2,000]"
 )
 _Requests = Annotated[
     int | None, opt.option("--requests N", read.whole_number, _EACH, opt.RUN, most=_LARGEST)
 ]
-_RUNS = "Number of runs of each setting, each with other requests."
-_Runs = Annotated[int, opt.option("--runs N", read.whole_number, _RUNS, opt.RUN, most=_LARGEST)]
+_RUNS = (
+    "Number of runs of each setting, each with other requests; of a trace at its own times parts "
+    r"of N requests. \[default: 4, or 1 of such a trace]"
+)
+_Runs = Annotated[
+    int | None, opt.option("--runs N", read.whole_number, _RUNS, opt.RUN, most=_LARGEST)
+]
 
 
 _Out = Annotated[Path | None, opt.out("JSON, a table of all that was tried, and a figure")]
@@ -114,7 +119,7 @@ def recommend(
     rate_cap: _RateCap = None,
     client_cap: _ClientCap = None,
     requests: _Requests = None,
-    runs: _Runs = 4,
+    runs: _Runs = None,
     seed: Annotated[int, opt.seed("the first run", most=2**62)] = 0,
     out: _Out = None,
     html: opt.Html = None,
@@ -143,8 +148,7 @@ def recommend(
     notes += said
     tokens = served.tokens_of(server, block_size)
     demand, why = arrivals.demand(load, server.clock, reading.asked)
-    whole = served.all_of_log(requests, load, logged, demand)
-    draws = {"requests": whole, "runs": runs, "seed": seed}
+    draws = {"requests": requests, "runs": runs, "seed": seed}
     options: dict[str, Any] = draws | {
         **{name: getattr(server, name) for name in _OF_SERVER},
         "candidates": tried,

@@ -2,8 +2,8 @@
 
 from fluidkv.answers.recommend import Recommendation
 from fluidkv.answers.served.paired import CONFIDENCE
-from fluidkv.cli.served import asked_rows, clock_rows
-from fluidkv.report.numbers import short
+from fluidkv.cli.served import asked_rows, clock_rows, window_rows
+from fluidkv.report.numbers import counted, short
 from fluidkv.report.page import Row
 
 
@@ -20,6 +20,7 @@ def simulated_rows(found: Recommendation) -> list[Row]:
     rows: list[Row] = [
         ("arrivals", arrivals),
         ("runs", _runs(found)),
+        *window_rows(found.plan.window),
         ("horizon", _horizon(found)),
         *clock_rows(
             found.clock,
@@ -49,13 +50,11 @@ def simulated_rows(found: Recommendation) -> list[Row]:
 
 
 def _runs(found: Recommendation) -> str:
-    count = len(found.settings)
-    what = "consecutive parts" if found.demand.kind == "replay" else "draws"
-    parts = f"{found.runs} {what} of {found.requests:,} requests"
-    if found.runs == 1:
-        of = f"the first {found.requests:,} requests of the trace"
-        of = of if found.demand.kind == "replay" else f"one draw of {found.requests:,} requests"
-        parts = f"all {found.requests:,} requests of the log" if found.bias else of
+    count, window = len(found.settings), found.plan.window
+    what = "draw" if window is None else "run"
+    parts = f"{counted(found.runs, what)} of {found.requests:,} requests"
+    if window is not None and window.whole:
+        parts = f"all {found.requests:,} requests of the {'log' if found.bias else 'trace'}"
     if count == 1:
         return f"as it is now x {parts}"
     said = f"{count} settings x {parts}; the same requests in every setting"

@@ -77,11 +77,17 @@ _Engine = Annotated[
 _NOW = r"How the server is set: watermark, max_num_seqs; repeatable. \[default: 0 and no cap]"
 _Now = Annotated[list[str] | None, opt.option("--now KNOB=VALUE", str, _NOW, opt.SERVER)]
 _COUNT = {"most": served.LARGEST_COUNT}
-_EACH = r"Number of requests in each run. \[default: 1,000, or all of SOURCE if these are fewer]"
+_EACH = (
+    "Number of requests in each run; of a SOURCE with times the first N. "
+    r"\[default: all of such a SOURCE, else 1,000]"
+)
 _Requests = Annotated[
     int | None, opt.option("--requests N", read.whole_number, _EACH, opt.RUN, **_COUNT)
 ]
-_RUNS = r"Number of runs, each with other requests. \[default: 1 of SOURCE, 2 that are drawn]"
+_RUNS = (
+    "Number of runs, each with other requests; of a SOURCE with times parts of N requests. "
+    r"\[default: 1 of such a SOURCE, else 2]"
+)
 _Runs = Annotated[int | None, opt.option("--runs N", read.whole_number, _RUNS, opt.RUN, **_COUNT)]
 _WITHIN = "How near the answer and the next size that fails are to be, a share."
 _Within = Annotated[Fraction, opt.option("--within X", read.share, _WITHIN, opt.RUN)]

@@ -7,7 +7,7 @@ from fluidkv.answers.size.cliff import TIMES_WORSE, Cliff
 from fluidkv.answers.size.trials import NEAR_FULL
 from fluidkv.cli.held import measured_table
 from fluidkv.cli.memory import Memory
-from fluidkv.cli.served import clock_rows
+from fluidkv.cli.served import clock_rows, window_rows
 from fluidkv.report.numbers import counted, percent, short
 from fluidkv.report.page import Page, Row
 
@@ -318,7 +318,7 @@ def _measured(page: Page, answer: SizeAnswer) -> None:
 
 def _run_rows(answer: SizeAnswer) -> list[Row]:
     plan, limits = answer.plan, answer.plan.server.limits
-    what = "draws" if plan.own_rate is None else "consecutive parts of the source"
+    what = "draws" if plan.window is None else "consecutive parts of the source"
     parts = f"{counted(answer.runs, 'run')} of {len(plan.tables[0]):,} requests"
     caps = [
         f"{label} {value:,}"
@@ -330,6 +330,7 @@ def _run_rows(answer: SizeAnswer) -> list[Row]:
     ]
     rows: list[Row] = [
         ("requests", f"{parts}{f' ({what})' if answer.runs > 1 else ''}, the same at every size"),
+        *window_rows(plan.window),
         *clock_rows(
             plan.clock,
             capacity=answer.answer.blocks * plan.block_size,

@@ -1,0 +1,77 @@
+"""A prefix cache where no request begins like another: one that was preempted finds itself again.
+
+Free blocks stand in a line, as in `caching.pool`: first those that say nothing, then those that are
+full, in the order in which they were set free, and of a request the last one first. So what is left
+of a request in the line are its leading blocks, and the line is a list of requests.
+"""
+
+import numpy as np
+
+from fluidkv.runs.kernels import inner
+from fluidkv.serving.kernel.layout import NONE, Record, Records
+
+
+@inner
+def into_line(run: Record, request: Record, aside: Records, r: int) -> None:
+    """Its full blocks go to the end of the line; one that is not full, to the front."""
+    full = request.computed // run.block_size
+    run.blank += request.blocks - full
+    if full == 0:
+        return
+    aside[r].line = full
+    aside[r].older, aside[r].newer = run.newest, NONE
+    if run.newest == NONE:
+        run.oldest = r
+    else:
+        aside[run.newest].newer = r
+    run.newest = r
+
+
+@inner
+def from_line(run: Record, aside: Records, blocks: int) -> None:
+    """So many blocks from the front of the line; what they said is forgotten."""
+    left = blocks - min(run.blank, blocks)
+    run.blank -= blocks - left
+    run.forgotten += left
+    run.known -= left
+    while left > 0:
+        r = run.oldest
+        gone = min(aside[r].line, left)
+        aside[r].line -= gone
+        left -= gone
+        if aside[r].line == 0:
+            _out_of_line(run, aside, r)
+
+
+@inner
+def find_itself(run: Record, aside: Records, r: int) -> None:
+    """It is admitted, and holds what is left of it in the line."""
+    tokens = aside[r].line * run.block_size
+    if tokens > 0:
+        aside[r].line = 0
+        _out_of_line(run, aside, r)
+        aside[r].hits += tokens
+        run.found += tokens
+
+
+@inner
+def _out_of_line(run: Record, aside: Records, r: int) -> None:
+    older, newer = aside[r].older, aside[r].newer
+    if older == NONE:
+        run.oldest = newer
+    else:
+        aside[older].newer = newer
+    if newer == NONE:
+        run.newest = older
+    else:
+        aside[newer].older = older
+
+
+@inner
+def count_cache(run: Record, counts: np.ndarray) -> None:
+    """At the end of an iteration, as `WITH_CACHE`."""
+    counts[14] += run.known
+    counts[15] += run.distinct
+    counts[16] += run.forgotten
+    counts[17] += run.found
+    run.forgotten = run.found = 0
