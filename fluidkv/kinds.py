@@ -205,7 +205,8 @@ def _sequence(origin: type, parts: tuple[Any, ...]) -> _Kind:
         if isinstance(value, str):
             return parts[0] is str
         if not _has_members(value):
-            return not counted and isinstance(value, Iterator)
+            other = isinstance(value, bytes | Mapping) or getattr(value, "ndim", 1) == 0
+            return not counted and not other and isinstance(value, Iterable)
         some = value[:1] if hasattr(value, "dtype") else value  # all of an array are of one kind
         return member is None or all(map(member.fits, some))
 
