@@ -251,7 +251,8 @@ def _of_class(cls: type) -> _Kind:
     article = "" if name[-1] == "s" != name[-2] else "an " if name[0] in "AEIOU" else "a "
     allowed = f"a member of {name}" if issubclass(cls, Enum) else article + name
     if not getattr(cls, "_is_protocol", False):
-        return _Kind(allowed, lambda value: isinstance(value, cls))
+        kind = tuple if issubclass(cls, tuple) else cls  # a plain one is as good as a named one
+        return _Kind(allowed, lambda value: isinstance(value, kind))
     said = {
         name
         for base in cls.__mro__
@@ -273,7 +274,7 @@ def _is_rational(value: Any) -> bool:
 
 
 def _is_real(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and value == value
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _is_random(value: Any) -> bool:
