@@ -205,7 +205,8 @@ def _sequence(origin: type, parts: tuple[Any, ...]) -> _Kind:
         if isinstance(value, str):
             return parts[0] is str
         if not _has_members(value):
-            return not counted and isinstance(value, Iterator)
+            other = isinstance(value, bytes | Mapping) or getattr(value, "ndim", 1) == 0
+            return not counted and not other and isinstance(value, Iterable)
         some = value[:1] if hasattr(value, "dtype") else value  # all of an array are of one kind
         return member is None or all(map(member.fits, some))
 
@@ -250,7 +251,8 @@ def _of_class(cls: type) -> _Kind:
     article = "" if name[-1] == "s" != name[-2] else "an " if name[0] in "AEIOU" else "a "
     allowed = f"a member of {name}" if issubclass(cls, Enum) else article + name
     if not getattr(cls, "_is_protocol", False):
-        return _Kind(allowed, lambda value: isinstance(value, cls))
+        kind = tuple if issubclass(cls, tuple) else cls  # a plain one is as good as a named one
+        return _Kind(allowed, lambda value: isinstance(value, kind))
     said = {
         name
         for base in cls.__mro__
@@ -272,7 +274,7 @@ def _is_rational(value: Any) -> bool:
 
 
 def _is_real(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and value == value
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _is_random(value: Any) -> bool:

@@ -175,12 +175,12 @@ def executor_of(
             refuses.
 
     Examples:
-        >>> from fluidkv.sweeps import executor_of, plan, serial
+        >>> from fluidkv.sweeps import executor_of, plan
         >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}
         >>> asked |= {"grid": {"input_length": [1, 4, 8]}, "chunk": 2}
         >>> with executor_of(plan(asked), workers=1) as executor:
-        ...     executor is serial
-        True
+        ...     executor.__name__
+        'serial'
     """
     if scheduler is not None:
         if workers is not None:

@@ -29,7 +29,7 @@ LISTS = ([], [None], ["x"])
 WRONG: dict[Any, tuple[object, ...]] = {
     bool: (*NOTHING, 2.5, "x", *LISTS, np.array("x")),
     int: (*NOTHING, *NUMBERS, "x", *LISTS, *ARRAYS),
-    float: (*NOTHING, True, float("nan"), "x", *LISTS, *ARRAYS),
+    float: (*NOTHING, True, "x", *LISTS, *ARRAYS),
     Fraction: (*NOTHING, *NUMBERS, "x", *LISTS, *ARRAYS),
     str: (*NOTHING, *NUMBERS, *LISTS, *ARRAYS),
     Path: (*NOTHING, *NUMBERS, *LISTS, *ARRAYS),
