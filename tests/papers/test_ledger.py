@@ -55,7 +55,6 @@ def test_errors_of_the_paper_are_on_record() -> None:
         "measured.one-class.sglang.reserves-all",
         "measured.sglang.second-half",
         "measured.sglang.settings.deterministic.wall",
-        "measured.sglang.settings.no-tree",
         "measured.sglang.settings.retractions",
         "measured.unseen.bars.ttft",
         "measured.unseen.latency.two-gpus",
