@@ -255,7 +255,8 @@ WITH_CACHE = f"{', '.join(_WITH_CACHE[:-1])} or {_WITH_CACHE[-1]}"
 def served_engine(engine: str | EngineRules | ServedEngine) -> ServedEngine:
     """The engine of a text: "vllm", "vllm+cache", "sglang+cache:conservativeness=0.3", "vllm-0.19".
 
-    A version without rules of its own has the nearest, and `note` says what differs. Rules stand for themselves, without a cache; a `ServedEngine` is returned as it is.
+    A version without rules of its own has the nearest, and `note` says what differs. Rules stand
+    for themselves, without a cache; a `ServedEngine` is returned as it is.
 
     Raises:
         InputError: an unknown name, and what is near it; a cache for an engine other than vLLM and

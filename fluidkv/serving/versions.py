@@ -93,8 +93,8 @@ def in_logged_version(text: str, product: str, version: str | None) -> str:
         >>> from fluidkv.serving.versions import in_logged_version
         >>> in_logged_version("sglang+cache:radix=false", "sglang", "0.5.18 (71de97b)")
         'sglang-0.5.18+cache:radix=false'
-        >>> in_logged_version("vllm-0.33", "vllm", "0.19.0"), in_logged_version("vllm", "vllm", None)
-        ('vllm-0.33', 'vllm')
+        >>> in_logged_version("vllm-0.33", "vllm", "0.19.0")
+        'vllm-0.33'
     """
     name = re.match(r"[^+:]*", text)
     numbers = ".".join(map(str, numbers_of(version)))

@@ -108,7 +108,7 @@ def test_a_version_has_the_rules_that_are_known_of_it_and_says_what_is_not() -> 
     ],
 )
 def test_a_version_of_vllm_has_the_gate_of_its_source(text: str, gate: Gate, said: str) -> None:
-    """`scheduler_reserve_full_isl` is in the package 0.19.0, not in 0.18.1; `watermark` in 0.24.0."""
+    """`scheduler_reserve_full_isl` is in 0.19.0, not in 0.18.1; `watermark` is in 0.24.0."""
     found = served_engine(text)
     assert found.rules.gate is gate
     assert said in found.note

@@ -72,10 +72,10 @@ def asked_engine(
     text = in_logged_version(engine, product, server.version)
     asked = served_engine(text)
     tree = dict(asked.settings).get("radix", True)
-    if server.ignore_eos and asked.own_scheduler and (not tree or reserves_in_full(asked.version)):
-        if "ignore_eos" not in text:
-            return served_engine(f"{text}{',' if ':' in text else ':'}ignore_eos=true")
-    return asked
+    matters = asked.own_scheduler and (not tree or reserves_in_full(asked.version))
+    if not (server.ignore_eos and matters) or "ignore_eos" in text:
+        return asked
+    return served_engine(f"{text}{',' if ':' in text else ':'}ignore_eos=true")
 
 
 def ways_of(

@@ -62,7 +62,8 @@ def _of_watermark(claim: str, what: str, statistic: Statistic) -> Published:
         f"vllm-44594.{claim}",
         "watermark",
         f"what a watermark of {WATERMARKS[k + 1]:g} adds to the {what}",
-        *(_rounded(float(values[k])) for values in (measured, ours)),
+        _rounded(float(measured[k])),
+        _rounded(float(ours[k])),
         "s",
         _rounded(float(apart[k])),
     )
