@@ -47,15 +47,18 @@ def not_measured(rules: str, caching: bool) -> str:
 
 
 def published_rows(misses: Sequence[Published]) -> list[Row]:
-    """One line on the published numbers of a knob that we miss, the first two of them."""
-    if not misses:
-        return []
-    said = [
-        f"{one.what}: {_in_unit(one.published, one.unit)} measured, "
-        f"{_in_unit(one.ours, one.unit)} predicted ({one.claim})"
-        for one in misses[:2]
-    ]
-    return [("published", "; ".join(said))]
+    """What is published of a knob beside what we predict, and what chance makes of the two."""
+    return [("published", "; ".join(map(_published, misses)))] if misses else []
+
+
+def _published(one: Published) -> str:
+    measured, ours = (_in_unit(value, one.unit) for value in (one.published, one.ours))
+    text = f"{one.what}: {measured} measured, {ours} predicted"
+    if one.chance is not None:
+        within = abs(one.published - one.ours) <= one.chance
+        apart = "no more than chance alone, so that one test run will not tell"
+        text += f", {apart if within else 'more than chance'} ({one.chance:.2g} {one.unit})"
+    return f"{text} ({one.claim})"
 
 
 def _in_unit(value: float, unit: str) -> str:

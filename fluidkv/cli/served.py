@@ -187,29 +187,39 @@ def log_of(
     return replace(server, scaled=bool(scaling)), notes
 
 
+def engine_of(engine: str | None, logged: "LoggedServer | None", usual: str) -> str:
+    """The engine that is meant: of a log its own, or the one that is named in the log's version."""
+    if logged is None:
+        return engine or usual
+    with read.as_options({"engine": "--engine"}):
+        return logged.asked(engine) if engine else logged.engine
+
+
 def completed(
     server: "ServerSettings",
     memory: "LoggedMemory",
     logged: "LoggedServer | None",
-    engine: str | None,
+    engine: str,
 ) -> "tuple[ServerSettings, list[tuple[str, str]]]":
     """What a log says where options do not, and the memory that these give; and rows on both.
 
     Args:
         server: as the options say, but for its memory.
-        engine: whose blocks they are where nobody says how large; None: the log's, else vllm.
+        engine: whose blocks they are where nobody says how large.
     """
+    from fluidkv.answers.served.memory import BLOCK_SIZES
+    from fluidkv.serving.engines import served_engine
+
     notes: list[tuple[str, str]] = []
     if logged is not None:
         server, notes = server.as_logged(logged)
-        engine = engine or logged.engine
+    with read.as_options({"engine": "--engine"}):
+        serves = served_engine(engine)
+    if serves.note:
+        notes.append(("rules", serves.note))
     if memory.capacity is None:
         return server, notes
-    from fluidkv.answers.served.memory import BLOCK_SIZES
-    from fluidkv.serving.engines import with_cache
-
-    with read.as_options({"engine": "--engine"}):
-        block = server.block_size or BLOCK_SIZES.get(with_cache(engine or "vllm")[0].name, 1)
+    block = server.block_size or BLOCK_SIZES.get(serves.rules.name, 1)
     return replace(server, capacity=memory.count(block)), [*notes, *memory.notes(block)]
 
 

@@ -86,6 +86,7 @@ def _of_sglang(meta: dict[str, Any]) -> LoggedSettings:
         conservativeness=_positive(meta, "schedule_conservativeness"),
         new_token_ratio=None if None in ratio else (ratio[0] or 0.0, ratio[1] or 0.0),
         clip_max_new_tokens=_count(meta, "new_token_ratio", "clip_max_new_tokens"),
+        ignore_eos="ignore_eos" in (_text(meta, "workload") or "") or None,
         memory_share=_positive(meta, "mem_fraction_static"),
         policy=_text(meta, "schedule_policy"),
     )

@@ -24,6 +24,7 @@ class LoggedSettings(Record):
         conservativeness: SGLang's `schedule_conservativeness`.
         new_token_ratio: (init, min) of SGLang, the conservativeness included.
         clip_max_new_tokens: SGLang's clip of the output length that its estimate takes.
+        ignore_eos: whether its clients let it go on past the end of text (SGLang).
         memory_share: vLLM's `gpu_memory_utilization`, SGLang's `mem_fraction_static`.
         policy: order of the queue, as the engine names it.
 
@@ -49,6 +50,7 @@ class LoggedSettings(Record):
     conservativeness: float | None = None
     new_token_ratio: tuple[float, float] | None = None
     clip_max_new_tokens: int | None = None
+    ignore_eos: bool | None = None
     memory_share: float | None = None
     policy: str | None = None
 

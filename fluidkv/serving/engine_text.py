@@ -16,6 +16,7 @@ from fluidkv.record import Record
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules, Gate, NewTokenRatio, RatioReset, Victim, rule_of
 from fluidkv.serving.sglang_settings import SglangSettings
+from fluidkv.serving.versions import Version, named_version, numbers_of, reserves_in_full
 from fluidkv.text import NUMBER
 
 CACHE = "+cache"
@@ -60,7 +61,7 @@ class ServedEngine(Record):
         caching: with its prefix cache; of SGLang: its own scheduler.
         settings: (name, value) pairs of `SglangSettings`, of SGLang's own scheduler alone.
         text: as it was written; "" of rules that were given as they are.
-        note: in words, what of this version was not compared; "" where all was.
+        note: in words, whose rules this version has and what differs; "" where it was compared.
 
     Examples:
         >>> from fluidkv.serving import ServedEngine, served_engine
@@ -89,10 +90,15 @@ class ServedEngine(Record):
         return self.text or self.rules.name + CACHE * self.caching
 
     @property
+    def version(self) -> str:
+        """That its text names; "" where it names none."""
+        return named_version(self.text.partition(":")[0].removesuffix(CACHE))
+
+    @property
     def label(self) -> str:
         """Name and version, as shown."""
         rules, _, settings = self.name.partition(":")
-        version = "" if self.rules.version in rules else self.rules.version
+        version = "" if self.version or self.rules.version in rules else self.rules.version
         said = f"{rules} {version}".strip()
         return said + (f" ({settings})" if settings else "")
 
@@ -146,7 +152,7 @@ def with_settings(engine: ServedEngine, given: Mapping[str, str]) -> ServedEngin
             raise InputError("engine", engine.name, f"{_without(name)}; {has}")
     try:
         if engine.own_scheduler:
-            return replace(engine, settings=_read_for_sglang(given))
+            return replace(engine, settings=_read_for_sglang(_of_its_version(engine, given)))
         rules = engine.rules
         for name, said in given.items():
             rules = of_rules[name](rules, said)
@@ -172,15 +178,19 @@ _OF_SGLANG: Mapping[str, Any] = MappingProxyType(
 """Settings of `SglangSettings` that are no limits -> as the server has them."""
 
 
-_SINCE: Mapping[str, tuple[int, ...]] = MappingProxyType(
-    {"retraction": (0, 5, 20), "ignore_eos": (0, 5, 23)}
-)
-"""Settings that older versions do not have, or do not look at -> the oldest known to."""
+_SINCE: Mapping[str, Version] = MappingProxyType({"retraction": (0, 5, 20)})
+"""Settings that older versions do not have -> the oldest known to."""
 
 
 def _known_of_sglang(engine: ServedEngine) -> tuple[str, ...]:
-    version = tuple(map(int, engine.rules.version.split(".")))
+    version = numbers_of(engine.version or engine.rules.version)
     return tuple(name for name in _OF_SGLANG if version >= _SINCE.get(name, version))
+
+
+def _of_its_version(engine: ServedEngine, given: Mapping[str, str]) -> Mapping[str, str]:
+    """With what the version does by itself, where a setting asks for it."""
+    by_ratio = given.get("ignore_eos") == "true" and not reserves_in_full(engine.version)
+    return {"in_full": "false", **given} if by_ratio else given
 
 
 def _read_for_sglang(given: Mapping[str, str]) -> tuple[tuple[str, Setting], ...]:

@@ -255,11 +255,12 @@ WITH_CACHE = f"{', '.join(_WITH_CACHE[:-1])} or {_WITH_CACHE[-1]}"
 def served_engine(engine: str | EngineRules | ServedEngine) -> ServedEngine:
     """The engine of a text: "vllm", "vllm+cache", "sglang+cache:conservativeness=0.3", "vllm-0.19".
 
-    Rules stand for themselves, without a cache; a `ServedEngine` is returned as it is.
+    A version without rules of its own has the nearest, and `note` says what differs. Rules stand
+    for themselves, without a cache; a `ServedEngine` is returned as it is.
 
     Raises:
-        InputError: an unknown name or version, and what is near it; a cache for an engine other
-            than vLLM and SGLang; a setting that the engine does not have.
+        InputError: an unknown name, and what is near it; a cache for an engine other than vLLM and
+            SGLang; a setting that the engine does not have.
 
     Examples:
         >>> from fluidkv.serving import served_engine
@@ -276,7 +277,7 @@ def served_engine(engine: str | EngineRules | ServedEngine) -> ServedEngine:
     if not isinstance(engine, str):
         raise InputError("engine", engine, f"one of {', '.join(ENGINES)}")
     name, caching, settings = parts_of("engine", engine)
-    found = of_version(name, VLLM, VLLM_0_11, SGLANG)
+    found = of_version(name, ENGINES)
     if found is None and name not in ENGINES:
         raise InputError("engine", engine, WITH_CACHE if caching else nearest(name, ENGINES))
     rules, note = found or (ENGINES[name], "")

@@ -50,6 +50,7 @@ class SglangSettings(Record):
         overlap: a pass is scheduled before the tokens of the pass before are known: the server's
             default.
         ignore_eos: clients ask for exactly their outputs.
+        in_full: these are reserved in full, as since 0.5.22; else by the ratio, as all others are.
         clip: tokens; what a request may still emit counts as at most this many.
         priority_scheduling: whoever waits stands in the order of priority, then as they came, and
             nobody who runs goes for it: the server's `--enable-priority-scheduling` together with
@@ -80,6 +81,7 @@ class SglangSettings(Record):
     eviction: Policy | str = Policy.LRU
     overlap: bool = True
     ignore_eos: bool = False
+    in_full: bool = True
     clip: int = 4096
     priority_scheduling: bool = False
     retraction: str = "length"
@@ -130,6 +132,11 @@ class SglangSettings(Record):
         if limits.max_num_seqs is not None:
             given["max_running"] = limits.max_num_seqs
         return cls(**given | others)
+
+    @property
+    def reserves_in_full(self) -> bool:
+        """Whether all is reserved that those who run may still emit, and not the ratio of it."""
+        return self.ignore_eos and self.in_full
 
     @property
     def policy(self) -> Policy:

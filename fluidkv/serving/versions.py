@@ -1,82 +1,114 @@
-"""Versions of engines by name, "vllm-0.19": which rules are known to be theirs, and how well.
+"""Versions of engines by name, "vllm-0.19": whose rules they get, and what is known to differ.
 
-What is known of vLLM: 0.11.0 and 0.33.0 were compared, row by row. 0.19.0 says in its settings that
-it asks for the whole input on admission (`scheduler_reserve_full_isl`, pull request 37307), and in
-a measured log it does; whether it has a watermark they do not say. Where between 0.11 and 0.19 the
-gate changed is not known here. Of SGLang 0.5.23 was compared; a log of 0.5.18 is replayed to one
-retraction of twenty.
+Compared row by row with their own schedulers are vLLM 0.11.0 and 0.33.0, and SGLang 0.5.23. Of the
+others it is read in the sources of the released packages. vLLM (`config/scheduler.py`, `v1/core`):
+`scheduler_reserve_full_isl` is in 0.19.0 and not in 0.18.1, on by default (pull request 37307);
+`watermark` is in 0.24.0 and not in 0.23.0, off by default (44594). SGLang
+(`managers/schedule_policy.py`): requests that ignore the end of text are reserved in full in 0.5.22
+and not in 0.5.21.
 """
 
 import re
-from dataclasses import replace
+from collections.abc import Mapping
 
-from fluidkv.errors import InputError
 from fluidkv.serving.rules import EngineRules
 
-Found = tuple[EngineRules, str] | None
-"""Rules, and in words what of them was not compared."""
+Version = tuple[int, ...]
 
 _NAME = re.compile(r"(vllm|sglang)-v?([0-9]+(?:\.[0-9]+)*)")
 
+_SINCE: tuple[tuple[str, Version, str, str], ...] = (
+    ("vllm", (), "vllm-0.11", "this one is older than any that was compared"),
+    ("vllm", (0, 11), "vllm-0.11", ""),
+    ("vllm", (0, 12), "vllm-0.11", "by its source a first chunk has to fit to enter, as there"),
+    (
+        "vllm",
+        (0, 19),
+        "vllm",
+        "by its source the whole input has to fit to enter, as there, and there is no watermark "
+        "before 0.24.0",
+    ),
+    ("vllm", (0, 24), "vllm", "by its source it has the same gate and watermark"),
+    ("vllm", (0, 33), "vllm", ""),
+    ("vllm", (0, 34), "vllm", "this one is newer than any that was compared"),
+    ("sglang", (), "sglang", "this one is older than any that was compared"),
+    (
+        "sglang",
+        (0, 5, 18),
+        "sglang",
+        "but requests that ignore the end of text are reserved by the ratio, as by its source "
+        "before 0.5.22",
+    ),
+    ("sglang", (0, 5, 22), "sglang", "by its source it reserves as these do"),
+    ("sglang", (0, 5, 23), "sglang", ""),
+    ("sglang", (0, 5, 24), "sglang", "this one is newer than any that was compared"),
+)
+"""Engine, first version, whose rules it has from there on, and what is said; "": compared."""
 
-def of_version(name: str, vllm: EngineRules, vllm_0_11: EngineRules, sglang: EngineRules) -> Found:
-    """The rules of a version; None: the name has none, or is a preset's.
+FIRST_WITH_FLAG: Mapping[tuple[str, str], str] = {("vllm", "--watermark"): "0.24.0"}
+"""(engine, flag) -> the first version with it. The other flags are in all versions here."""
+
+
+def of_version(name: str, rules: Mapping[str, EngineRules]) -> tuple[EngineRules, str] | None:
+    """The rules of a version, the nearest where it has none of its own, and in words what differs.
 
     Args:
-        vllm, vllm_0_11, sglang: the rules that were compared.
+        rules: those that were compared, by name.
 
-    Raises:
-        InputError: a version of which it is not known which rules it has.
+    Returns: None where the name has no version, or is a preset's.
     """
     match = _NAME.fullmatch(name)
     if match is None:
         return None
-    version = tuple(int(part) for part in match[2].split("."))
-    return (
-        _of_vllm(name, version, vllm, vllm_0_11)
-        if match[1] == "vllm"
-        else _of_sglang(name, version, sglang)
+    version = numbers_of(match[2])
+    nearest, text = next(
+        (whose, text)
+        for engine, first, whose, text in reversed(_SINCE)
+        if engine == match[1] and first <= version
     )
+    found = rules[nearest]
+    label = f"{nearest.partition('-')[0]} {found.version}"
+    return found, f"{name}: the rules of {label}; {text}" if text else ""
 
 
-def _of_vllm(
-    name: str, version: tuple[int, ...], vllm: EngineRules, vllm_0_11: EngineRules
-) -> Found:
-    minor = version[:2]
-    if minor == (0, 11):
-        return vllm_0_11, ""
-    if minor == (0, 33):
-        return vllm, ""
-    if (0, 19) <= minor < (0, 33):
-        flags = tuple(pair for pair in vllm.flags if pair[0] != "watermark")
-        rules = replace(vllm, version=_text(version), flags=flags)
-        return rules, (
-            f"{name}: the rules of vllm {vllm.version}, whose gate 0.19.0 had already; this one "
-            "was not compared with its scheduler, and no watermark is known of it"
-        )
-    if minor < (0, 11):
-        raise InputError("engine", name, "vllm-0.11, the oldest that was compared")
-    if minor < (0, 19):
-        raise InputError(
-            "engine",
-            name,
-            "vllm-0.11, where a first chunk must fit to enter, or vllm-0.19, where the whole input "
-            "must: between them it is not known which",
-        )
-    raise InputError("engine", name, f"vllm, which is {vllm.version}, the newest compared")
+def named_version(name: str) -> str:
+    """The version in the name of an engine; "" where there is none.
+
+    Examples:
+        >>> from fluidkv.serving.versions import named_version
+        >>> named_version("vllm-0.19.0"), named_version("vllm-priority")
+        ('0.19.0', '')
+    """
+    match = _NAME.fullmatch(name)
+    return match[2] if match else ""
 
 
-def _of_sglang(name: str, version: tuple[int, ...], sglang: EngineRules) -> Found:
-    if version == (0, 5, 23):
-        return sglang, ""
-    if (0, 5, 18) <= version < (0, 5, 23):
-        rules = replace(sglang, version=_text(version))
-        return rules, (
-            f"{name}: the rules of sglang {sglang.version}; a log of 0.5.18 has 20 retractions "
-            "where they have 21, and what ignores the end of text is not reserved in full there"
-        )
-    raise InputError("engine", name, f"sglang-0.5.18 to sglang-0.5.23; sglang is {sglang.version}")
+def in_logged_version(text: str, product: str, version: str | None) -> str:
+    """The text of an engine in the version of a log, where it is the log's and names no version.
+
+    Args:
+        product, version: what was logged; of the version what comes before its numbers' end.
+
+    Examples:
+        >>> from fluidkv.serving.versions import in_logged_version
+        >>> in_logged_version("sglang+cache:radix=false", "sglang", "0.5.18 (71de97b)")
+        'sglang-0.5.18+cache:radix=false'
+        >>> in_logged_version("vllm-0.33", "vllm", "0.19.0")
+        'vllm-0.33'
+    """
+    name = re.match(r"[^+:]*", text)
+    numbers = ".".join(map(str, numbers_of(version)))
+    if name is None or name[0].strip() != product or not numbers:
+        return text
+    return f"{product}-{numbers}{text[name.end() :]}"
 
 
-def _text(version: tuple[int, ...]) -> str:
-    return ".".join(map(str, version))
+def reserves_in_full(version: str | None) -> bool:
+    """Whether SGLang reserves all for requests that ignore the end of text; as now, if unknown."""
+    return (numbers_of(version) or (0, 5, 22)) >= (0, 5, 22)
+
+
+def numbers_of(version: str | None) -> Version:
+    """The numbers that a version begins with: () for none."""
+    match = re.match(r"v?(\d+(?:\.\d+)*)", version or "")
+    return tuple(int(part) for part in match[1].split(".")) if match else ()

@@ -85,8 +85,7 @@ def test_a_version_has_the_rules_that_are_known_of_it_and_says_what_is_not() -> 
     assert old.schedules_as(served_engine("vllm"))
     assert not old.schedules_as(served_engine("vllm-0.11"))
     assert old.label == "vllm-0.19+cache"
-    assert "watermark" not in dict(old.rules.flags)
-    assert "not compared" in old.note
+    assert old.note.startswith("vllm-0.19: the rules of vllm 0.33.0; by its source the whole input")
     assert served_engine("sglang-0.5.18+cache").own_scheduler
     assert served_engine("sglang-0.5.18").note
     assert not served_engine("sglang-0.5.23").note
@@ -95,15 +94,48 @@ def test_a_version_has_the_rules_that_are_known_of_it_and_says_what_is_not() -> 
 
 
 @pytest.mark.parametrize(
+    ("text", "gate", "said"),
+    [
+        ("vllm-0.6.3", Gate.FIRST_CHUNK, "older than any that was compared"),
+        ("vllm-0.11.2", Gate.FIRST_CHUNK, ""),
+        ("vllm-0.12", Gate.FIRST_CHUNK, "the rules of vllm 0.11; by its source a first chunk"),
+        ("vllm-0.18.1", Gate.FIRST_CHUNK, "the rules of vllm 0.11; by its source a first chunk"),
+        ("vllm-0.19.0", Gate.FULL_INPUT, "no watermark before 0.24.0"),
+        ("vllm-0.23", Gate.FULL_INPUT, "no watermark before 0.24.0"),
+        ("vllm-0.24", Gate.FULL_INPUT, "the same gate and watermark"),
+        ("vllm-0.32.0", Gate.FULL_INPUT, "the same gate and watermark"),
+        ("vllm-0.40.1", Gate.FULL_INPUT, "newer than any that was compared"),
+    ],
+)
+def test_a_version_of_vllm_has_the_gate_of_its_source(text: str, gate: Gate, said: str) -> None:
+    """`scheduler_reserve_full_isl` is in 0.19.0, not in 0.18.1; `watermark` is in 0.24.0."""
+    found = served_engine(text)
+    assert found.rules.gate is gate
+    assert said in found.note
+    assert bool(said) is bool(found.note)
+
+
+@pytest.mark.parametrize(
+    ("text", "in_full"),
+    [
+        ("sglang-0.4.6+cache", False),
+        ("sglang-0.5.21+cache", False),
+        ("sglang-0.5.22+cache", True),
+        ("sglang+cache", True),
+        ("sglang-0.6+cache", True),
+    ],
+)
+def test_sglang_reserves_in_full_for_who_ignores_the_end_since_0_5_22(text, in_full) -> None:
+    settings = served_engine(f"{text}:ignore_eos=true").settings_of(Limits(100))
+    assert settings.reserves_in_full is in_full
+    assert not served_engine(text).settings_of(Limits(100)).reserves_in_full
+
+
+@pytest.mark.parametrize(
     ("text", "allowed"),
     [
         ("vlm", "near: vllm"),
         ("quite another", "one of restart, vllm,"),
-        ("vllm-0.15", "vllm-0.11, where a first chunk must fit to enter, or vllm-0.19"),
-        ("vllm-0.18.1", "vllm-0.11, where a first chunk must fit to enter, or vllm-0.19"),
-        ("vllm-0.9", "vllm-0.11, the oldest that was compared"),
-        ("vllm-0.40.1", "vllm, which is 0.33.0, the newest compared"),
-        ("sglang-0.4.6", "sglang-0.5.18 to sglang-0.5.23"),
         ("trtllm-no-evict+cache", "vllm+cache, vllm-0.11+cache"),
         ("vllm:watermark=0.1", "without watermark; vllm has reserve_full_isl, victim"),
         ("trtllm-no-evict:chunks=1", "without chunks; trtllm-no-evict has no settings"),
@@ -118,7 +150,6 @@ def test_a_version_has_the_rules_that_are_known_of_it_and_says_what_is_not() -> 
         ("sglang+cache:retraction=priority", "retraction: length, without priority_scheduling"),
         ("sglang+cache:retraction=random", "retraction: length or priority"),
         ("sglang-0.5.18+cache:retraction=length", "without retraction; sglang-0.5.18+cache has"),
-        ("sglang-0.5.18+cache:ignore_eos=true", "without ignore_eos; sglang-0.5.18+cache has"),
         ("vllm:", "NAME:SETTING=VALUE"),
         ("vllm:victim", "NAME:SETTING=VALUE"),
         ("vllm:victim=random,victim=random", "NAME:SETTING=VALUE"),

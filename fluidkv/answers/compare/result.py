@@ -162,7 +162,7 @@ class EngineComparison(Record):
         values = {str(name): column.values[index] for name, column in self.table.data_vars.items()}
         return {
             "engine": engine.name,
-            "version": engine.rules.version,
+            "version": engine.version or engine.rules.version,
             "note": engine.note,
             "block_size": limits.block_size,
             "max_num_seqs": limits.max_num_seqs,

@@ -1,19 +1,13 @@
 """How a setting is set: by flags, which a version of an engine has or lacks, or in front of it."""
 
-import re
 from collections.abc import Sequence
 
 from fluidkv.answers.served.setting import Setting
 from fluidkv.serving.rules import EngineRules
+from fluidkv.serving.versions import FIRST_WITH_FLAG, numbers_of
 
 IN_FRONT = ("admission_rate", "clients")
 """Knobs that no engine has a flag for: a rate limiter, or the clients themselves."""
-
-_FIRST_KNOWN = {("vllm", "--watermark"): "0.33.0"}
-"""(engine, flag) -> the first version that we know to have it.
-
-Pull request 44594 of vLLM brought the watermark after 0.24.0; our records are of 0.33.0.
-"""
 
 
 def flags_of(rules: EngineRules, setting: Setting, now: Setting) -> tuple[tuple[str, str], ...]:
@@ -29,17 +23,17 @@ def flags_of(rules: EngineRules, setting: Setting, now: Setting) -> tuple[tuple[
 def needs_of(
     rules: EngineRules, setting: Setting, now: Setting, version: str | None
 ) -> tuple[tuple[str, str], ...]:
-    """(flag, first version known to have it) for the flags that an older server lacks.
+    """(flag, first version with it) for the flags that an older server lacks.
 
     Args:
         version: of the server, "0.19.0"; None, or one that is no list of numbers: not known.
     """
-    there = _numbers(version)
+    there = numbers_of(version)
     return tuple(
         (flag, first)
         for flag, _ in flags_of(rules, setting, now)
-        for known, first in _FIRST_KNOWN.items()
-        if known == (rules.name, flag) and there and there < _numbers(first)
+        for known, first in FIRST_WITH_FLAG.items()
+        if known == (rules.name, flag) and there and there < numbers_of(first)
     )
 
 
@@ -60,12 +54,6 @@ def at_hand(
     return tuple(
         i for i in of_the_engine(settings) if not needs_of(rules, settings[i], settings[0], version)
     )
-
-
-def _numbers(version: str | None) -> tuple[int, ...]:
-    """The numbers that a version begins with: () for none."""
-    found = re.match(r"\d+(\.\d+)*", version or "")
-    return tuple(int(part) for part in found[0].split(".")) if found else ()
 
 
 def _spelled(value: float | int | None) -> str:

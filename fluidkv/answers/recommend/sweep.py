@@ -81,7 +81,8 @@ def recommend_settings(
             are tried only if given: who then waits outside is in no latency.
         slos: what must hold in every run; for "goodput", times of each request.
         objective: what the pick is to be the best in, one of `OBJECTIVES`.
-        version: of the server, "0.19.0"; flags that it lacks are said to be needed.
+        version: of the server, "0.19.0", where `engine` names none; flags that it lacks are said
+            to be needed.
         log: what was measured where these requests, all at their own times, were served as `now`
             says. A gain no larger than what the simulation misses there is none.
         totals: what else the log says.
@@ -128,7 +129,7 @@ def recommend_settings(
     seen = bool(totals and totals.preemptions)  # then something preempts, whatever we simulate
     ran = (None if seen else run_now(plan, backend)) or run_all(plan, backend, on_progress)
     changes = what_if(plan, backend) if _is_little(plan, ran) else ()
-    return _answer(plan, ran, changes, bias, totals, version)
+    return _answer(plan, ran, changes, bias, totals, plan.engine.version or version)
 
 
 def _check_log(log: TimedRun, source: Workload | Trace) -> None:

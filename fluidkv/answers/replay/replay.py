@@ -32,8 +32,7 @@ from fluidkv.answers.replay.result import Errors, Prediction, Replay
 from fluidkv.answers.replay.rows import step_rows
 from fluidkv.answers.replay.source import Source, limits_of_source, read_source
 from fluidkv.answers.replay.swing import backlog_of, swing_of
-from fluidkv.answers.replay.ways import Way, served, ways_of
-from fluidkv.answers.replay.ways import rules_of_server as rules_of_server
+from fluidkv.answers.replay.ways import Way, asked_engine, served, ways_of
 from fluidkv.errors import InputError
 from fluidkv.logs.timed import TimedRun
 from fluidkv.serving.clock_fit.fit import ClockFit, Half, Recompute, fit_clock, hidden_recompute
@@ -62,9 +61,9 @@ def replay_log(
     Args:
         source: a folder as `read_log` reads it.
         fit: the half of the logged time that the clock is fitted on.
-        engine: None takes `sglang+cache` for a log of SGLang; else `vllm`, or `vllm-0.11` where
-            meta.json says that admission looks at the first chunk only. With "+cache" there is a
-            cache, whatever meta.json says.
+        engine: None takes the rules of the log's version, or the nearest known; `vllm-0.11` where
+            meta.json says that admission looks at the first chunk only. A name without a
+            version is of the log's. With "+cache" there is a cache, whatever meta.json says.
         capacity: KV tokens that requests can hold; None as in meta.json, as are the next three.
             Blocks that it does not say either are of 16 for vLLM, and of 1 for SGLang.
         block_size, max_num_seqs, max_num_batched_tokens, watermark: as `Limits` has them.
@@ -81,15 +80,15 @@ def replay_log(
         ('second', 0.012)
     """
     read, repeats = read_source(Path(source)), read_repeats(source)
-    log, server = read.run, read.settings
+    log, server, product = read.run, read.settings, read.log.engine or "vllm"
     given = (capacity, block_size, max_num_seqs, max_num_batched_tokens, watermark)
-    limits = limits_of_source(server, *given, read.log.engine or "vllm")
+    limits = limits_of_source(server, *given, product)
     seen = _seen_steps(read, limits, fit) if read.counts_steps else _seen(read, limits, fit)
     fitted, other = (_part(log, seen.middle_s, half) for half in (fit, _OTHER[fit]))
     measured = of_log(log, seen.durations_s, read.preempted_s)
     swing = swing_of(measured, log, None)
     alone = swing_of(measured, log, backlog_of(log, other.ticks))
-    ways, tell = ways_of(engine, server, read.log.engine), on_progress or (lambda *_: None)
+    ways, tell = ways_of(engine, server, product), on_progress or (lambda *_: None)
 
     def predict(place: int, way: Way) -> Prediction:
         tell(place, len(ways), f"predictions; now {way.name}")
@@ -113,7 +112,8 @@ def replay_log(
 
     baseline = of_constant_rates(log, seen.rates(fitted))
     return Replay(
-        engine=read.log.engine or "vllm",
+        engine=product,
+        note=asked_engine(engine, server, product).note,
         log=log,
         server=server,
         limits=limits,

@@ -83,6 +83,7 @@ class Replay(Record):
 
     Fields:
         engine: that wrote the log: "vllm" or "sglang".
+        note: in words, whose rules its version has and what differs; "" where it was compared.
         log, server, limits: what was replayed, and with which settings. What no file says of a
             request or tick is NaN.
         fitted: the half that the clock is from; the other one is predicted.
@@ -121,6 +122,7 @@ class Replay(Record):
     """
 
     engine: Engine
+    note: str
     log: TimedRun
     server: LoggedSettings
     limits: Limits
@@ -165,6 +167,7 @@ class Replay(Record):
         seen = self.recompute_seen
         return {
             "engine": self.engine,
+            "note": self.note,
             "server": asdict(self.server),
             "limits": {
                 "capacity": limits.capacity,

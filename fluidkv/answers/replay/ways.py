@@ -17,6 +17,7 @@ from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.run import serve
 from fluidkv.serving.sglang_settings import SglangSettings
+from fluidkv.serving.versions import in_logged_version, reserves_in_full
 
 
 @dataclass(frozen=True)
@@ -43,37 +44,59 @@ class Way:
         return settings_of(server, limits, **dict[str, Any](self.settings))
 
 
-def rules_of_server(server: LoggedSettings, engine: str | None = None) -> tuple[EngineRules, bool]:
-    """The rules that the settings of a logged server ask for, and whether there is a cache.
+def engine_of_server(server: LoggedSettings, product: str = "vllm") -> ServedEngine:
+    """The rules of a logged server's version, with its cache.
+
+    Where its settings say another gate than its version has, they stand above it.
 
     Args:
-        engine: that was logged; None is vLLM.
+        product: that was logged, vllm or sglang.
     """
-    if engine == "sglang":
-        return SGLANG, True  # its own scheduler; `settings_of` says whether there is a tree
-    rules = VLLM_0_11 if server.reserves_full_input is False else VLLM
-    return rules, server.prefix_caching is not False
+    engine = served_engine(in_logged_version(product, product, server.version))
+    if product == "sglang":  # its own scheduler; `settings_of` says whether there is a tree
+        return served_engine(engine.name + CACHE)
+    gates = {True: VLLM, False: VLLM_0_11, None: engine.rules}
+    rules = gates[server.reserves_full_input]
+    name = engine.name if rules is engine.rules else rules.name
+    return served_engine(name + CACHE * (server.prefix_caching is not False))
+
+
+def asked_engine(
+    engine: str | EngineRules | None, server: LoggedSettings, product: str
+) -> ServedEngine:
+    """The engine that is asked for: without a version in that of the log; None: the log's own."""
+    if engine is None:
+        return engine_of_server(server, product)
+    if not isinstance(engine, str):
+        return served_engine(engine)
+    text = in_logged_version(engine, product, server.version)
+    asked = served_engine(text)
+    tree = dict(asked.settings).get("radix", True)
+    matters = asked.own_scheduler and (not tree or reserves_in_full(asked.version))
+    if not (server.ignore_eos and matters) or "ignore_eos" in text:
+        return asked
+    return served_engine(f"{text}{',' if ':' in text else ':'}ignore_eos=true")
 
 
 def ways_of(
-    engine: str | EngineRules | None, server: LoggedSettings, logged: str | None = None
+    engine: str | EngineRules | None, server: LoggedSettings, product: str = "vllm"
 ) -> tuple[Way, ...]:
     """As the server was set; without a cache; by the other version of vLLM.
 
     Args:
         engine: that is asked for; None: as the server was set.
-        logged: the engine of the log.
+        product: the engine of the log.
     """
-    of_server, caching = rules_of_server(server, logged)
-    asked = (
-        ServedEngine(of_server, of_server is SGLANG) if engine is None else served_engine(engine)
-    )
-    rules = asked.rules
+    asked = asked_engine(engine, server, product)
+    rules, caching = asked.rules, engine_of_server(server, product).caching
     of_vllm = rules in (VLLM, VLLM_0_11)
     caching = asked.caching or (caching and of_vllm)
     ways = (Way(rules, False),)
     if caching:
-        ways = (Way(rules, True, asked.settings), *ways)
+        settings = asked.settings
+        if asked.own_scheduler and asked.version:  # and not as the log's version has it
+            settings = (("in_full", reserves_in_full(asked.version)), *settings)
+        ways = (Way(rules, True, settings), *ways)
     if not of_vllm:
         return ways
     return (*ways, Way(VLLM_0_11 if rules is VLLM else VLLM, caching))
@@ -84,12 +107,14 @@ def settings_of(server: LoggedSettings, limits: Limits, **others: Any) -> Sglang
 
     What neither says is as SGLang has it.
     """
-    said = {
+    logged = {
         "conservativeness": server.conservativeness,
         "clip": server.clip_max_new_tokens,
         "radix": server.prefix_caching,
+        "ignore_eos": server.ignore_eos,
     }
-    known = {name: value for name, value in said.items() if value is not None}
+    known: dict[str, Any] = {name: value for name, value in logged.items() if value is not None}
+    known["in_full"] = reserves_in_full(server.version)
     return SglangSettings.of(limits, **known | others)
 
 

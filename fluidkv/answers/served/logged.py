@@ -8,7 +8,7 @@ import numpy as np
 from fluidkv.answers.replay.repeats import read_repeats
 from fluidkv.answers.replay.rows import step_rows
 from fluidkv.answers.replay.source import read_source
-from fluidkv.answers.replay.ways import rules_of_server, settings_of
+from fluidkv.answers.replay.ways import asked_engine, engine_of_server, settings_of
 from fluidkv.answers.served.bias import Totals
 from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.setting import Setting
@@ -22,7 +22,7 @@ from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.clock_fit.fit import fit_clock
 from fluidkv.serving.clock_fit.points import tick_points
 from fluidkv.serving.clock_fit.steps import fit_steps
-from fluidkv.serving.engines import CACHE, SGLANG, served_engine
+from fluidkv.serving.engines import served_engine
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.sglang_settings import SglangSettings
 
@@ -66,17 +66,20 @@ class LoggedServer(Record):
 
     @property
     def engine(self) -> str:
-        """The rules that `replay` takes for it, as users write them."""
-        rules, caching = rules_of_server(self.settings, self.product)
-        name = rules.name + CACHE * caching
-        if rules != SGLANG or self.capacity is None:
+        """That `replay` takes for it, as users write it: in its version, with its settings."""
+        name = engine_of_server(self.settings, self.product).name
+        if self.product != "sglang" or self.capacity is None:
             return name
         own = settings_of(self.settings, Limits(self.capacity, self.settings.block_size or 1))
         usual = SglangSettings(self.capacity)
         names = ("conservativeness", "clip", "radix")
         pairs = [(n, getattr(own, n)) for n in names if getattr(own, n) != getattr(usual, n)]
         said = ",".join(f"{n}={str(v).lower() if v is False else v}" for n, v in pairs)
-        return f"{name}:{said}" if said else name
+        return self.asked(f"{name}:{said}" if said else name)
+
+    def asked(self, engine: str) -> str:
+        """An engine in the version of the log, where it names none."""
+        return asked_engine(engine, self.settings, self.product).name
 
     def measured(
         self, settings: "ServerSettings", engine: str, demand: Demand, requests: int | None
@@ -114,7 +117,7 @@ def read_server(source: str) -> LoggedServer:
         >>> from fluidkv.answers import read_server
         >>> server = read_server("sample:vllm-rtx4090")
         >>> server.capacity, server.engine, round(server.clock.base, 4)
-        (41392, 'vllm+cache', 0.0149)
+        (41392, 'vllm-0.19.0+cache', 0.0149)
         >>> server.fit
         'fitted to 87 ticks of the log, 2.6% of a tick left over (rms)'
     """

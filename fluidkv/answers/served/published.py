@@ -1,4 +1,4 @@
-"""Published benchmarks that predictions of ours miss, by the knob that they are about.
+"""Published benchmarks that our predictions miss or cannot tell, by the knob that they are about.
 
 A pick that turns such a knob says so. The numbers are those of the claims that are named, computed
 by `fluidkv.papers.vllm.instances.misses` and held against them by its tests.
@@ -24,6 +24,8 @@ class Published:
         what: the number, in words.
         published, ours: its values.
         unit: "share", or of a time.
+        chance: what two runs of ours, alike but for what is not published, are apart by at most in
+            95 of 100 cases; None where no such runs are on record.
     """
 
     claim: str
@@ -32,6 +34,7 @@ class Published:
     published: float
     ours: float
     unit: str
+    chance: float | None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -42,12 +45,14 @@ class Published:
 def published() -> tuple[Published, ...]:
     """All that are on record."""
     with _FILE.open(encoding="utf-8") as file:
-        return tuple(
-            Published(
-                **{**row, "published": float(row["published"]), "ours": float(row["ours"])},
-            )
-            for row in csv.DictReader(file)
-        )
+        return tuple(_read(row) for row in csv.DictReader(file))
+
+
+def _read(row: dict[str, Any]) -> Published:
+    numbers = {name: float(row[name]) for name in ("published", "ours")}
+    return Published(
+        **{**row, **numbers, "chance": float(row["chance"]) if row["chance"] else None}
+    )
 
 
 def misses_of(knobs: Iterable[str]) -> tuple[Published, ...]:

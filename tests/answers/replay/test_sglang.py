@@ -133,3 +133,13 @@ def test_settings_of_the_engine_stand_above_the_logs(tmp_path) -> None:
     other = replay_log(tmp_path, engine="vllm+cache")
     assert other.options is None
     assert [p.name for p in other.predictions] == ["vllm+cache", "vllm", "vllm-0.11+cache"]
+
+
+def test_a_log_is_answered_by_the_rules_of_its_version(traces_dir):
+    """Published of this server without a tree: 0 retractions, 54 running, 275.6 s."""
+    folder = traces_dir / "sglang_rtx4090_qwen3_4b"
+    found = replay_log(folder, engine="sglang+cache:radix=false")
+    assert found.note.startswith("sglang-0.5.18: the rules of sglang 0.5.23; but requests")
+    assert found.main.preemptions == 0
+    assert found.main.account.running.max() == pytest.approx(54, abs=1)
+    assert found.main.duration_s == pytest.approx(275.6, rel=0.02)

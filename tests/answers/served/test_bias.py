@@ -209,8 +209,8 @@ def test_a_log_of_other_requests_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("version", "needed"),
     [
-        ("0.19.0", (("--watermark", "0.33.0"),)),
-        ("0.9.2.dev1+g12", (("--watermark", "0.33.0"),)),
+        ("0.19.0", (("--watermark", "0.24.0"),)),
+        ("0.9.2.dev1+g12", (("--watermark", "0.24.0"),)),
         ("0.33.0", ()),
         ("1.0", ()),
         (None, ()),

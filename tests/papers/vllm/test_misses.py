@@ -1,4 +1,4 @@
-"""Published numbers that picks quote are those of the claims that they name, which fail."""
+"""Published numbers that picks quote are those of the claims that they name; none is settled."""
 
 import pytest
 
@@ -20,5 +20,8 @@ def test_each_names_a_claim_about_its_numbers(one):
     theirs, ours = (form.format(value) for value in shown)
     assert theirs in outcome.paper
     assert ours in outcome.ours
-    expected = Verdict.HOLDS if one.knob == "victim" else Verdict.FAILS
-    assert outcome.verdict is expected
+    if one.chance is None:
+        assert outcome.verdict is Verdict.HOLDS  # that whole prompts fall short of it
+    else:
+        within = abs(one.published - one.ours) <= one.chance
+        assert outcome.verdict is (Verdict.UNDECIDED if within else Verdict.FAILS)

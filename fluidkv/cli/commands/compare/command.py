@@ -148,6 +148,8 @@ def _with_logged(names: list[str], logged: "LoggedServer | None", crossover: boo
     """Engines to compare: the log's own goes first, where one is given and only others named."""
     from fluidkv.answers.compare.crossover import POLICIES
 
+    if logged is not None:
+        names = [served.engine_of(name, logged, name) for name in names]
     if logged is not None and len(names) == 1 and logged.engine not in names:
         return [logged.engine, *names]
     if not names and crossover:

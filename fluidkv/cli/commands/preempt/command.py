@@ -176,7 +176,7 @@ def preempt(
     server = _server(clock, block_size, max_num_batched_tokens, max_num_seqs)
     load, report = reading.requests(source, class_, preset)
     logged, notes = served.log_of(source, report, reading.scaling)
-    engine = engine or _logged_rules(logged)
+    engine = served.engine_of(engine or _logged_rules(logged), logged, "vllm")
     server, said = served.completed(server, memory, logged, engine)
     notes += said
     if in_seconds:
@@ -217,9 +217,7 @@ def _run(
 
 def _logged_rules(logged: "LoggedServer | None") -> str:
     """The rules of a log's server, without its cache and its settings."""
-    from fluidkv.serving.engines import served_engine
-
-    return "vllm" if logged is None else served_engine(logged.engine).rules.name
+    return "vllm" if logged is None else logged.engine.partition("+")[0]
 
 
 def _chosen(
@@ -278,6 +276,7 @@ def _limits(
 ) -> "Limits":
     """Memory and caps, and what swapping costs."""
     from fluidkv.answers.served.memory import BLOCK_SIZES
+    from fluidkv.serving.engines import served_engine
     from fluidkv.serving.limits import Limits
     from fluidkv.serving.swap import Swap
 
@@ -285,7 +284,7 @@ def _limits(
     with read.as_options(_OPTIONS):
         return Limits(
             tokens,
-            server.block_size or BLOCK_SIZES.get(engine, 1),
+            server.block_size or BLOCK_SIZES.get(served_engine(engine).rules.name, 1),
             server.now.max_num_seqs,
             server.max_num_batched_tokens,
             swap=swapping or Swap(),

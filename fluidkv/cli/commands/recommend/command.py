@@ -143,7 +143,7 @@ def recommend(
     bounds = [read_slo(text) for text in slo or []]
     load, report = reading.requests(source, class_, preset)
     logged, notes = served.log_of(source, report, reading.scaling)
-    engine = engine or (logged.engine if logged is not None else "vllm")
+    engine = served.engine_of(engine, logged, "vllm")
     server, said = served.completed(server, memory, logged, engine)
     notes += said
     tokens = served.tokens_of(server, block_size)

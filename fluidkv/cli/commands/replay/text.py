@@ -72,6 +72,7 @@ def _server(found: "Replay") -> list[Row]:
         ("server", ", ".join(caps)),
         ("", f"prefix caching {caching}"),
         ("rules", f"{found.main.rules.label}, {_of_rules(found)}"),
+        *([("", found.note)] if found.note else []),
     ]
 
 

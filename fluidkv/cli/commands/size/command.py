@@ -135,7 +135,7 @@ def size(
     server = values.server_of(clock, block_size, max_num_batched_tokens, now)
     load, report = reading.requests(source, class_, preset)
     logged, notes = served.log_of(source, report, reading.scaling)
-    engine = engine or (logged.engine if logged is not None else "vllm+cache")
+    engine = served.engine_of(engine, logged, "vllm+cache")
     server, said = served.completed(server, memory, logged, engine)
     notes += said
     if server.capacity is not None:

@@ -24,6 +24,7 @@ from fluidkv.serving.caching.sglang.run import SglangRun
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.clock_fit.steps import StepFit, StepRows, fit_steps
 from fluidkv.serving.sglang_settings import SglangSettings
+from fluidkv.serving.versions import reserves_in_full
 
 _FILE = files("fluidkv.papers.measured.instances") / "sglang_study.csv"
 _RETRACTIONS = files("fluidkv.papers.measured.instances") / "sglang_retractions.csv"
@@ -112,6 +113,7 @@ def options(source: Source, setting: Setting | None = None) -> SglangSettings:
         max_running=setting.max_running,
         radix=setting.tree,
         ignore_eos=not setting.tree,  # all lengths are known to a server without a tree
+        in_full=reserves_in_full(server.version),
     )
 
 

@@ -29,7 +29,7 @@ def data() -> Data:
 
     Shapes: "watermark" and its companions (watermark,), least, mean and most over the seeds; a
     "gain" is in tokens/s over those without a watermark, each draw against its own, per cent;
-    "recorded..." the range of the 39 draws on record, at the published watermarks;
+    "recorded..." the range of the 39 draws of the order of arrival, at the published watermarks;
     "sequences..." and "rate..." one value a cap, by the requests of seed 0; "published..." as
     printed.
     """
@@ -124,7 +124,7 @@ def _over_watermark(data: Data, ax: Axes, name: str, label: str) -> None:
         data[f"recorded_{name}_most"],
         color=ORANGE,
         linewidth=1.2,
-        label=f"range of {data['recorded']:.0f} draws",
+        label=f"range of {data['recorded']:.0f} orders of arrival",
     )
     ax.plot(at, data[f"published_{name}"], "o", color=BLUE, label="published")
     ax.set_ylabel(label)
@@ -200,8 +200,9 @@ def caption(data: Data) -> str:
         f"numbers of the first published row. Without a watermark {own[0]:,.0f} preemptions are "
         f"predicted, {published[0]:,.0f} published. The most tokens/s are {speed.max():,.0f} at "
         f"{w[speed.argmax()]:g}, {gain.max():.1f} % more than without; the four draws gain up to "
-        f"{best:.1f} %, each over its own base, {data['recorded']:.0f} draws at the "
-        f"published watermarks (bars) up to {most.max():.1f} %; published are {shown.max():.1f} %. "
+        f"{best:.1f} %, each over its own base, {data['recorded']:.0f} orders of arrival at "
+        f"the published watermarks (bars) up to {most.max():.1f} %; published are "
+        f"{shown.max():.1f} %. "
         f"From {settled:g} on, preemptions stay near {floor:,.0f} in the mean of the draws "
         f"({own[w == settled][0]:,.0f} with seed 0): no watermark here ends them, because "
         "the clients start together and their requests grow together. An admission rate of one "

@@ -1,15 +1,16 @@
-"""How far chance alone goes: the benchmark under 39 draws of its requests, on record.
+"""How far chance alone goes: the benchmark under 39 draws of the order of arrival, on record.
 
-A run of ours and one of vLLM differ by what is not published: who stood where in the queue, the
-seed, the moment at which a client sends. It is taken that this moves a number by no more than other
-requests of the same distributions do. So two numbers of one run each are held to be apart if they
-are farther apart than 95 of 100 pairs of draws are, *at that watermark and for that number*. It
-follows that a model that is right in everything fails one such comparison in twenty.
+The requests are known, and what happens then follows from the order in which the 128 that are sent
+at once reach the scheduler. It is not published, and each row is a run of its own: a change between
+two rows has the chance of both. So a draw has another order in each of its rows (`arrived`); two
+numbers of one run each are held to be apart if they are farther apart than 95 of 100 pairs of draws
+are, *at that watermark and for that number*. It follows that a model that is right in everything
+fails one such comparison in twenty.
 
 And of 39 draws, a fortieth lies outside the range in one of twenty cases.
 
-The draws take a minute and a half to compute, so they stand in `watermark_draws.csv`; the tests
-compute them again. All use the clock that is fitted to the first row with the requests of seed 0.
+The draws take half a minute to compute, so they stand in `watermark_draws.csv`; the tests compute
+them again. All use the clock that is fitted to the first row, in the order of the client.
 """
 
 import csv
@@ -27,7 +28,7 @@ from fluidkv.papers.vllm.instances.watermark_runs import (
     PUBLISHED,
     WATERMARKS,
     Row,
-    drawn,
+    arrived,
     fitted_clock,
     limits,
     rows,
@@ -35,7 +36,7 @@ from fluidkv.papers.vllm.instances.watermark_runs import (
 from fluidkv.serving.run import serve
 
 DRAWS = 39
-"""Seeds 0 to 38."""
+"""The first has the client's order in all rows."""
 
 _FILE = files("fluidkv.papers.vllm.instances") / "watermark_draws.csv"
 
@@ -45,7 +46,7 @@ Statistic = Callable[[Sequence[Row]], Sequence[float]]
 
 @cache
 def recorded() -> tuple[tuple[Row, ...], ...]:
-    """One table for each draw, in the order of seeds; its rows in the order of `PUBLISHED`."""
+    """One table for each draw; its rows in the order of `PUBLISHED`."""
     with _FILE.open(encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
     names = [f.name for f in fields(Row) if f.name != "preemptions"]
@@ -57,9 +58,12 @@ def recorded() -> tuple[tuple[Row, ...], ...]:
     return tuple(tuple(found[k : k + width]) for k in range(0, len(found), width))
 
 
-def computed(seed: int) -> tuple[Row, ...]:
+def computed(draw: int) -> tuple[Row, ...]:
     """The table of one draw."""
-    runs = serve(drawn(seed), "vllm", [limits(w) for w in WATERMARKS], clients=CLIENTS)
+    width = len(WATERMARKS)
+    orders = range((draw - 1) * width + 1, draw * width + 1) if draw else [0] * width
+    requests = [arrived(order) for order in orders]
+    runs = serve(requests, "vllm", [limits(w) for w in WATERMARKS], clients=CLIENTS)
     return rows(runs, fitted_clock())
 
 
@@ -67,10 +71,10 @@ def record(path: Path) -> None:
     """Compute all draws and write them, six digits a number."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["seed", *(f.name for f in fields(Row))])
-        for seed in range(DRAWS):
-            for row in computed(seed):
-                writer.writerow([seed, *(f"{value:.6g}" for value in astuple(row))])
+        writer.writerow(["draw", *(f.name for f in fields(Row))])
+        for draw in range(DRAWS):
+            for row in computed(draw):
+                writer.writerow([draw, *(f"{value:.6g}" for value in astuple(row))])
 
 
 def of_draws(statistic: Statistic) -> Float[np.ndarray, "draw number"]:

@@ -263,7 +263,7 @@ class FastSglang:
 
     def _admission(self) -> Admission:
         settings, decoding = self.settings, self.decoding
-        ratio = 1.0 if settings.ignore_eos else self.ratio.now
+        ratio = 1.0 if settings.reserves_in_full else self.ratio.now
         beside = len(decoding) if settings.mixed else 0
         reserved = Estimated(
             beside,

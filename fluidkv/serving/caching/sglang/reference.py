@@ -206,7 +206,7 @@ class SglangEngine:
 
     def _admission(self) -> Admission:
         settings, decoding = self.settings, self.decoding.requests
-        ratio = 1.0 if settings.ignore_eos else self.ratio.now
+        ratio = 1.0 if settings.reserves_in_full else self.ratio.now
         beside = len(decoding) if settings.mixed else 0
         reserved = Summed(beside, decoding, settings.clip, ratio)
         return Admission(settings, self.pool, reserved, len(decoding), lambda: decoding)
