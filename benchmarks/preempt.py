@@ -4,10 +4,10 @@
 
 Every victim rule with every restore rule under vLLM's other rules: 20,000 requests of 64 input and
 64 or 65 output tokens, shuffled by each of 64 seeds, all there at the start, in memory of 1,024
-blocks of 16; swapped are at most 5,000 tokens at once. One compilation serves all seeds of a
-combination. The literal engine would take hours for this: it is timed on one seed and the first
-requests of it, for each combination; its seconds are then taken to grow with the requests, as they
-do where the same number runs at once. That both agree is held by tests/serving, step by step.
+blocks of 16; swapped are at most 5,000 tokens at once. The literal engine would take hours for
+this: it is timed on one seed and the first requests of it, for each combination; its seconds are
+then taken to grow with the requests, as they do where the same number runs at once. That both agree
+is held by tests/serving, step by step.
 """
 
 import sys
@@ -42,14 +42,12 @@ class RuleTiming:
 
     Fields:
         victim, restore: its rules.
-        compile_s: first call for all seeds minus a second one, at least 0.
-        batch_s: all seeds, compiled.
+        batch_s: all seeds, by the kernel.
         literal_s: of one seed and the slice; preemptions: in it.
     """
 
     victim: Victim
     restore: Restore
-    compile_s: float
     batch_s: float
     literal_s: float
     preemptions: int
@@ -75,19 +73,16 @@ def run_rules(
                 clock=CLOCK,
                 every=EVERY,
                 keep_requests=False,
-                backend="jax",
+                backend="kernel",
             )
 
         def literal(rules: EngineRules = rules):
             return serve(part, rules, limits[0], clock=CLOCK, backend="reference")
 
-        first = times(compiled, calls=1, warm_up=0).best
-        again = times(compiled, calls=1, warm_up=0).best
+        batch = times(compiled, calls=1).best
         slow = times(literal, calls=1, warm_up=0).best
         evicted = int(literal().preempt.sum())
-        # Cheaper has the code of swap: what is left of the difference is noise.
-        compiling = max(0.0, first - again)
-        found.append(RuleTiming(victim, restore, compiling, again, slow, evicted))
+        found.append(RuleTiming(victim, restore, batch, slow, evicted))
     return found
 
 
@@ -96,30 +91,28 @@ def report(
 ) -> str:
     """The table in Markdown."""
     found = run_rules(victims, requests=requests, seeds=seeds)
-    batch, compiling = sum(f.batch_s for f in found), sum(f.compile_s for f in found)
+    batch = sum(f.batch_s for f in found)
     share = requests / min(SLICE, requests)
     literal = seeds * share * sum(f.literal_s for f in found)
     rows = [
         [
             restore.name.lower(),
             seconds(sum(f.batch_s for f in found if f.restore is restore)),
-            seconds(sum(f.compile_s for f in found if f.restore is restore)),
             seconds(share * sum(f.literal_s for f in found if f.restore is restore)),
             f"{sum(f.preemptions for f in found if f.restore is restore):,}",
         ]
         for restore in Restore
     ]
     slowest = max(found, key=lambda f: f.batch_s)
-    header = ["restore", f"{seeds} seeds", "compiling", "literal, one seed", "preemptions"]
+    header = ["restore", f"{seeds} seeds", "literal, one seed", "preemptions"]
     return "\n".join(
         [
             "## All victim and restore rules",
             "",
             f"{len(found)} combinations, {seeds} seeds of {requests:,} requests each: "
-            f"{seconds(batch + compiling)}, of which {seconds(compiling)} compile; "
+            f"{seconds(batch)}, "
             f"{len(found) * seeds * requests / batch:,.0f} requests/s. The literal engine is taken "
-            f"to need {seconds(literal)}: {literal / batch:,.0f} times as long as the runs, "
-            f"{literal / (batch + compiling):,.0f} times as long as runs and compilation.",
+            f"to need {seconds(literal)}: {literal / batch:,.0f} times as long.",
             "",
             table(header, rows),
             "",

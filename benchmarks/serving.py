@@ -5,18 +5,17 @@
 20,000 requests of 512 input tokens, all there at the start, in memory of 30,208 blocks of 16 under
 Vidur's rule, until all are done: with 20 or 21 output tokens in turn, as many tokens as events; and
 with twenty times as many. One run, and one for each of 64 seeds, which shuffle the order. The plain
-loop knows nothing but this rule and records nothing; it, the literal engine, the kernel and the
-compiled one are compared before they are timed. Then one run with a closed population, so that as
+loop knows nothing but this rule and records nothing; it, the literal engine and the kernel are
+compared before they are timed. Then one run with a closed population, so that as
 many wait all the time, for queues of 1,000 to 100,000.
 
-Engines are timed as their users call them, arrays and dataset included; compilation stands apart.
+Engines are timed as their users call them, arrays and dataset included.
 """
 
 from dataclasses import dataclass
 from functools import partial
 from time import process_time
 
-import jax
 import numpy as np
 
 from benchmarks.report import against, load
@@ -46,12 +45,11 @@ _COPIED = 2**26
 
 @dataclass(frozen=True)
 class ServingTiming:
-    """Seconds for the same requests: best of `REPEATS`, of JAX of 2, of the literal engine once.
+    """Seconds for the same requests: best of `REPEATS`, of the literal engine once.
 
     Fields:
         requests, iterations, evictions, tokens: of the run in turn; all engines agree on them.
         seconds: by the name of an engine and what it does; `seeds` runs where it says so.
-        compiling: first call less a later one, of those that compile.
         phases: seconds of a core for a run in the kernel, by what is left out of it.
         bytes: that the kernel reads and writes for a run, each request's records and results.
         copying: bytes a second of a copy of `_COPIED`, read and written.
@@ -63,7 +61,6 @@ class ServingTiming:
     tokens: int
     seeds: int
     seconds: dict[str, float]
-    compiling: dict[str, float]
     phases: dict[str, float]
     bytes: int
     copying: float
@@ -88,9 +85,8 @@ def run_requests(
     requests: int = REQUESTS,
     seeds: int = SEEDS,
     outputs: tuple[int, ...] = OUTPUTS,
-    jax_seeds: bool = True,
 ) -> ServingTiming:
-    """Compare, then time; `jax_seeds`: JAX in a batch, too."""
+    """Compare, then time."""
     one = Requests(INPUT, np.resize(outputs, requests))
     shuffled = [
         Requests(INPUT, np.random.default_rng(seed).permutation(one.output_length))
@@ -105,25 +101,14 @@ def run_requests(
         "kernel, all seeds, no times": lambda: call(
             shuffled, backend="kernel", keep_requests=False
         ),
-        "JAX, one run": lambda: call(one, backend="jax"),
-    }
-    if jax_seeds:
-        named["JAX, all seeds"] = lambda: call(shuffled, backend="jax")
-    first = {
-        name: times(run, calls=1, warm_up=0).best
-        for name, run in named.items()
-        if name.startswith("JAX")
     }
     counts = plain_loop(answers)
-    for backend in ("kernel", "jax", "reference"):
+    for backend in ("kernel", "reference"):
         run = call(one, backend=backend)
         found = int(run.preempt.sum()), int(run.iterations.item())
         if found != counts:
             raise AssertionError(f"evictions, iterations: {found}, by the plain loop {counts}")
-    taken = {
-        name: times(run, calls=2 if name.startswith("JAX") else REPEATS, warm_up=0).best
-        for name, run in named.items()
-    }
+    taken = {name: times(run, calls=REPEATS, warm_up=0).best for name, run in named.items()}
     literal = times(lambda: call(one, backend="reference"), calls=1, warm_up=0).best
     arrays = _arrays(shuffled)
     return ServingTiming(
@@ -133,7 +118,6 @@ def run_requests(
         tokens=int(one.output_length.sum()),
         seeds=seeds,
         seconds={"literal engine": literal} | taken,
-        compiling={name: first[name] - taken[name] for name in first},
         phases=_phases(arrays),
         bytes=requests * (3 * 8 + 2 * REQUEST.itemsize + 8 * TIMES + 17),
         copying=2 * _COPIED / times(np.ones(_COPIED // 8).copy, calls=REPEATS).best,
@@ -199,7 +183,7 @@ def report() -> str:
     """The tables in Markdown."""
     t = run_requests()
     answers = tuple(LONGER * outputs for outputs in OUTPUTS)
-    longer = run_requests(outputs=answers, jax_seeds=False)  # which would take a minute
+    longer = run_requests(outputs=answers)
     queues = [run_queue(waiting) for waiting in QUEUES]
     flat = max(q.iteration_s for q in queues) / min(q.iteration_s for q in queues)
     return "\n".join(
@@ -235,7 +219,6 @@ def _engines(t: ServingTiming) -> list[str]:
             seconds(taken),
             f"{_runs(name, t) * t.requests / taken:,.0f}",
             f"{faster(name):.3g}",
-            seconds(t.compiling[name]) if name in t.compiling else "",
         ]
         for name, taken in t.seconds.items()
     ]
@@ -246,13 +229,12 @@ def _engines(t: ServingTiming) -> list[str]:
         f" {BLOCKS:,} blocks of {BLOCK}, Vidur's rule: {t.iterations} iterations,"
         f" {t.evictions} evictions by all engines.",
         "",
-        table(["", "time", "requests/s", "vs plain", "compile"], rows),
+        table(["", "time", "requests/s", "vs plain"], rows),
         "",
         "- " + against("one run at 10 times the plain loop", faster("kernel, one run") >= 10),
         "- " + against("batched at 100 times", faster("kernel, all seeds") >= 100),
         "- " + against("batched without times at 100 times",
                        faster("kernel, all seeds, no times") >= 100),
-        f"- {_gpu()}",
         "",
         f"Where a run's time goes in the kernel, in a batch: {seconds(kernel)} of a core:",
         "",
@@ -271,11 +253,6 @@ def _engines(t: ServingTiming) -> list[str]:
 
 def _runs(name: str, t: ServingTiming) -> int:
     return t.seeds if "all seeds" in name else 1
-
-
-def _gpu() -> str:
-    backend = jax.default_backend()
-    return "measured on a CPU; no GPU here" if backend == "cpu" else f"measured on a {backend}"
 
 
 if __name__ == "__main__":

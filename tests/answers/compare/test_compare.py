@@ -93,6 +93,7 @@ def test_one_run_is_compared_by_its_parts() -> None:
     asked = SMALL | {"demand": Demand(replay=True), "requests": None, "runs": None}
     found = compare_engines(trace, 160, ["vllm", "trtllm-no-evict"], **asked)
     assert (found.runs, found.requests, found.pairs) == (1, 60, "segment")
+    assert found.window is not None
     assert found.window.whole
     assert found.difference(1, "latency_p99") is not Difference.UNKNOWN
     assert np.isnan(found.against["preemptions"].half[1])
