@@ -14,7 +14,15 @@ from fluidkv.errors import InputError
 from fluidkv.exact.mixed.mix import LengthMix, two_lengths
 from fluidkv.exact.mixed.motion.branches import remainders, track
 from fluidkv.exact.mixed.motion.discs import Disc, combined, taylor
-from fluidkv.exact.mixed.motion.drift import BranchStatus, drift, drift_bound, outward_rate
+from fluidkv.exact.mixed.motion.drift import (
+    BoundStatus,
+    BranchStatus,
+    DriftBound,
+    OutwardRate,
+    drift,
+    drift_bound,
+    outward_rate,
+)
 from fluidkv.exact.mixed.motion.limit import LimitRoot, limit_roots, perturbed
 from fluidkv.exact.roots.spectrum import count_unstable
 from fluidkv.exact.survival import SurvivalWeights
@@ -115,7 +123,7 @@ def test_double_root_of_the_limit_is_refused_by_a_status():
     found = drift(mix, double)
     assert (found.status, found.first, found.second) == (BranchStatus.MULTIPLE, None, None)
     assert found.modulus_rates is None
-    assert drift_bound(mix, double, 1000) is None
+    assert drift_bound(mix, double, 1000) == DriftBound(BoundStatus.MULTIPLE, 2, Fraction(1000))
     branch = track(mix, double, [1000, 10])
     assert (branch.status, branch.points) == (BranchStatus.MULTIPLE, ())
     assert branch.bracket == (1000, None)
@@ -264,7 +272,7 @@ def test_remainders_have_the_order_of_the_expansion(mix):
 def test_remainder_is_within_the_certified_bound_from_there_on(mix, above, order):
     for root in limit_roots(mix):
         bound = drift_bound(mix, root, above, order=order)
-        if bound is None:
+        if bound.constant is None:
             continue
         branch = track(mix, root, [above, 2 * above, 9 * above])
         assert branch.status is BranchStatus.TRACKED
@@ -295,7 +303,7 @@ def test_no_term_is_missing_from_the_bound(mix, order):
     for root in limit_roots(mix):
         lengths = (0, 1, 2, 5, 10, 20, 40, 80, 160, 320)
         tried = (drift_bound(mix, root, length, order=order) for length in lengths)
-        bound = next((b for b in tried if b is not None), None)
+        bound = next((b for b in tried if b.constant is not None), None)
         if bound is None:
             continue
         with mpmath.workdps(DIGITS):
@@ -346,9 +354,10 @@ def test_outward_rate_holds_for_tracked_modes(mix):
     rate = outward_rate(mix, 300)
     modes = [root for root in limit_roots(mix) if root.unity]
     if not modes:
-        assert rate is None
+        assert rate == OutwardRate(BoundStatus.NO_MODES, Fraction(300))
         return
-    if rate is None:
+    if rate.low is None or rate.high is None or rate.limit is None:
+        assert rate.status in (BoundStatus.TOO_SHORT, BoundStatus.UNDECIDED)
         return
     assert rate.low < rate.limit < rate.high
     for root in modes:
@@ -360,20 +369,29 @@ def test_outward_rate_holds_for_tracked_modes(mix):
 def test_outward_rate_of_a_positive_bound_proves_the_count():
     mix = two_lengths(6, 9, Fraction(1, 3))
     rate = outward_rate(mix, 100)
-    assert rate is not None
+    assert rate.low is not None
     assert rate.low > 0
     assert rate.limit == 1
     for length in (100, 101, 1000):
         assert count_unstable(mix.weights(length)).outside == 2
 
 
-def test_bound_is_refused_where_the_input_is_too_short():
-    mix = two_lengths(60, 90, HALF)
+def test_a_bound_that_is_not_found_says_why():
+    mix = two_lengths(2, 4, HALF)
     mode = limit_roots(mix)[0]
-    assert drift_bound(mix, mode, 0) is None
-    assert drift_bound(mix, mode, 10**4) is not None
-    assert outward_rate(mix, 0) is None
-    assert outward_rate(two_lengths(2, 3, HALF), 100) is None  # no unit-circle modes
+    assert drift_bound(mix, mode, 0) == DriftBound(BoundStatus.TOO_SHORT, 2, Fraction(0))
+    assert drift_bound(mix, mode, 100).status is BoundStatus.FOUND
+    assert outward_rate(mix, 0) == OutwardRate(BoundStatus.TOO_SHORT, Fraction(0))
+    coprime = outward_rate(two_lengths(2, 3, HALF), 100)
+    assert coprime == OutwardRate(BoundStatus.NO_MODES, Fraction(100))
+
+
+def test_a_search_for_a_radius_that_grows_too_slowly_is_given_up():
+    """P and Q are linear, so each round adds 2 % to the radius; no circle is large enough."""
+    mix = LengthMix((1, 2), [HALF], (Fraction(1, 4), Fraction(1, 4)))
+    (root,) = limit_roots(mix)
+    assert drift_bound(mix, root, 0) == DriftBound(BoundStatus.UNDECIDED, 2, Fraction(0))
+    assert drift_bound(mix, root, 1).status is BoundStatus.FOUND
 
 
 @pytest.mark.parametrize("bad", [-1, 1.5, "7"])
