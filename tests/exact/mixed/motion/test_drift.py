@@ -1,6 +1,7 @@
 """Roots of the limit, their drift and their branches, against mpmath and closed forms."""
 
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import mpmath
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from fluidkv.errors import InputError
 from fluidkv.exact.mixed.mix import LengthMix, two_lengths
-from fluidkv.exact.mixed.motion.branches import remainders, track
+from fluidkv.exact.mixed.motion.branches import Branch, track
 from fluidkv.exact.mixed.motion.discs import Disc, combined, taylor
 from fluidkv.exact.mixed.motion.drift import (
     BoundStatus,
@@ -23,7 +24,7 @@ from fluidkv.exact.mixed.motion.drift import (
     drift_bound,
     outward_rate,
 )
-from fluidkv.exact.mixed.motion.limit import LimitRoot, limit_roots, perturbed
+from fluidkv.exact.mixed.motion.limit import LimitRoot, limit_roots, perturbed, sharp
 from fluidkv.exact.roots.spectrum import count_unstable
 from fluidkv.exact.survival import SurvivalWeights
 
@@ -71,6 +72,17 @@ def expansion(mix: LengthMix, root: LimitRoot) -> tuple[acb, acb]:
     assert found.first is not None
     assert found.second is not None
     return found.first, found.second
+
+
+def remainders(branch: Branch, mix: LengthMix) -> list[tuple[arb, arb, arb]]:
+    """At each whole input length L: 1 / (L + d), then what the first and second order leave."""
+    first, second = expansion(mix, branch.root)
+    rows = []
+    for point in branch.points:
+        eps = 1 / arb(int(point.input_length + mix.ages))
+        left = point.ball - sharp(mix, branch.root) - first * eps
+        rows.append((eps, abs(left), abs(left - second * eps**2)))
+    return rows
 
 
 def with_mirror_images(roots) -> list[acb]:
@@ -259,13 +271,16 @@ def test_remainders_have_the_order_of_the_expansion(mix):
         branch = track(mix, root, [10**6, 10**7, 10**8])
         if branch.status is not BranchStatus.TRACKED:
             continue  # two roots of the limit closer than 1e-6 or so
-        found = remainders(branch, mix)
-        assert found.input_lengths == (10**8, 10**7, 10**6)
+        assert [point.input_length for point in branch.points] == [10**8, 10**7, 10**6]
+        slopes = [
+            [(y / x).log() / (larger / eps).log() for x, y in zip(before, after, strict=True)]
+            for (eps, *before), (larger, *after) in pairwise(remainders(branch, mix))
+        ]
         # orders differ from 2 and 3 by about eps times a ratio of coefficients, unless one of them
         # vanishes (then the order is higher)
         if float(abs(expansion(mix, root)[1])) > 1e-2:
-            assert all(abs(float(x) - 2) < 0.05 for x in found.first_orders)
-        assert all(float(x) > 2.9 for x in found.second_orders)
+            assert all(abs(float(first) - 2) < 0.05 for first, _ in slopes)
+        assert all(float(second) > 2.9 for _, second in slopes)
 
 
 @given(mixes(), st.sampled_from([30, 200, 3000]), st.sampled_from([1, 2]))
@@ -276,11 +291,8 @@ def test_remainder_is_within_the_certified_bound_from_there_on(mix, above, order
             continue
         branch = track(mix, root, [above, 2 * above, 9 * above])
         assert branch.status is BranchStatus.TRACKED
-        found = remainders(branch, mix)
-        values = (found.first, found.second)[order - 1]
-        for length, value in zip(found.input_lengths, values, strict=True):
-            limit = bound.constant / float(length + mix.ages) ** (order + 1)
-            assert value < limit * (1 + 1e-12)  # the float power is off by roundings only
+        for eps, *left in remainders(branch, mix):
+            assert left[order - 1] < bound.constant * eps ** (order + 1)
 
 
 def written_out(p, q, first, second, order, k, eps):
