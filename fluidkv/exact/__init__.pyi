@@ -28,7 +28,6 @@ from .mixed.cycles.pulse_stability import return_map as return_map
 from .mixed.mix import LengthMix as LengthMix
 from .mixed.mix import two_lengths as two_lengths
 from .mixed.motion.branches import track as track
-from .mixed.motion.drift import BoundStatus as BoundStatus
 from .mixed.motion.drift import drift as drift
 from .mixed.motion.drift import drift_bound as drift_bound
 from .mixed.motion.drift import outward_rate as outward_rate
@@ -39,7 +38,6 @@ from .mixed.nearby.lyapunov import enclosed_eigenvalues as enclosed_eigenvalues
 from .mixed.nearby.lyapunov import inner_product as inner_product
 from .mixed.nearby.lyapunov import largest_eigenvalue as largest_eigenvalue
 from .mixed.nearby.lyapunov import lyapunov as lyapunov
-from .mixed.nearby.neighbourhood import EntryStatus as EntryStatus
 from .mixed.nearby.neighbourhood import Level as Level
 from .mixed.nearby.neighbourhood import Neighbourhood as Neighbourhood
 from .mixed.nearby.neighbourhood import entry_time as entry_time
@@ -63,7 +61,6 @@ from .mixed.thresholds.threshold import InputThreshold as InputThreshold
 from .mixed.thresholds.threshold import InputWindow as InputWindow
 from .mixed.thresholds.threshold import ThresholdStatus as ThresholdStatus
 from .mixed.thresholds.threshold import input_threshold as input_threshold
-from .mixed.thresholds.tiers import TierStatus as TierStatus
 from .mixed.thresholds.tiers import tier_lengths as tier_lengths
 from .mixed.thresholds.tiers import tier_sentence as tier_sentence
 from .mixed.thresholds.tiers import tier_threshold as tier_threshold
