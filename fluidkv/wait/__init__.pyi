@@ -38,7 +38,6 @@ from .theory.best_blind import best_blind_throughput as best_blind_throughput
 from .theory.boundary_queue import Eta as Eta
 from .theory.boundary_queue import ends as ends
 from .theory.boundary_queue import eta as eta
-from .theory.boundary_queue import eta_small_drift as eta_small_drift
 from .theory.boundary_queue import exceedance_probability as exceedance_probability
 from .theory.boundary_queue import to_ball as to_ball
 from .theory.bounds import MemoryBound as MemoryBound

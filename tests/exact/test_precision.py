@@ -15,7 +15,7 @@ from flint import acb, arb, arb_mat, ctx, fmpq_mat
 
 import fluidkv as fk
 from fluidkv.exact.mixed.cycles.pulse import pulse_cycle
-from fluidkv.exact.mixed.motion.branches import remainders, track
+from fluidkv.exact.mixed.motion.branches import track
 from fluidkv.exact.mixed.motion.drift import drift, drift_bound, outward_rate
 from fluidkv.exact.mixed.motion.limit import limit_roots
 from fluidkv.exact.mixed.nearby.lyapunov import enclosed_eigenvalues
@@ -57,7 +57,7 @@ def branch(mix: fk.LengthMix) -> object:
     found, expansion = track(mix, root, (50, 100)), drift(mix, root)
     moduli = [root.modulus, *(point.modulus for point in found.points)]
     bounds = [drift_bound(mix, root, 5000, order=order) for order in (1, 2)]
-    return found, moduli, expansion, expansion.modulus_rates, bounds, remainders(found, mix)
+    return found, moduli, expansion, expansion.modulus_rates, bounds
 
 
 def memory() -> object:

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 
 from fluidkv.answers.study.simulation import Collapse, Simulation
 from fluidkv.exact.linear_stability import InputScale, StabilityResult
-from fluidkv.exact.mixed.thresholds.threshold import InputThreshold
-from fluidkv.exact.mixed.thresholds.tiers import tier_lengths, tier_sentence
+from fluidkv.exact.mixed.thresholds.tiers import TierThreshold, tier_lengths, tier_sentence
 from fluidkv.exact.modes import GrowingModes
 from fluidkv.exact.one_class.homogeneous import Homogeneous
 from fluidkv.measured import Comparison
@@ -28,7 +27,7 @@ class StudyResult(Record):
         stability: verdict and certificate, with the equilibrium.
         growing_modes: the modes that grow, each enclosed; a matter of the workload alone.
         input_scale: how far the boundary of stability is on the axis of input lengths.
-        tier_threshold: stability at every common input length, for tiers; None where not known.
+        tier_threshold: stability at every common input length, for tiers; or why it is not known.
         simulation: what happens from perturbed starts.
         homogeneous: best and worst equilibrium, where all requests have the same lengths.
         collapses: which starts reached the worst one, in the order of the groups; empty where
@@ -49,7 +48,7 @@ class StudyResult(Record):
     stability: StabilityResult
     growing_modes: GrowingModes
     input_scale: InputScale
-    tier_threshold: InputThreshold | None
+    tier_threshold: TierThreshold
     simulation: Simulation
     homogeneous: Homogeneous | None
     collapses: tuple[Collapse, ...]
@@ -59,7 +58,7 @@ class StudyResult(Record):
     @property
     def tier_sentence(self) -> str:
         """What the divisor of a few decode lengths means; empty where there are many, or one."""
-        return tier_sentence(self.stability, self.input_scale, self.tier_threshold)
+        return tier_sentence(self.stability, self.input_scale, self.tier_threshold.threshold)
 
     def to_xarray(self) -> "xr.Dataset":
         """The trajectories from perturbed starts: see `Simulation`."""
@@ -68,7 +67,7 @@ class StudyResult(Record):
     def to_dict(self) -> dict[str, object]:
         """Plain values for JSON, under keys that stay."""
         workload, found = self.system.workload, self.stability
-        threshold = self.tier_threshold
+        threshold = self.tier_threshold.threshold
         scale, modes = self.input_scale, self.growing_modes
         answer: dict[str, object] = {
             **with_exact("capacity", self.system.capacity),

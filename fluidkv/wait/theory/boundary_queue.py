@@ -109,29 +109,6 @@ def eta(n_prev: int, p: Exact, n: int) -> Eta:
     raise ArithmeticError(f"eta: not enclosed in {_MOST_BITS} bits")
 
 
-def eta_small_drift(n_prev: int, p: Exact, n: int) -> Fraction:
-    """2 (n - p n_prev) / (n_prev p (1 - p)): what eta tends to as the drift tends to 0; exact.
-
-    Not a bound: it lies above eta for small drift where p < 1/2, and below it where p > 1/2 (the
-    third cumulant is n_prev p (1 - p) (1 - 2 p)).
-
-    Args, raises: as `eta`; here p must be in (0, 1).
-
-    Source: WAIT, appendix E.5.
-
-    Examples:
-        >>> from fluidkv.wait import eta, eta_small_drift
-        >>> eta_small_drift(100, Fraction(1, 2), 51)
-        Fraction(2, 25)
-        >>> round(float(eta(100, Fraction(1, 2), 51).ball.mid()), 5)
-        0.08002
-    """
-    n_prev, p, n = _queue(n_prev, p, n)
-    if not 0 < p < 1:
-        raise InputError("p", str(plain(p)), "a share in (0, 1), where the queue varies")
-    return 2 * (n - p * n_prev) / (n_prev * p * (1 - p))
-
-
 def exceedance_probability(n_prev: int, p: Exact, n: int, level: int, batches: int) -> arb:
     """Chance that the Lindley chain from 0 reaches `level` within so many batches, in a ball.
 

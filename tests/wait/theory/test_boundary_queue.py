@@ -17,7 +17,6 @@ from fluidkv.wait.theory.boundary_queue import (
     MOST_PROMPTS,
     ends,
     eta,
-    eta_small_drift,
     exceedance_probability,
 )
 from fluidkv.wait.theory.lindley import (
@@ -91,6 +90,11 @@ def test_numbers_out_of_range_are_named(arguments, named):
         eta(*arguments)
 
 
+def small_drift(n_prev: int, p: Fraction, n: int) -> Fraction:
+    """What eta tends to as the drift tends to 0: WAIT, appendix E.5."""
+    return 2 * (n - p * n_prev) / (n_prev * p * (1 - p))
+
+
 @pytest.mark.parametrize("p", [Fraction(1, 3), HALF, Fraction(2, 3)])
 def test_small_drift_is_the_limit_from_the_side_of_the_third_cumulant(p):
     # n fixed at 60 of 90 (p = 2/3 and so on); p moved by tiny amounts toward the critical one
@@ -101,19 +105,14 @@ def test_small_drift_is_the_limit_from_the_side_of_the_third_cumulant(p):
         below = p - Fraction(1, 10**digits)
         ball = eta(n_prev, below, n).ball
         assert ball is not None
-        ratio = ball * eta_small_drift(n_prev, below, n).denominator
-        ratio /= eta_small_drift(n_prev, below, n).numerator
+        limit = small_drift(n_prev, below, n)
+        ratio = ball * limit.denominator / limit.numerator
         if p != HALF:
             assert (ratio < 1) is (p < HALF)
         # the first correction is of the order of eta, here of the drift of one prompt
         assert abs(float(ratio) - 1) < 10 ** (1 - digits)
         assert last is None or abs(float(ratio) - 1) < last
         last = abs(float(ratio) - 1)
-
-
-def test_small_drift_asks_for_a_share_that_varies():
-    with pytest.raises(InputError, match=r"^p: "):
-        eta_small_drift(5, Fraction(1), 6)
 
 
 def _reached(n_prev: int, p: Fraction, n: int, level: int, batches: int) -> Fraction:
@@ -320,7 +319,7 @@ def test_the_smallest_queue_that_exceeds_the_paper_mean():
 def test_tiny_drifts_end(n_prev: int, p: Fraction, n: int, digits: int) -> None:
     """Where rounding keeps Newton's steps from settling, more bits are taken."""
     share = p - Fraction(1, 10**digits)
-    found, estimate = eta(n_prev, share, n), eta_small_drift(n_prev, share, n)
+    found, estimate = eta(n_prev, share, n), small_drift(n_prev, share, n)
     assert found.ball is not None
     assert found.lower <= estimate
     assert abs(float(found.ball.mid()) / float(estimate) - 1) < 1e-5

@@ -193,6 +193,12 @@ class OrbitStatus(StrEnum):
     singular      it has no fixed point, or a continuum of them
     negative      its fixed point is no state: a mass is negative
     other fronts  from its fixed point the model meets other fronts
+
+    Examples:
+        >>> from fluidkv.exact import OrbitStatus
+        >>> system = fk.System(fk.Workload.from_lengths([(1, 2), (1, 4)]), capacity=24)
+        >>> fk.periodic_orbit(system, near=[9.0, 0, 5, 0], period=2).status is OrbitStatus.FOUND
+        True
     """
 
     FOUND = "found"

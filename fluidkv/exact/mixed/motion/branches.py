@@ -14,17 +14,16 @@ eps: where it changes sign across the end of the branch, there is a double root 
 Sources: Congestion, Theorem 24 (which claims a branch for small eps) and B.4.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
 from flint import acb, arb, fmpz_poly
 
-from fluidkv.errors import InputError
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.mixed.motion.discs import Disc, alone, combined, modulus, newton_disc, taylor
-from fluidkv.exact.mixed.motion.drift import BranchStatus, drift
-from fluidkv.exact.mixed.motion.limit import BITS, LimitRoot, perturbed, sharp
+from fluidkv.exact.mixed.motion.drift import BranchStatus
+from fluidkv.exact.mixed.motion.limit import BITS, LimitRoot, perturbed
 from fluidkv.exact.precision import shown_alike, working
 from fluidkv.record import Record
 
@@ -66,27 +65,6 @@ class Branch(Record):
     intervals: int
 
 
-@shown_alike
-@dataclass(frozen=True)
-class Remainders:
-    """How far a branch is from its expansion.
-
-    Fields, one entry an input length, falling:
-        input_lengths: L.
-        first: |z - alpha - z1 eps|.
-        second: |z - alpha - z1 eps - z2 eps^2|.
-    and one between any two that follow each other:
-        first_orders, second_orders: slope of log(remainder) over log(eps); 2 and 3 in the limit
-            unless the next coefficient vanishes.
-    """
-
-    input_lengths: tuple[Fraction, ...]
-    first: tuple[arb, ...]
-    second: tuple[arb, ...]
-    first_orders: tuple[arb, ...]
-    second_orders: tuple[arb, ...]
-
-
 def track(mix: LengthMix, root: LimitRoot, input_lengths: Iterable[Fraction | int]) -> Branch:
     """Follow the branch that starts at a root of the limit through the given input lengths.
 
@@ -125,30 +103,6 @@ def track(mix: LengthMix, root: LimitRoot, input_lengths: Iterable[Fraction | in
         before = 1 / walk.eps - mix.ages if walk.eps else None
         status = _ending(limit, correction, walk.eps, tried)
     return Branch(root, status, tuple(points), (1 / tried - mix.ages, before), walk.intervals)
-
-
-def remainders(branch: Branch, mix: LengthMix) -> Remainders:
-    """Distances of a branch from its first and second order, in balls.
-
-    Raises:
-        InputError: a branch from a multiple root, which has no expansion.
-    """
-    expansion = drift(mix, branch.root)
-    if expansion.first is None or expansion.second is None:
-        raise InputError("branch", str(branch.status), "a branch from a simple root")
-    first: list[arb] = []
-    second: list[arb] = []
-    with working(BITS + 2 * mix.ages):
-        logs: list[arb] = []
-        for point in branch.points:
-            eps = _ball(1 / (point.input_length + mix.ages))
-            logs.append(eps.log())
-            off = point.ball - sharp(mix, branch.root) - expansion.first * eps
-            first.append(modulus(off))
-            second.append(modulus(off - expansion.second * eps**2))
-        orders = [_slopes(logs, values) for values in (first, second)]
-    lengths = tuple(point.input_length for point in branch.points)
-    return Remainders(lengths, tuple(first), tuple(second), *orders)
 
 
 class _Walk:
@@ -205,11 +159,6 @@ def _ending(p: fmpz_poly, q: fmpz_poly, low: Fraction, high: Fraction) -> Branch
         return (value > 0) - (value < 0)
 
     return BranchStatus.COLLISION if sign(low) * sign(high) < 0 else BranchStatus.CLOSE
-
-
-def _slopes(logs: Sequence[arb], values: Sequence[arb]) -> tuple[arb, ...]:
-    pairs = zip(logs, logs[1:], values, values[1:], strict=False)
-    return tuple((w.log() - v.log()) / (b - a) for a, b, v, w in pairs)
 
 
 def _checked(mix: LengthMix, value: Fraction | int) -> Fraction:

@@ -82,19 +82,31 @@ class Drift(Record):
             return u.real, v.real + u.imag * u.imag / 2
 
 
+class BoundStatus(StrEnum):
+    """Whether there is a bound of the remainder; the values are words for a report."""
+
+    FOUND = "found"
+    MULTIPLE = "a multiple root of the limit, which has no expansion"
+    TOO_SHORT = "the input length is too short for a bound"
+    UNDECIDED = "the search for a bound was given up"
+    NO_MODES = "coprime decode lengths, which have no mode on the unit circle"
+
+
 @dataclass(frozen=True)
 class DriftBound(Record):
     """|z(eps) - expansion| <= constant * eps^(order + 1), for every real input length from `above`.
 
     Fields:
+        status: found, or why there is no constant.
         order: of the expansion, 1 or 2.
         above: the shortest input length L.
-        constant: K, rounded up.
+        constant: K, rounded up; None unless found.
     """
 
+    status: BoundStatus
     order: int
     above: Fraction
-    constant: float
+    constant: float | None = None
 
 
 @dataclass(frozen=True)
@@ -102,13 +114,15 @@ class OutwardRate(Record):
     """low <= (|z| - 1) (L + d) <= high for all unit-circle modes and every real L >= above.
 
     The difference holds as a statement about each branch that starts at a non-trivial g-th root of
-    unity; `limit` is the common value as L grows without bound, sum(p l1) / sum(p r l1).
+    unity; `limit` is the common value as L grows without bound, sum(p l1) / sum(p r l1). All three
+    are None unless `status` is found.
     """
 
+    status: BoundStatus
     above: Fraction
-    low: float
-    high: float
-    limit: Fraction
+    low: float | None = None
+    high: float | None = None
+    limit: Fraction | None = None
 
 
 def drift(mix: LengthMix, root: LimitRoot) -> Drift:
@@ -137,8 +151,8 @@ def drift(mix: LengthMix, root: LimitRoot) -> Drift:
 @working(DOUBLE)
 def drift_bound(
     mix: LengthMix, root: LimitRoot, above: Fraction | int, *, order: int = 2
-) -> DriftBound | None:
-    """A constant for the remainder of the expansion, valid for all L >= `above`; None if not found.
+) -> DriftBound:
+    """A constant for the remainder of the expansion, valid for all L >= `above`.
 
     By Rouche's theorem: on the circle of radius K eps^(order+1) about the expansion, the linear
     part P'(alpha) u outweighs all the rest of P + eps Q, whose bound over eps^(order+1) grows with
@@ -146,7 +160,7 @@ def drift_bound(
     this root is the branch. Radii are found by iteration; the final inequality is checked in balls.
 
     Args:
-        above: an input length of at least 0; where it is too short for such a circle there is None.
+        above: an input length of at least 0.
         order: 1 or 2.
 
     Raises:
@@ -164,7 +178,7 @@ def drift_bound(
     eps = epsilon(mix, above)
     expansion = drift(mix, root)
     if expansion.first is None or expansion.second is None:
-        return None
+        return DriftBound(BoundStatus.MULTIPLE, order, Fraction(above))
     limit, correction = perturbed(mix)
     with working(_working_bits(limit)):
         alpha = sharp(mix, root)
@@ -188,17 +202,15 @@ def drift_bound(
             # a little above the fixed point, where the inequality is strict
             k = arb(float((others(k) / p[1]).upper()) * 1.02)
             if not k < 1e12:
-                return None
+                return DriftBound(BoundStatus.TOO_SHORT, order, Fraction(above))
             if others(k) < p[1] * k:
-                return DriftBound(order, Fraction(above), float(k.upper()))
-    return None
+                return DriftBound(BoundStatus.FOUND, order, Fraction(above), float(k.upper()))
+    return DriftBound(BoundStatus.UNDECIDED, order, Fraction(above))
 
 
 @working(DOUBLE)
-def outward_rate(mix: LengthMix, above: Fraction | int) -> OutwardRate | None:
+def outward_rate(mix: LengthMix, above: Fraction | int) -> OutwardRate:
     """Constants of |z| - 1 = Theta(1/L) for the unit-circle modes, for all L >= `above`.
-
-    None where the gcd is 1 (there are no such modes), or where `above` is too short for the bound.
 
     Source: Congestion, Lemma 15 (two lengths), B.8.4 and B.9.
 
@@ -210,12 +222,14 @@ def outward_rate(mix: LengthMix, above: Fraction | int) -> OutwardRate | None:
     """
     eps = epsilon(mix, above)
     modes = [root for root in limit_roots(mix) if root.unity]
-    bounds = [drift_bound(mix, root, above, order=1) for root in modes]
-    if not bounds:
-        return None
-    constants = [bound.constant for bound in bounds if bound is not None]
-    if len(constants) < len(bounds):
-        return None
+    if not modes:
+        return OutwardRate(BoundStatus.NO_MODES, Fraction(above))
+    constants = []
+    for root in modes:
+        bound = drift_bound(mix, root, above, order=1)
+        if bound.constant is None:
+            return OutwardRate(bound.status, Fraction(above))
+        constants.append(bound.constant)
     mean = sum((p * n for p, n in zip(mix.shares, mix.decode_lengths, strict=True)), Fraction(0))
     weighted = Fraction(sum(mix.limit.memory), mix.limit.denominator)
     limit = mean / weighted
@@ -224,7 +238,7 @@ def outward_rate(mix: LengthMix, above: Fraction | int) -> OutwardRate | None:
         centre = arb(limit.numerator) / limit.denominator
         # |alpha + z1 eps| is exactly 1 + limit eps, as z1 is a positive multiple of alpha
         low, high = outward(centre - off)[0], outward(centre + off)[1]
-    return OutwardRate(Fraction(above), low, high, limit)
+    return OutwardRate(BoundStatus.FOUND, Fraction(above), low, high, limit)
 
 
 def epsilon(mix: LengthMix, input_length: Fraction | int) -> arb:

@@ -20,6 +20,7 @@ Source: Congestion, B.6.4; B.8.6 and B.9 for the generalisation.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from fractions import Fraction
 from typing import cast
 
@@ -140,21 +141,42 @@ def neighbourhood(system: System) -> Neighbourhood:
     )
 
 
-def entry_time(energies: Iterable[Level], level: Level) -> int | None:
-    """The first n with L(y^n) < level; None if there is none, or where balls do not tell.
+class EntryStatus(StrEnum):
+    """Whether an energy falls below a level; the values are words for a report."""
+
+    FOUND = "found"
+    NONE = "no energy is below the level"
+    UNDECIDED = "the balls of an energy and the level overlap"
+
+
+@dataclass(frozen=True)
+class Entry(Record):
+    """What `entry_time` found.
+
+    Fields:
+        status: whether an energy falls below the level.
+        time: n of the first that does; None unless found.
+    """
+
+    status: EntryStatus
+    time: int | None = None
+
+
+def entry_time(energies: Iterable[Level], level: Level) -> Entry:
+    """The first n with L(y^n) < level.
 
     Examples:
         >>> from fluidkv.exact import entry_time
-        >>> entry_time([Fraction(9), Fraction(4), Fraction(1)], level=Fraction(5))
+        >>> entry_time([Fraction(9), Fraction(4), Fraction(1)], level=Fraction(5)).time
         1
     """
     for n, energy in enumerate(energies):
         inside = below(energy, level)
         if inside is None:
-            return None
+            return Entry(EntryStatus.UNDECIDED)
         if inside:
-            return n
-    return None
+            return Entry(EntryStatus.FOUND, n)
+    return Entry(EntryStatus.NONE)
 
 
 @working(DOUBLE)

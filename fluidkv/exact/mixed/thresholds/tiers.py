@@ -13,6 +13,8 @@ input length there is. Where inputs differ, or it would take long, what is said 
 """
 
 import math
+from dataclasses import dataclass
+from enum import StrEnum
 from fractions import Fraction
 
 from fluidkv.exact.linear_stability import (
@@ -27,6 +29,7 @@ from fluidkv.exact.mixed.thresholds.threshold import (
     ThresholdStatus,
     input_threshold,
 )
+from fluidkv.record import Record
 from fluidkv.verdict import Stability
 from fluidkv.workload import Workload
 
@@ -34,6 +37,28 @@ MOST_TIERS = 8
 """Distinct decode lengths up to which a workload is spoken of as tiers."""
 LONGEST_EXACT = 640
 """Decode length up to which every input length is looked at: one or two seconds there."""
+
+
+class TierStatus(StrEnum):
+    """Whether every common input length was looked at; the values are words for a report."""
+
+    SEARCHED = "every common input length was looked at"
+    NO_TIERS = f"not looked at: the decode lengths are not 2 to {MOST_TIERS}"
+    INPUTS_DIFFER = "not looked at: the input lengths differ"
+    TOO_LONG = f"not looked at: a decode length is above {LONGEST_EXACT}"
+
+
+@dataclass(frozen=True)
+class TierThreshold(Record):
+    """What `tier_threshold` found.
+
+    Fields:
+        status: whether every input length was looked at, or why not.
+        threshold: the answer where they were; else None.
+    """
+
+    status: TierStatus
+    threshold: InputThreshold | None = None
 
 
 def tier_lengths(workload: Workload) -> tuple[int, ...]:
@@ -48,21 +73,24 @@ def tier_lengths(workload: Workload) -> tuple[int, ...]:
     return tuple(lengths) if 2 <= len(lengths) <= MOST_TIERS else ()
 
 
-def tier_threshold(workload: Workload) -> InputThreshold | None:
-    """Growing modes of tiers at every common input length; None where that is not looked at.
-
-    That is: no tiers, inputs that differ, or a decode length above `LONGEST_EXACT`.
+def tier_threshold(workload: Workload) -> TierThreshold:
+    """Growing modes of tiers at every common input length; not of all workloads, see `TierStatus`.
 
     Examples:
         >>> from fluidkv.exact import tier_threshold
-        >>> tier_threshold(fk.Workload.from_lengths([(8, 5), (8, 9)])).least
+        >>> tier_threshold(fk.Workload.from_lengths([(8, 5), (8, 9)])).threshold.least
         65
     """
     lengths = tier_lengths(workload)
-    if not lengths or lengths[-1] > LONGEST_EXACT or not _common_input(workload):
-        return None
+    if not lengths:
+        return TierThreshold(TierStatus.NO_TIERS)
+    if not _common_input(workload):
+        return TierThreshold(TierStatus.INPUTS_DIFFER)
+    if lengths[-1] > LONGEST_EXACT:
+        return TierThreshold(TierStatus.TOO_LONG)
     mix = LengthMix.of_workload(workload)
-    return input_threshold(LengthMix(mix.decode_lengths, mix.shares))  # L is l0, not a factor
+    common = LengthMix(mix.decode_lengths, mix.shares)  # L is l0, not a factor
+    return TierThreshold(TierStatus.SEARCHED, input_threshold(common))
 
 
 def tier_sentence(

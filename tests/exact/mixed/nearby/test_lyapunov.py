@@ -14,7 +14,13 @@ from fluidkv.errors import InputError
 from fluidkv.exact.mixed.mix import LengthMix, two_lengths
 from fluidkv.exact.mixed.nearby import neighbourhood as neighbourhood_module
 from fluidkv.exact.mixed.nearby.lyapunov import enclosed_eigenvalues, largest_eigenvalue, lyapunov
-from fluidkv.exact.mixed.nearby.neighbourhood import below, entry_time, neighbourhood
+from fluidkv.exact.mixed.nearby.neighbourhood import (
+    Entry,
+    EntryStatus,
+    below,
+    entry_time,
+    neighbourhood,
+)
 from fluidkv.exact.mixed.nearby.transition import cohort_iterates, transition, transition_matrix
 from fluidkv.exact.roots.polynomial import characteristic_polynomial
 from fluidkv.exact.survival import survival_weights
@@ -276,10 +282,15 @@ def test_membership_and_entry_on_the_trajectory_of_example_11():
         inside.append(found.contains(y))
         y = transition(weights, y)
     assert energies[0] == Fraction(1540, 177)
-    assert entry_time(energies, found.delta_squared) == 8
+    assert entry_time(energies, found.delta_squared) == Entry(EntryStatus.FOUND, 8)
     assert inside == [n >= 8 for n in range(12)]
-    assert entry_time(energies, Fraction(0)) is None
+    assert entry_time(energies, Fraction(0)) == Entry(EntryStatus.NONE)
     assert below(lyapunov(weights).norm, Fraction(11))
+
+
+def test_an_entry_that_balls_do_not_tell_is_undecided():
+    assert entry_time([Fraction(2), arb(1, 0.5)], Fraction(1)) == Entry(EntryStatus.UNDECIDED)
+    assert entry_time([arb(2, 0.5), arb(0.5, 0.25)], Fraction(1)) == Entry(EntryStatus.FOUND, 1)
 
 
 def test_one_stage_cannot_evict():

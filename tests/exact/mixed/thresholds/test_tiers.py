@@ -15,6 +15,8 @@ from fluidkv.exact.mixed.thresholds.threshold import InputWindow
 from fluidkv.exact.mixed.thresholds.tiers import (
     LONGEST_EXACT,
     MOST_TIERS,
+    TierStatus,
+    TierThreshold,
     tier_lengths,
     tier_sentence,
     tier_threshold,
@@ -41,7 +43,7 @@ def bracketed(workload: Workload, *, reach: int = 36) -> str:
 def sentence(workload: Workload) -> str:
     """The line where it was."""
     found = stability(System(workload, workload.largest_footprint + 1))
-    return tier_sentence(found, InputScale(None, None), tier_threshold(workload))
+    return tier_sentence(found, InputScale(None, None), tier_threshold(workload).threshold)
 
 
 @given(st.integers(1, 4), workloads(decode_lengths=st.integers(1, 8)))
@@ -107,7 +109,7 @@ def test_tiers_that_are_always_stable_and_islands_of_stability():
     rare = Fraction(1, 100)
     always = Workload((RequestClass(9, 1, 1 - rare), RequestClass(9, 2, rare)))
     assert sentence(always).endswith("coprime, and the equilibrium is stable at every input length")
-    threshold = tier_threshold(tiers(10, 5, 9))
+    threshold = tier_threshold(tiers(10, 5, 9)).threshold
     assert threshold is not None
     last = threshold.windows[-1]
     island = InputWindow(20, 22, 0, 0)  # no mix with common inputs and one is known
@@ -122,9 +124,14 @@ def test_tiers_that_are_always_stable_and_islands_of_stability():
 def test_every_input_length_is_looked_at_only_for_short_tiers_of_one_input():
     half = Fraction(1, 2)
     differ = Workload((RequestClass(10, 5, half), RequestClass(20, 9, half)))
-    assert tier_threshold(differ) is None
-    assert tier_threshold(tiers(10, 5, LONGEST_EXACT + 1)) is None
-    assert tier_threshold(tiers(10, 5)) is None
+    for workload, status in (
+        (differ, TierStatus.INPUTS_DIFFER),
+        (tiers(10, 5, LONGEST_EXACT + 1), TierStatus.TOO_LONG),
+        (tiers(10, 5), TierStatus.NO_TIERS),
+        (tiers(10, *range(1, MOST_TIERS + 2)), TierStatus.NO_TIERS),
+    ):
+        assert tier_threshold(workload) == TierThreshold(status)
+    assert tier_threshold(tiers(10, 1, 2)).status is TierStatus.SEARCHED
 
 
 def test_two_certified_inputs_bracket_where_stability_sets_in():

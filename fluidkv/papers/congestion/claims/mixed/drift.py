@@ -197,8 +197,8 @@ for cases, id, place, statement in (
 def _rates(mix: "exact.LengthMix") -> Seen | bool:
     """With constants for all real l0 above a bound."""
     rate = exact.outward_rate(mix, 20 * mix.ages)
-    if rate is None:
-        raise ArithmeticError(f"no constants for {described(mix)}")
+    if rate.low is None or rate.high is None:
+        raise ArithmeticError(f"no constants for {described(mix)}: {rate.status}")
     return rate.low > 0 and rate.limit == 1 and Seen((rate.low, rate.high))
 
 

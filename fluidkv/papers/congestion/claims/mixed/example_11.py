@@ -59,10 +59,10 @@ def _feasible_path() -> "tuple[exact.Iterate, ...]":
 
 def _entry() -> int:
     """The first n with L(y^n) < delta^2."""
-    time = exact.entry_time(_energies(), example().delta_squared)
-    if time is None:
-        raise ArithmeticError(f"delta^2 is not reached within {_LAST} iterations")
-    return time
+    entry = exact.entry_time(_energies(), example().delta_squared)
+    if entry.time is None:
+        raise ArithmeticError(f"delta^2 up to iteration {_LAST}: {entry.status}")
+    return entry.time
 
 
 @CLAIMS.claim(
@@ -250,7 +250,7 @@ def _feasible_start() -> Outcome:
     same = all(now.deviation == y for now, y in zip(path[1:], _linear_path()[1:], strict=True))
     quiet = not any(now.evicted for now in path)
     level = [found.energy(now.deviation) for now in path]
-    time = exact.entry_time(level, found.delta_squared)
+    time = exact.entry_time(level, found.delta_squared).time
     return Outcome(
         verdict(same and quiet and time == _entry()),
         Evidence.EXACT,

@@ -151,12 +151,14 @@ def _first_order() -> Outcome:
         scaled = (float(point.modulus.mid()) - 1) * float(point.input_length + 4)
         shown.append(f"{point.input_length}: {scaled:.3f}")
     rate = exact.outward_rate(mix, 1000)
-    near = rate is not None and rate.low > 0.99 and rate.high < 1.01
+    assert rate.low is not None  # long enough for a bound
+    assert rate.high is not None
+    near = rate.low > 0.99 and rate.high < 1.01
     return Outcome(
         verdict(near),
         Evidence.BALL,
         ours=f"(|z| - 1)(l0 + 4) at l0 = {', '.join(reversed(shown))}; "
-        + (f"in [{rate.low:.4f}, {rate.high:.4f}] for every l0 >= 1000" if rate else "no bound"),
+        f"in [{rate.low:.4f}, {rate.high:.4f}] for every l0 >= 1000",
         paper="1",
         note="Asymptotic, from above: the second order is positive.",
     )

@@ -115,10 +115,12 @@ def _entry_bound(l0: int, start: list[Fraction]) -> Seen | bool:
     found = _of_two_and_three(l0)
     path = list(islice(exact.cohort_iterates(found.system, start), 61))
     energies = [found.energy(now.deviation) for now in path]
-    time = exact.entry_time(energies, found.delta_squared)
+    entry = exact.entry_time(energies, found.delta_squared)
+    if entry.time is None:
+        raise ArithmeticError(f"delta^2 at l0 = {l0}: {entry.status}")
     largest = float(max(square(now.deviation) for now in path))
     bound = 2 * float(found.lyapunov.norm.mid()) ** 2 * largest / float(found.delta_squared)
-    return time is not None and time <= bound and Seen((time, bound))
+    return entry.time <= bound and Seen((entry.time, bound))
 
 
 def _of_two_and_three(l0: int) -> "exact.Neighbourhood":

@@ -89,7 +89,8 @@ def _expansion(case: Case, root: "exact.LimitRoot") -> Seen | str:
     if not (same and sharp):
         return f"{named(*case)}: {found.second}, printed {printed}"
     lengths = (10**k for k in range(1, 9))
-    above = next((length for length in lengths if exact.drift_bound(mix, root, length)), None)
+    bounds = ((length, exact.drift_bound(mix, root, length)) for length in lengths)
+    above = next((length for length, bound in bounds if bound.constant is not None), None)
     if above is None:
         raise ArithmeticError(f"no K for {named(*case)}")
     return Seen(above)
