@@ -37,6 +37,17 @@ def test_text_fits_80_columns(log, capsys, monkeypatch):
     assert "prefix caching on" in out
 
 
+def test_a_folder_as_client_and_server_wrote_it(traces_dir, capsys):
+    """Polled each second: what is taken to be computed again is said beside the clock."""
+    folder = traces_dir / "vllm_cpu_tiny"
+    if not folder.is_dir():
+        pytest.skip("no folder of a real client and server")
+    assert main(["replay", str(folder)]) == 0
+    words = " ".join(capsys.readouterr().out.split())
+    assert "who came back is taken to compute a mean prompt again" in words
+    assert "delay 0.19 s from the client to the scheduler" in words
+
+
 @pytest.mark.parametrize("name", ["vllm_rtx4090_llama31_8b", "sglang_rtx4090_qwen3_4b"])
 def test_the_measured_log_as_docs_print_it(traces_dir, capsys, monkeypatch, name):
     monkeypatch.setenv("NO_COLOR", "1")

@@ -155,7 +155,7 @@ def fit_clock(points: TickPoints, *, half: Half | None = None) -> ClockFit:
         0.99
     """
     inside = _window(points, half)
-    reckons = points.again is not None and (inside & points.used).sum() < _ENOUGH
+    reckons = points.again is not None and int((inside & points.used).sum()) < _ENOUGH
     if reckons:
         points = points.with_again()
     used = inside & points.used
