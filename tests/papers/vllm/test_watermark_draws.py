@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import astuple, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -74,6 +75,23 @@ def test_a_server_receives_requests_in_another_order_than_they_were_sent(traces_
     came = [(sum(n for _, n in prompt), output) for _, prompt, (_, output) in steps["requests"]]
     assert sorted(sent) == sorted(came)
     assert sum(one != other for one, other in zip(sent, came, strict=True)) == 74
+
+
+@pytest.mark.thorough
+def test_orders_near_the_client_s_leave_less_to_chance() -> None:
+    apart = {}
+    for within in (3, 13):
+        tables = [computed(draw, within=within) for draw in range(DRAWS)]
+        added = np.array([changes("ttft_p50")(table)[0] for table in tables])
+        one, other = np.triu_indices(DRAWS, 1)
+        apart[within] = np.quantile(abs(added[one] - added[other]), 0.95)
+    missed = abs(
+        changes("ttft_p50")(PUBLISHED)[0] - changes("ttft_p50")(predicted(fitted_clock()))[0]
+    )
+    assert apart[3] < missed < apart[13]
+    page = (Path(__file__).parents[3] / "docs" / "watermark.md").read_text(encoding="utf-8")
+    assert f"differ by up to {apart[13]:.1f} s" in page
+    assert f"3 by {apart[3]:.1f} s" in page
 
 
 def test_chance_is_what_nineteen_of_twenty_pairs_stay_within() -> None:

@@ -58,11 +58,11 @@ def recorded() -> tuple[tuple[Row, ...], ...]:
     return tuple(tuple(found[k : k + width]) for k in range(0, len(found), width))
 
 
-def computed(draw: int) -> tuple[Row, ...]:
-    """The table of one draw."""
+def computed(draw: int, *, within: int | None = None) -> tuple[Row, ...]:
+    """The table of one draw; `within` as of `arrived`."""
     width = len(WATERMARKS)
     orders = range((draw - 1) * width + 1, draw * width + 1) if draw else [0] * width
-    requests = [arrived(order) for order in orders]
+    requests = [arrived(order, within=within) for order in orders]
     runs = serve(requests, "vllm", [limits(w) for w in WATERMARKS], clients=CLIENTS)
     return rows(runs, fitted_clock())
 

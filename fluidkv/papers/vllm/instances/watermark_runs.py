@@ -62,17 +62,24 @@ def drawn(seed: int = 0) -> Requests:
     return bench_requests(PROMPTS, INPUT, OUTPUT, range_ratio=RATIO, seed=seed)
 
 
-def arrived(order: int) -> Requests:
+def arrived(order: int, *, within: int | None = None) -> Requests:
     """The same in an order in which they may reach the scheduler; 0 is the client's.
 
     The client sends the first 128 at once, and the server reads, tokenizes and hands on each by
     itself: in `shared/traces/vllm_cpu_tiny` 74 of 250 requests reach vLLM's scheduler in another
-    place than they were sent in. So any order of these 128 is as likely here.
+    place than they were sent in, up to 11 places away. How far it goes here is not known.
+
+    Args:
+        within: places by which a request may be moved, fewer than so many; None: any order of the
+            128, the widest choice.
     """
     requests = drawn()
     if not order:
         return requests
-    first = np.random.default_rng(order).permutation(CLIENTS)
+    rng = np.random.default_rng(order)
+    first = rng.permutation(CLIENTS)
+    if within is not None:
+        first = np.argsort(np.arange(CLIENTS) + rng.uniform(0, within, CLIENTS))
     places = np.concatenate([first, np.arange(CLIENTS, PROMPTS)])
     return Requests(requests.input_length[places], requests.output_length[places])
 
