@@ -213,8 +213,8 @@ class FastEngine:
 
     @property
     def line(self) -> list[int]:
-        """The free blocks; the first is reused next."""
-        after, ends = self.blocks.line["after"], self.limits.blocks
+        """The free blocks that may ever be taken; the first is reused next."""
+        after, ends = self.blocks.line["after"], self.blocks.line.size - 1
         line = [int(after[ends])]
         while line[-1] != ends:
             line.append(int(after[line[-1]]))

@@ -10,6 +10,7 @@ from fluidkv.errors import InputError
 from fluidkv.prefix.pieces import content
 from fluidkv.prefix.prompts import Prompts, private
 from fluidkv.runs.requests import Requests
+from fluidkv.serving.caching.fast import FastEngine
 from fluidkv.serving.caching.run import serve_caching
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import RESTART, VLLM, engine
@@ -53,6 +54,17 @@ def test_backends_agree_on_all_of_a_dataset() -> None:
     assert fast.identical(literal)
     one = serve(tables[3], "vllm+cache", **{name: given[name][3] for name in given}, every=7)
     assert (one.time.values[0] == fast.time.values[3, : one.sizes["window"]]).all()
+
+
+def test_memory_that_nobody_can_fill_costs_nothing() -> None:
+    """The kernel's blocks of 10^9 tokens would take 24 GB."""
+    requests = Requests([12, 9], [2, 5], arrival=[0, 1])
+    rules, clock = engine("vllm"), IterationClock.iterations()
+    server = FastEngine(requests, None, rules, Limits(10**9), clock)
+    assert server.blocks.line.nbytes < 10_000
+    while server.done < 2:
+        counts = server.step()
+    assert (counts["used_blocks"], counts["evicted_blocks"]) == (13, 0)
 
 
 def test_ample_memory_and_nobody_alike_is_no_cache() -> None:
