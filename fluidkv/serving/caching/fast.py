@@ -19,7 +19,8 @@ from fluidkv.serving.checks import check_fits
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.counts import WITH_CACHE
 from fluidkv.serving.kernel import layout
-from fluidkv.serving.kernel.batches import space_of
+from fluidkv.serving.kernel.batches import LONGEST, space_of
+from fluidkv.serving.kernel.engine import covers
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules, Requeue
 
@@ -107,6 +108,9 @@ class FastEngine:
         names: of the blocks of `prompts`, which then is not looked at: many engines may have them
             in common.
 
+    Raises:
+        InputError: as `VllmEngine`; numbers that the kernel cannot hold; names of other blocks.
+
     Examples:
         >>> from fluidkv.prefix import Prompts
         >>> from fluidkv.serving import FastEngine
@@ -144,6 +148,9 @@ class FastEngine:
 
         self.requests, self.rules, self.limits, self.clients = requests, rules, limits, clients
         arrays = arrays_of([requests], [limits], [clock], [clients], [])
+        if not covers(rules, arrays):
+            allowed = f"lengths and predictions below {LONGEST} in all; VllmEngine takes others"
+            raise InputError("requests", "larger numbers", allowed)
         self.batch, self.blocks = space_of(rules, arrays, names.flat(), jumps=clock.jumps)
         start(self.batch, self.blocks, offered)
         self.all = [FastRequest(self, index) for index in range(len(requests))]

@@ -12,10 +12,11 @@ from fluidkv.prefix.prompts import Prompts, private
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.fast import FastEngine
 from fluidkv.serving.caching.run import serve_caching
+from fluidkv.serving.caching.vllm import VllmEngine
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import RESTART, VLLM, engine
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.rules import Allocation
+from fluidkv.serving.rules import Allocation, Victim
 from fluidkv.serving.run import serve
 from tests.serving.caching.cases import drawn
 
@@ -62,9 +63,22 @@ def test_memory_that_nobody_can_fill_costs_nothing() -> None:
     rules, clock = engine("vllm"), IterationClock.iterations()
     server = FastEngine(requests, None, rules, Limits(10**9), clock)
     assert server.blocks.line.nbytes < 10_000
-    while server.done < 2:
-        counts = server.step()
-    assert (counts["used_blocks"], counts["evicted_blocks"]) == (13, 0)
+    literal = VllmEngine(requests, None, rules, Limits(1000), clock)
+    assert [server.step() for _ in range(7)] == [literal.step() for _ in range(7)]
+    assert server.done == literal.done == 2
+
+
+def test_what_the_kernel_cannot_hold_goes_elsewhere() -> None:
+    """As without a cache; two requests, the last of which goes by the share of its outputs."""
+    requests = Requests([40] * 6, [30] * 6, max_output=[2**32 + 40 * each for each in range(6)])
+    rules, limits = replace(VLLM, victim=Victim.COST_AWARE), Limits(200)
+    literal = serve_caching(requests, rules, limits, backend="reference")
+    assert literal.preempt.sum() > 0
+    assert serve_caching(requests, rules, limits).identical(literal)
+    with pytest.raises(InputError, match="backend: got 'kernel'; allowed: 'reference'"):
+        serve_caching(requests, rules, limits, backend="kernel")
+    with pytest.raises(InputError, match=r"requests: got .* VllmEngine takes others"):
+        FastEngine(requests, None, rules, limits, CLOCK)
 
 
 def test_ample_memory_and_nobody_alike_is_no_cache() -> None:
