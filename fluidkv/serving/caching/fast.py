@@ -20,7 +20,7 @@ from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.counts import WITH_CACHE
 from fluidkv.serving.kernel import layout
 from fluidkv.serving.kernel.batches import LONGEST, space_of
-from fluidkv.serving.kernel.engine import covers
+from fluidkv.serving.kernel.engine import MOST_COST, covers
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules, Requeue
 
@@ -252,15 +252,15 @@ class FastEngine:
         """Iterations until the clock is at `until` or later, or the engine is idle."""
         from fluidkv.serving.kernel.worker import go_on
 
-        if not self.idle and self.now < until:
-            go_on(self.batch, self.blocks, self._counts, until, 2**62)
+        while not self.idle and self.now < until:
+            go_on(self.batch, self.blocks, self._counts, until, MOST_COST)
 
     def step(self) -> dict[str, int]:
         """One iteration; its counts, keyed and ordered as `WITH_CACHE`."""
         from fluidkv.serving.kernel.worker import go_on
 
         self._counts[:] = 0
-        go_on(self.batch, self.blocks, self._counts, np.inf, 1)
+        go_on(self.batch, self.blocks, self._counts, np.inf, 0)
         return dict(zip(WITH_CACHE, self._counts.tolist(), strict=True))
 
     def _events(self, kind: int) -> list[list[int]]:
