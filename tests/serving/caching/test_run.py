@@ -1,5 +1,6 @@
 """Runs with a prefix cache as users ask for them: one call, a dataset."""
 
+import tracemalloc
 from dataclasses import replace
 from typing import Any
 
@@ -66,6 +67,17 @@ def test_memory_that_nobody_can_fill_costs_nothing() -> None:
     literal = VllmEngine(requests, None, rules, Limits(1000), clock)
     assert [server.step() for _ in range(7)] == [literal.step() for _ in range(7)]
     assert server.done == literal.done == 2
+
+
+def test_runs_that_are_done_keep_their_own_windows_alone() -> None:
+    requests, limits = Requests([4, 6], [3, 9]), [Limits(30)] * 100
+    serve_caching(requests, VLLM, limits[0], backend="kernel")  # compiled before memory is watched
+    tracemalloc.start()
+    try:
+        serve_caching(requests, VLLM, limits, backend="kernel")
+        assert tracemalloc.get_traced_memory()[1] < 50e6  # 16,384 windows of one run are 2.5 MB
+    finally:
+        tracemalloc.stop()
 
 
 def test_what_the_kernel_cannot_hold_goes_elsewhere() -> None:
