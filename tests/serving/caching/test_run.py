@@ -1,6 +1,7 @@
 """Runs with a prefix cache as users ask for them: one call, a dataset."""
 
 import tracemalloc
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -16,10 +17,12 @@ from fluidkv.serving.caching.run import serve_caching
 from fluidkv.serving.caching.vllm import VllmEngine
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import RESTART, VLLM, engine
+from fluidkv.serving.kernel import engine as kernel_engine
+from fluidkv.serving.kernel.layout import Blocks
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import Allocation, Victim
 from fluidkv.serving.run import serve
-from tests.serving.caching.cases import drawn
+from tests.serving.caching.cases import drawn, with_victims
 
 CLOCK = IterationClock(1.0, 0.0, 0.1)
 ADDED = ["cached_blocks", "distinct_blocks", "evicted_blocks", "found_tokens"]
@@ -56,6 +59,38 @@ def test_backends_agree_on_all_of_a_dataset() -> None:
     assert fast.identical(literal)
     one = serve(tables[3], "vllm+cache", **{name: given[name][3] for name in given}, every=7)
     assert (one.time.values[0] == fast.time.values[3, : one.sizes["window"]]).all()
+
+
+@pytest.mark.parametrize("every", [1, 7, 1000])
+def test_nothing_is_read_that_was_not_written(every: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables of several lengths in a batch, each victim and queue; some runs are cut off."""
+    for name in ("new_space", "new_blocks", "new_found"):
+        monkeypatch.setattr(kernel_engine, name, _full_of_sevens(getattr(kernel_engine, name)))
+    for seed in range(30):
+        cases = [drawn(each) for each in range(5 * seed, 5 * seed + 5)]
+        cases = [case for case in cases if case.clock.unit == cases[0].clock.unit]
+        fields = ("requests", "limits", "clock", "prompts", "clients")
+        how: dict[str, Any] = {name: [getattr(case, name) for case in cases] for name in fields}
+        how |= {"every": every, "iterations": 30 + 20 * seed, "keep_requests": seed % 3 > 0}
+        how["engine"] = with_victims(cases[0], seed).rules
+        compiled = serve_caching(**how, backend="kernel")
+        assert compiled.identical(serve_caching(**how, backend="reference")), seed
+
+
+def _full_of_sevens(new: Callable[..., Any]) -> Callable[..., Any]:
+    """Space, in which whatever may be written to has been."""
+
+    def space(*given: Any, **options: Any) -> Any:
+        made = new(*given, **options)
+        names = (
+            made._fields if not isinstance(made, Blocks) else ("line", "copies", "held", "events")
+        )
+        for name in names:
+            column = getattr(made, name)
+            column.view(np.uint8)[:] = 1 if column.dtype == bool else 7
+        return made
+
+    return space
 
 
 def test_memory_that_nobody_can_fill_costs_nothing() -> None:
