@@ -18,7 +18,6 @@ from fluidkv.serving.caching.vllm import VllmEngine
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import RESTART, VLLM, engine
 from fluidkv.serving.kernel import engine as kernel_engine
-from fluidkv.serving.kernel.layout import Blocks
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import Allocation, Victim
 from fluidkv.serving.run import serve
@@ -42,28 +41,12 @@ def test_prompts_that_begin_alike_are_found() -> None:
     assert alone.hit_tokens.sum() == 0
 
 
-def test_backends_agree_on_all_of_a_dataset() -> None:
-    """Several runs with requests, prompts, limits and clocks of their own, in windows."""
-    cases = [case for case in map(drawn, range(60)) if case.rules is VLLM]
-    cases = [case for case in cases if case.clock.unit == "s" and case.clients is None]
-    given: dict[str, Any] = {
-        name: [getattr(case, name) for case in cases] for name in ("limits", "clock", "prompts")
-    }
-    tables = [case.requests for case in cases]
-    fast, literal = (
-        serve(tables, "vllm+cache", **given, every=7, backend=backend)
-        for backend in ("kernel", "reference")
-    )
-    assert len(cases) > 10
-    assert literal.hit_tokens.sum() > 0
-    assert fast.identical(literal)
-    one = serve(tables[3], "vllm+cache", **{name: given[name][3] for name in given}, every=7)
-    assert (one.time.values[0] == fast.time.values[3, : one.sizes["window"]]).all()
-
-
 @pytest.mark.parametrize("every", [1, 7, 1000])
-def test_nothing_is_read_that_was_not_written(every: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_backends_agree_and_nothing_is_read_that_was_not_written(
+    every: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Tables of several lengths in a batch, each victim and queue; some runs are cut off."""
+    found_tokens = 0
     for name in ("new_space", "new_blocks", "new_found"):
         monkeypatch.setattr(kernel_engine, name, _full_of_sevens(getattr(kernel_engine, name)))
     for seed in range(30):
@@ -75,6 +58,8 @@ def test_nothing_is_read_that_was_not_written(every: int, monkeypatch: pytest.Mo
         how["engine"] = with_victims(cases[0], seed).rules
         compiled = serve_caching(**how, backend="kernel")
         assert compiled.identical(serve_caching(**how, backend="reference")), seed
+        found_tokens += compiled.found_tokens.sum().item()
+    assert found_tokens > 1000
 
 
 def _full_of_sevens(new: Callable[..., Any]) -> Callable[..., Any]:
@@ -82,11 +67,8 @@ def _full_of_sevens(new: Callable[..., Any]) -> Callable[..., Any]:
 
     def space(*given: Any, **options: Any) -> Any:
         made = new(*given, **options)
-        names = (
-            made._fields if not isinstance(made, Blocks) else ("line", "copies", "held", "events")
-        )
-        for name in names:
-            column = getattr(made, name)
+        read_only = ("names", "first")
+        for column in (getattr(made, name) for name in made._fields if name not in read_only):
             column.view(np.uint8)[:] = 1 if column.dtype == bool else 7
         return made
 
