@@ -94,7 +94,7 @@ def test_a_trace_with_rows_dropped_is_refused(tmp_path: Path) -> None:
     [
         ("lru", {}, "generator: got 'lru'; allowed: one of gsp, chats, documents, zipf, loop"),
         ("loop", {"groups": 3}, "groups: got 3; allowed: of loop: capacity, length, own, turns"),
-        ("gsp", {"lengths": ("a", 3)}, "lengths: got 'a'; allowed: an integer of at least 1"),
+        ("gsp", {"lengths": ("a", 3)}, "lengths: got 'a'; allowed: an integer from 1"),
     ],
 )
 def test_a_generator_refuses_in_one_line(

@@ -91,7 +91,7 @@ def test_one_seed_claims_nothing_of_rlt(capsys):
         ([*SMALL, "--granularity", "page"], "--granularity: got 'page'; allowed: tokens, nodes"),
         ([*SMALL, "--granularity", "blocks:999"], "--granularity: got 999; allowed: at most the"),
         ([*SMALL, "--granularity", "blocks"], "--granularity: got 'blocks'; allowed: tokens"),
-        ([*SMALL, "--set", "groups=0"], "--set groups: got 0; allowed: an integer of at least 1"),
+        ([*SMALL, "--set", "groups=0"], "--set groups: got 0; allowed: an integer from 1"),
         ([*SMALL, "--set", "ratio=2"], "--set ratio: got 2; allowed: a number from 0 to 1"),
         ([*SMALL, "--set", "groups"], "--set: got 'groups'; allowed: NAME=VALUE"),
         ([*SMALL, "--set", "lengths=10,-4"], "--set lengths: got -4; allowed: an integer"),

@@ -122,9 +122,9 @@ def test_the_tally_keeps_origins_apart(capsys, monkeypatch):
     shown = capsys.readouterr().out
     assert max(map(len, shown.splitlines())) <= 80
     assert " ".join(shown.split()).endswith(
-        "9 claims: 1 hold, 7 fail, 1 undecided; all as on record what fails: 2 errors of a paper "
-        "as printed, 1 reading or statement of ours, 1 reproduction not met, 3 predictions missed "
-        "what is undecided: 1 prediction"
+        "9 claims: 1 hold, 7 fail, 1 undecided; all as on record how: 9 from the paper alone "
+        "what fails: 2 errors of a paper as printed, 1 reading or statement of ours, "
+        "1 reproduction not met, 3 predictions missed what is undecided: 1 prediction"
     )
 
 

@@ -204,9 +204,18 @@ def words_of(line: Line, source: list[str], folder: Path) -> list[str]:
     return [
         line.command,
         *source,
-        *COMMANDS[line.command].split(),
+        *_short(line),
         *(word for name, words in options if name in there for word in words),
     ]
+
+
+def _short(line: Line) -> list[str]:
+    """What keeps it short. A trace that is replayed is served whole, and is short by itself."""
+    words = COMMANDS[line.command].split()
+    if "replay" not in line.demand and (line.demand or line.source not in _LOGS):
+        return words
+    drawn = [words.index(name) for name in ("--requests", "--runs", "--seeds") if name in words]
+    return [word for at, word in enumerate(words) if not {at, at - 1} & {*drawn}]
 
 
 def check(line: Line, source: list[str], folder: Path, capsys: pytest.CaptureFixture[str]) -> int:

@@ -333,7 +333,7 @@ def test_a_log_folder_says_how_its_server_was_set_and_gives_a_clock(capsys):
     assert found["clock"]["unit"] == "s"
     assert 0.005 < found["clock"]["base"] < 0.05  # an RTX 4090 and 8 billion parameters: tens of ms
     words = " ".join(shown(capsys, *options, "--max-num-seqs", "100", "--clock", "0.02").split())
-    assert "vllm 0.33.0, prefix cache for preempted requests" in words
+    assert "rules of vllm-0.19.0, prefix cache for preempted requests" in words
     assert "0.02 s per iteration" in words
     own = answer(
         capsys,

@@ -66,7 +66,10 @@ def test_a_bad_spec_gets_one_line_and_leaves_nothing(change, message, tmp_path, 
 
 def test_bad_options_get_one_line(tmp_path, capsys):
     for argv, message in (
-        (["none.toml", "--out", str(tmp_path / "map")], "SPEC: got 'none.toml'; allowed: an un"),
+        (
+            ["none.toml", "--out", str(tmp_path / "map")],
+            "SPEC: got 'none.toml'; allowed: a file that exists",
+        ),
         ([str(SMALL), "--out", str(SMALL)], "--out: got "),
         ([str(SMALL), "--out", str(SMALL.parent)], "--out: got "),
         ([str(SMALL), "--out", str(tmp_path / "m"), "--workers", "0"], "--workers: got '0'"),

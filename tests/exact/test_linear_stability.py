@@ -10,6 +10,7 @@ from flint import acb, fmpz_poly
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from fluidkv import exact
 from fluidkv.errors import InputError
 from fluidkv.exact import linear_stability as module
 from fluidkv.exact.linear_stability import (
@@ -248,9 +249,9 @@ def test_capacity_does_not_change_the_spectrum():
 def test_what_is_no_system_gets_one_line():
     workload = two_classes(50, 2, 5)
     with pytest.raises(InputError, match=r"^system: got Workload.*allowed: a System"):
-        stability(workload)  # pyright: ignore[reportArgumentType]
+        exact.stability(workload)  # pyright: ignore[reportArgumentType]
     with pytest.raises(InputError, match=r"^workload: got System.*allowed: a Workload"):
-        input_scale_bracket(System(workload, 100))  # pyright: ignore[reportArgumentType]
+        exact.input_scale_bracket(System(workload, 100))  # pyright: ignore[reportArgumentType]
 
 
 def test_input_scale_bracket_is_certified_on_both_sides():

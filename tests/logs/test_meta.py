@@ -52,6 +52,7 @@ def test_settings_of_the_measured_sglang_run(sglang_dir) -> None:
         conservativeness=1.0,
         new_token_ratio=(0.7, 0.098),
         clip_max_new_tokens=4096,
+        ignore_eos=True,
         policy="fcfs",
     )
     assert settings.usable_capacity == 87_552

@@ -107,9 +107,16 @@ def test_bad_file_is_one_clear_line(tmp_path: Path, content: bytes, message: str
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("name", ["absent.csv", ".", "nul\0byte"])
-def test_unreadable_path_is_one_clear_line(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InputError, match=r"^measured: got .* allowed: an uncompressed"):
+@pytest.mark.parametrize(
+    ("name", "allowed"),
+    [
+        ("absent.csv", "a file that exists"),
+        (".", "an uncompressed"),
+        ("nul\0byte", "a file that exists"),
+    ],
+)
+def test_unreadable_path_is_one_clear_line(tmp_path: Path, name: str, allowed: str) -> None:
+    with pytest.raises(InputError, match=rf"^measured: got .* allowed: {allowed}"):
         read_timeseries(f"{tmp_path}/{name}")
 
 

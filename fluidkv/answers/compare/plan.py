@@ -116,7 +116,7 @@ def planned(
     if len(served) < 2:
         raise InputError("engines", len(served), "at least 2, to compare")
     for place, engine in enumerate(served):
-        if engine in served[:place]:
+        if any(engine == other and engine.text == other.text for other in served[:place]):
             raise InputError("engine", engine.name, "each engine once")
     demand, clock = asked.demand, asked.clock
     if demand.kind == "replay" and clock.unit != "s":

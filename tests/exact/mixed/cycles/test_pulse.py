@@ -9,6 +9,7 @@ from flint import fmpq, fmpq_mat, fmpz_poly
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fluidkv import exact
 from fluidkv.errors import InputError
 from fluidkv.exact.mass import iterate
 from fluidkv.exact.mixed.cycles.orbits import CohortMap, OrbitSearch, OrbitStatus, periodic_orbit
@@ -314,8 +315,8 @@ def test_what_is_no_system_or_no_cycle_gets_one_line():
     mix = two_lengths(2, 4, Fraction(1, 2))
     system = System(mix.workload(50), 626)
     with pytest.raises(InputError, match=r"^system: got LengthMix.*allowed: a System"):
-        pulse_cycle(mix)  # pyright: ignore[reportArgumentType]
-    for needs_a_cycle in (pulse_stability, verify_pulse_cycle):
+        exact.pulse_cycle(mix)  # pyright: ignore[reportArgumentType]
+    for needs_a_cycle in (exact.pulse_stability, exact.verify_pulse_cycle):
         with pytest.raises(InputError, match=r"^cycle: got System.*allowed: a PulseCycle"):
             needs_a_cycle(system)  # pyright: ignore[reportArgumentType]
 

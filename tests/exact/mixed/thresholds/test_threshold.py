@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import pytest
 
+from fluidkv import exact
 from fluidkv.errors import InputError
 from fluidkv.exact.mixed.mix import LengthMix, two_lengths
 from fluidkv.exact.mixed.thresholds import threshold as module
@@ -228,7 +229,7 @@ def test_a_bad_bound_gets_one_line(bound) -> None:
 
 def test_what_is_no_mix_gets_one_line() -> None:
     with pytest.raises(InputError, match=r"^mix: got \(5, 9\); allowed: a LengthMix"):
-        input_threshold((5, 9))  # pyright: ignore[reportArgumentType]
+        exact.input_threshold((5, 9))  # pyright: ignore[reportArgumentType]
 
 
 def test_counts_that_contradict_the_crossings_are_an_error(monkeypatch) -> None:
