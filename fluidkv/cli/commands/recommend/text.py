@@ -73,12 +73,12 @@ def _today(page: Page, found: Recommendation) -> None:
         cells = [_titled(found, metric)]
         if found.bias:
             cells.append("-" if bias is None else short(bias.measured))
-        cells.append(short(found.mean(0, metric)))
+        cells.append(short(found.gains.beside_log(0, metric)))
         if found.bias:
             cells.append("-" if bias is None else signed(bias.relative))
         if best:
             gain = found.gains.of(best, metric)
-            cells += [short(found.mean(best, metric)), signed(gain.relative)]
+            cells += [short(found.gains.beside_log(best, metric)), signed(gain.relative)]
             cells.append(_share(gain.half))
             cells += [f"{gain.needed:.1%}"] if found.bias else []
         rows.append(cells)
