@@ -339,5 +339,5 @@ def _held_against(plan: Plan, source: Workload | Trace, log: TimedRun) -> Mappin
     if trace is None or trace.arrival_times_s is None or len(trace) != len(log.input_lengths):
         raise InputError("log", f"{len(log.input_lengths)} requests", "the requests of the source")
     table = replayed(trace.input_lengths, trace.decode_lengths, trace.arrival_times_s)
-    run = serve(table, plan.engine, plan.limits, clock=plan.clock, backend="reference")
+    run = serve(table, plan.engine, plan.limits, clock=plan.clock)
     return biases(run, log, (OUTPUT, "ttft_p99", "latency_p99"))

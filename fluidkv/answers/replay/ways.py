@@ -127,8 +127,7 @@ def served(source: Source, way: Way, limits: Limits, clock: IterationClock) -> x
     elif way.caching:
         run = serve_caching(requests, way.rules, limits, clock, source.prompts)
     else:
-        # One run of some thousand iterations is over before a compiled engine would have compiled.
-        run = serve(requests, way.rules, limits, clock=clock, backend="reference")
+        run = serve(requests, way.rules, limits, clock=clock)
     if run.status.item() != RunStatus.DONE.name:
         done = f"{int(run.served.item())} of {len(requests)} requests"
         said = f"memory in which {run.attrs['engine']} serves all: it gets stuck after {done}"
