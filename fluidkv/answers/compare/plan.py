@@ -115,8 +115,9 @@ def planned(
     served = tuple(served_engine(engine) for engine in engines)
     if len(served) < 2:
         raise InputError("engines", len(served), "at least 2, to compare")
+    told_apart = [(engine, engine.note) for engine in served]  # versions that share rules are two
     for place, engine in enumerate(served):
-        if engine in served[:place]:
+        if told_apart[place] in told_apart[:place]:
             raise InputError("engine", engine.name, "each engine once")
     demand, clock = asked.demand, asked.clock
     if demand.kind == "replay" and clock.unit != "s":

@@ -81,7 +81,7 @@ def test_an_engine_with_the_same_rules_is_no_other() -> None:
     found = compare_engines(MIX, 160, ["vllm", "vllm-0.19"], **SMALL)
     assert {found.difference(1, metric) for metric in found.felt} == {Difference.NOISE}
     assert found.better == ()
-    assert "not compared" in found.to_dict()["engines"][1]["note"]
+    assert "the rules of vllm 0.33.0" in found.to_dict()["engines"][1]["note"]
 
 
 def test_one_run_is_compared_by_its_parts() -> None:

@@ -73,7 +73,7 @@ def test_a_log_is_held_against_the_rules_of_its_own_engine_only(tmp_path, engine
 def test_a_decode_log_gives_a_clock_and_its_own_scheduler(tmp_path) -> None:
     sglang_logs.write_log(tmp_path)
     server = read_server(str(tmp_path))
-    wanted = ("sglang+cache:conservativeness=0.2", sglang_logs.CAPACITY)
+    wanted = ("sglang-0.5.23+cache:conservativeness=0.2", sglang_logs.CAPACITY)
     assert (server.engine, server.capacity) == wanted
     assert server.clock is not None
     held = 0.9 * sglang_logs.CAPACITY
