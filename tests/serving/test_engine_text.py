@@ -165,3 +165,8 @@ def test_another_text_is_refused_with_what_is_near(text: str, allowed: str) -> N
 def test_rules_alone_have_no_cache() -> None:
     with pytest.raises(InputError, match="its rules alone"):
         engine("sglang+cache:conservativeness=0.3")
+
+
+def test_without_a_tree_prompts_that_begin_alike_are_not_found():
+    names = ("vllm+cache", "sglang+cache", "sglang+cache:radix=false", "sglang")
+    assert [served_engine(name).finds_prefixes for name in names] == [True, True, False, False]

@@ -147,7 +147,7 @@ def planned(
         engines=served,
         asked=asked,
         tables=tables,
-        prompts=prompts_of(source, demand, tables, any(engine.caching for engine in served)),
+        prompts=prompts_of(source, demand, tables, any(e.finds_prefixes for e in served)),
         window=window,
         horizon=horizon,
         every=every,

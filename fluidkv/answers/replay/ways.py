@@ -71,9 +71,8 @@ def asked_engine(
         return served_engine(engine)
     text = in_logged_version(engine, product, server.version)
     asked = served_engine(text)
-    tree = dict(asked.settings).get("radix", True)
-    matters = asked.own_scheduler and (not tree or reserves_in_full(asked.version))
-    if not (server.ignore_eos and matters) or "ignore_eos" in text:
+    matters = not asked.finds_prefixes or reserves_in_full(asked.version)
+    if not (server.ignore_eos and asked.own_scheduler and matters) or "ignore_eos" in text:
         return asked
     return served_engine(f"{text}{',' if ':' in text else ':'}ignore_eos=true")
 

@@ -10,7 +10,7 @@ from fluidkv.cli.commands.recommend.runs import simulated_rows
 from fluidkv.cli.held import TITLES
 from fluidkv.report.numbers import short, signed
 from fluidkv.report.page import Page, Row
-from fluidkv.serving.engines import CACHE, SGLANG
+from fluidkv.serving.engines import CACHE
 
 ASSUMES = (
     "Settings are simulated by the engine's own rules, not tried on a server. Where a log is "
@@ -49,12 +49,11 @@ def say_recommendation(page: Page, found: Recommendation, name: str, notes: Iter
 
 def _rules(found: Recommendation) -> str:
     """Whose; and what a cache among them is."""
-    label = found.plan.engine.label.replace(CACHE, "")
-    if not found.caching:
-        return label
-    own = found.engine.name == SGLANG.name
-    what = "its own scheduler and tree" if own else "prefix cache for preempted requests"
-    return f"{label}, {what}"
+    engine = found.plan.engine
+    label = engine.label.replace(CACHE, "")
+    if engine.own_scheduler:
+        return f"{label}, its own scheduler" + " and tree" * engine.finds_prefixes
+    return f"{label}, prefix cache for preempted requests" if engine.caching else label
 
 
 # --- what it does today -------------------------------------------------------------------------
