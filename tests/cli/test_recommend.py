@@ -395,7 +395,7 @@ def test_a_log_is_measured_beside_its_simulation(capsys, traces_dir, monkeypatch
     words = " ".join(text.split())
     assert "leave it nothing tried gains more than what the simulation misses on this log" in words
     assert "--watermark: vllm >= 0.24.0; it is 0.19.0" in words
-    assert "no more than chance alone, so that one test run will not tell (7.2 s)" in words
+    assert "no more than the order of arrival makes, so that one test run will not tell (7.2 s)" in words
     assert "(vllm-44594.ttft.median)" in words
 
 
