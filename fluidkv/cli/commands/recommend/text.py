@@ -10,7 +10,6 @@ from fluidkv.cli.commands.recommend.runs import simulated_rows
 from fluidkv.cli.held import TITLES
 from fluidkv.report.numbers import short, signed
 from fluidkv.report.page import Page, Row
-from fluidkv.serving.engines import CACHE
 
 ASSUMES = (
     "Settings are simulated by the engine's own rules, not tried on a server. Where a log is "
@@ -50,10 +49,9 @@ def say_recommendation(page: Page, found: Recommendation, name: str, notes: Iter
 def _rules(found: Recommendation) -> str:
     """Whose; and what a cache among them is."""
     engine = found.plan.engine
-    label = engine.label.replace(CACHE, "")
     if engine.own_scheduler:
-        return f"{label}, its own scheduler" + " and tree" * engine.finds_prefixes
-    return f"{label}, prefix cache for preempted requests" if engine.caching else label
+        return f"{found.label}, its own scheduler" + " and tree" * engine.finds_prefixes
+    return found.label + ", prefix cache for preempted requests" * engine.caching
 
 
 # --- what it does today -------------------------------------------------------------------------
