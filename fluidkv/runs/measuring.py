@@ -194,7 +194,7 @@ def metrics(run: xr.Dataset, *, first: int = 0) -> xr.Dataset:
     kept = bare.from_window(first)
     begun = np.minimum(bare.iterations, first * every)
     iterations = (bare.iterations - begun).where(bare.iterations > begun)
-    start = bare.time[:, first - 1] if first else bare.iterations * 0.0
+    start = bare.time.isel(window=first - 1) if first else bare.iterations * 0.0
     duration = kept.time.max("window") - start
 
     later = Span(start, np.inf)
@@ -202,7 +202,7 @@ def metrics(run: xr.Dataset, *, first: int = 0) -> xr.Dataset:
     def flow(name: str) -> xr.DataArray:
         return total(bare, name, later)
 
-    ends = np.minimum(kept.iteration, bare.iterations).transpose("run", "window")
+    ends = np.minimum(kept.iteration, bare.iterations).transpose("run", ..., missing_dims="ignore")
     width = (ends - (kept.iteration - every)).clip(0)  # the last window of a run may be shorter
 
     def mean(name: str) -> xr.DataArray:
@@ -237,14 +237,17 @@ def metrics(run: xr.Dataset, *, first: int = 0) -> xr.Dataset:
 
 
 class _Bare:
-    """The variables of runs by themselves: they lie side by side, so nothing has to be aligned."""
+    """The variables of runs by themselves: they lie side by side, so nothing has to be aligned.
+
+    Dimensions are known by name, in whatever order they stand.
+    """
 
     def __init__(self, run: xr.Dataset, first: int = 0) -> None:
         self._run, self._first = run, first
 
     def __getitem__(self, name: str) -> Any:
         column = self._run.variables[name]
-        return column[..., self._first :] if self._first and "window" in column.dims else column
+        return column.isel(window=slice(self._first, None)) if "window" in column.dims else column
 
     __getattr__ = __getitem__
 

@@ -158,6 +158,12 @@ def check_horizon(iterations: int | None, every: int, rules: EngineRules) -> int
     return NO_HORIZON if iterations is None else iterations
 
 
+def check_backend(backend: str) -> None:
+    """Refuse a name that is none of an engine's two forms, nor "auto"."""
+    if backend not in ("auto", "kernel", "reference"):
+        raise InputError("backend", backend, "'auto', 'kernel' or 'reference'")
+
+
 def check_batch_size(batch_size: int | None) -> None:
     """Refuse what is no number of runs.
 

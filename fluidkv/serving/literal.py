@@ -7,11 +7,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from fluidkv.errors import InputError
 from fluidkv.runs.batch import Progress, Watch
 from fluidkv.runs.records import Outcome, RunRecords, in_windows, times_of
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.arrays import RunArrays
 from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.kernel.engine import covers
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.reference import COUNTS, Engine
 from fluidkv.serving.rules import EngineRules
@@ -26,16 +28,31 @@ it is loaded.
 _EVERY_SO_OFTEN = 1024  # iterations between two reports of progress
 
 
-def is_little(
-    rules: EngineRules, arrays: RunArrays, jumps: bool, horizon: int, steps: int = LITERAL_STEPS
+def goes_literally(
+    backend: str,
+    rules: EngineRules,
+    arrays: RunArrays,
+    *,
+    jumps: bool,
+    horizon: int,
+    steps: int = LITERAL_STEPS,
 ) -> bool:
-    """Whether a literal engine is done before the kernel, which is not there yet, is loaded.
+    """Whether a literal engine serves, and not the kernel.
+
+    "auto" takes it where it is done before the kernel, which is not there yet, is loaded.
 
     Args:
         steps: tokens of work that it computes meanwhile.
+
+    Raises:
+        InputError: numbers that the kernel cannot hold, where it is asked for.
     """
+    fits = covers(rules, arrays)
+    if backend == "kernel" and not fits:
+        raise InputError("backend", backend, "'reference' for numbers as large as these")
     loaded = "fluidkv.serving.kernel.loop" in sys.modules
-    return not loaded and _steps(rules, arrays, jumps, horizon) <= steps
+    little = not fits or (not loaded and _steps(rules, arrays, jumps, horizon) <= steps)
+    return backend == "reference" or (backend == "auto" and little)
 
 
 def run_literally(

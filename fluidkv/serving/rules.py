@@ -2,8 +2,8 @@
 
 An `EngineRules` is a value, not a class to derive from. Every engine here runs the same loop
 (arrive, evict, admit, execute); what differs between vLLM, SGLang, TensorRT-LLM, Vidur and the
-paper's model is which answer they give to each of the questions below. The compiled engine compiles
-once for answers that change its shape (`compiled.state.Choices`) and not again for numbers.
+paper's model is which answer they give to each of the questions below. Answers are
+numbers to the compiled engine, which is compiled once for all of them.
 """
 
 from bisect import bisect_right

@@ -1,6 +1,6 @@
 """Run requests through an engine: one call for one run or for thousands."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -11,20 +11,19 @@ from fluidkv.labels import Said
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.batch import Progress
 from fluidkv.runs.dataset import as_dataset
-from fluidkv.runs.records import RunRecords
 from fluidkv.runs.requests import Requests
 from fluidkv.runs.values import one_each
-from fluidkv.serving.arrays import RunArrays, arrays_of
+from fluidkv.serving.arrays import arrays_of
 from fluidkv.serving.caching.run import serve_caching
-from fluidkv.serving.checks import check_batch_size, check_horizon, check_runs
+from fluidkv.serving.checks import check_backend, check_batch_size, check_horizon, check_runs
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.coordinates import run_coordinates, with_coordinates
 from fluidkv.serving.decisions.granting import given_at_start
 from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.engines import WITH_CACHE, served_engine
-from fluidkv.serving.kernel.engine import covers, run_kernel
+from fluidkv.serving.kernel.engine import run_kernel
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.literal import is_little, run_literally
+from fluidkv.serving.literal import goes_literally, run_literally
 from fluidkv.serving.reference import COUNTS
 from fluidkv.serving.rules import EngineRules
 
@@ -140,10 +139,13 @@ def _serve(
     clocks = [each or IterationClock.iterations() for each in given_clocks]
     check_runs(tables, rules, all_limits, clocks, populations)
     horizon = check_horizon(iterations, every, rules)
+    check_backend(backend)
     running = _checked_start(start, tables, rules, all_limits)
     arrays = arrays_of(tables, all_limits, clocks, populations, running)
     jumps, unit = clocks[0].jumps, clocks[0].unit
-    records = _backend(backend, rules, arrays, jumps, horizon)(
+    literally = goes_literally(backend, rules, arrays, jumps=jumps, horizon=horizon)
+    run = run_literally if literally else run_kernel
+    records = run(
         rules,
         arrays,
         jumps=jumps,
@@ -179,17 +181,3 @@ def _checked_start(
         if held > limits.blocks:
             raise InputError("start", f"{held} blocks held", f"at most {limits.blocks}")
     return outputs
-
-
-def _backend(
-    name: str, rules: EngineRules, arrays: RunArrays, jumps: bool, horizon: int
-) -> Callable[..., RunRecords]:
-    if name not in ("auto", "kernel", "reference"):
-        raise InputError("backend", name, "'auto', 'kernel' or 'reference'")
-    fits = covers(rules, arrays)
-    if name == "kernel" and not fits:
-        raise InputError("backend", name, "'reference' for numbers as large as these")
-    little = not fits or is_little(rules, arrays, jumps, horizon)
-    if name == "reference" or (name == "auto" and little):
-        return run_literally
-    return run_kernel

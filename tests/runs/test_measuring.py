@@ -80,6 +80,17 @@ def test_a_warm_up_is_left_out():
     assert found.duration.item() == run.time.values[0, -1] - 200
 
 
+@pytest.mark.parametrize("first", [0, 2])
+def test_dimensions_may_stand_in_any_order_and_one_run_alone(first: int) -> None:
+    requests = Requests([4, 6, 5] * 5, [3, 9, 4] * 5, arrival=np.arange(15.0))
+    run = serve(requests, VLLM, [Limits(30), Limits(60)])
+    expected = metrics(run, first=first)
+    assert metrics(run.transpose("window", "request", "run"), first=first).identical(expected)
+    counts = run.drop_dims("request")
+    alone = metrics(counts.isel(run=0), first=first)
+    assert alone.equals(metrics(counts, first=first).isel(run=0))
+
+
 def test_a_queue_that_grows_steadily_has_its_slope():
     # Capacity serves one request at a time, in two iterations; one comes in each.
     table = Requests(np.full(200, 5), np.full(200, 2), arrival=np.arange(200.0))

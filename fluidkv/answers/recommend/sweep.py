@@ -80,8 +80,7 @@ def recommend_settings(
             are tried only if given: who then waits outside is in no latency.
         slos: what must hold in every run; for "goodput", times of each request.
         objective: what the pick is to be the best in, one of `OBJECTIVES`.
-        version: of the server, "0.19.0", where `engine` names none; flags that it lacks are said
-            to be needed.
+        version: of the server, where `engine` names none; what it lacks is said to be needed.
         log: what was measured where these requests, all at their own times, were served as `now`
             says. A gain no larger than what the simulation misses there is none.
         totals: what else the log says.

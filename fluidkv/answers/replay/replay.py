@@ -61,9 +61,8 @@ def replay_log(
     Args:
         source: a folder as `read_log` reads it.
         fit: the half of the logged time that the clock is fitted on.
-        engine: None takes the rules of the log's version, or the nearest known; `vllm-0.11` where
-            meta.json says that admission looks at the first chunk only. A name without a
-            version is of the log's. With "+cache" there is a cache, whatever meta.json says.
+        engine: None, or a name without a version: the rules of the log's, or the nearest known.
+            With "+cache" there is a cache, whatever meta.json says.
         capacity: KV tokens that requests can hold; None as in meta.json, as are the next three.
             Blocks that it does not say either are of 16 for vLLM, and of 1 for SGLang.
         block_size, max_num_seqs, max_num_batched_tokens, watermark: as `Limits` has them.

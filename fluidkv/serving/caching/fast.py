@@ -19,7 +19,8 @@ from fluidkv.serving.checks import check_fits
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.counts import WITH_CACHE
 from fluidkv.serving.kernel import layout
-from fluidkv.serving.kernel.batches import space_of
+from fluidkv.serving.kernel.batches import LONGEST, space_of
+from fluidkv.serving.kernel.engine import MOST_COST, covers
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules, Requeue
 
@@ -107,6 +108,9 @@ class FastEngine:
         names: of the blocks of `prompts`, which then is not looked at: many engines may have them
             in common.
 
+    Raises:
+        InputError: as `VllmEngine`; numbers that the kernel cannot hold; names of other blocks.
+
     Examples:
         >>> from fluidkv.prefix import Prompts
         >>> from fluidkv.serving import FastEngine
@@ -144,6 +148,9 @@ class FastEngine:
 
         self.requests, self.rules, self.limits, self.clients = requests, rules, limits, clients
         arrays = arrays_of([requests], [limits], [clock], [clients], [])
+        if not covers(rules, arrays):
+            allowed = f"lengths and predictions below {LONGEST} in all; VllmEngine takes others"
+            raise InputError("requests", "larger numbers", allowed)
         self.batch, self.blocks = space_of(rules, arrays, names.flat(), jumps=clock.jumps)
         start(self.batch, self.blocks, offered)
         self.all = [FastRequest(self, index) for index in range(len(requests))]
@@ -213,8 +220,8 @@ class FastEngine:
 
     @property
     def line(self) -> list[int]:
-        """The free blocks; the first is reused next."""
-        after, ends = self.blocks.line["after"], self.limits.blocks
+        """The free blocks that may ever be taken; the first is reused next."""
+        after, ends = self.blocks.line["after"], self.blocks.line.size - 1
         line = [int(after[ends])]
         while line[-1] != ends:
             line.append(int(after[line[-1]]))
@@ -245,15 +252,15 @@ class FastEngine:
         """Iterations until the clock is at `until` or later, or the engine is idle."""
         from fluidkv.serving.kernel.worker import go_on
 
-        if not self.idle and self.now < until:
-            go_on(self.batch, self.blocks, self._counts, until, 2**62)
+        while not self.idle and self.now < until:
+            go_on(self.batch, self.blocks, self._counts, until, MOST_COST)
 
     def step(self) -> dict[str, int]:
         """One iteration; its counts, keyed and ordered as `WITH_CACHE`."""
         from fluidkv.serving.kernel.worker import go_on
 
         self._counts[:] = 0
-        go_on(self.batch, self.blocks, self._counts, np.inf, 1)
+        go_on(self.batch, self.blocks, self._counts, np.inf, 0)
         return dict(zip(WITH_CACHE, self._counts.tolist(), strict=True))
 
     def _events(self, kind: int) -> list[list[int]]:

@@ -7,7 +7,6 @@ from typing import Any
 
 import xarray as xr
 
-from fluidkv.errors import InputError
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.batch import Progress
 from fluidkv.runs.requests import Requests
@@ -20,15 +19,15 @@ from fluidkv.serving.caching.sglang.seen import COUNTS as SGLANG_COUNTS
 from fluidkv.serving.caching.sglang.table import checked_table
 from fluidkv.serving.caching.table import check_modelled, checked_prompts
 from fluidkv.serving.caching.vllm import VllmEngine
-from fluidkv.serving.checks import check_horizon, check_runs, check_values
+from fluidkv.serving.checks import check_backend, check_horizon, check_runs, check_values
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.counts import WITH_CACHE
 from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.engines import SGLANG, served_engine
-from fluidkv.serving.kernel.engine import covers, finds_itself, run_cached
+from fluidkv.serving.kernel.engine import finds_itself, run_cached
 from fluidkv.serving.kernel.layout import Said
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.literal import is_little
+from fluidkv.serving.literal import goes_literally
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.sglang_settings import SglangSettings
 
@@ -118,7 +117,7 @@ def _serve_vllm(
     horizon = check_horizon(iterations, every, rules)
     for each in all_limits:
         check_modelled(rules, each)
-    _check_backend(backend)
+    check_backend(backend)
     arrays = arrays_of(tables, all_limits, clocks, populations, [])
     how: dict[str, Any] = {
         "every": every,
@@ -126,8 +125,8 @@ def _serve_vllm(
         "on_progress": on_progress,
     }
     jumps = clocks[0].jumps
-    few = is_little(rules, arrays, jumps, horizon, steps=_LITERAL_STEPS)
-    if backend == "reference" or not covers(rules, arrays) or (backend == "auto" and few):
+    few = {"jumps": jumps, "horizon": horizon, "steps": _LITERAL_STEPS}
+    if goes_literally(backend, rules, arrays, **few):
         texts = _texts(tables, said)
         engines = (
             VllmEngine(tables[run], texts[run], rules, all_limits[run], clocks[run], clients)
@@ -196,7 +195,7 @@ def serve_sglang(
     clocks = [each or IterationClock.iterations() for each in given_clocks]
     check_values("settings", options, SglangSettings, tables, clocks, populations)
     horizon = check_horizon(iterations, every, SGLANG)
-    _check_backend(backend)
+    check_backend(backend)
     texts = _texts(tables, said)
     given = list(zip(tables, texts, options, clocks, populations, strict=True))
     for table, text, option, *_ in given:
@@ -220,11 +219,6 @@ def serve_sglang(
         label=f"{SGLANG.label} with its tree",
         unit=clocks[0].unit,
     )
-
-
-def _check_backend(backend: str) -> None:
-    if backend not in ("auto", "kernel", "reference"):
-        raise InputError("backend", backend, "'auto', 'kernel' or 'reference'")
 
 
 def _texts(tables: list[Requests], prompts: list[Prompts | None]) -> list[Prompts]:

@@ -225,14 +225,17 @@ def new_passes(tables: Tables) -> Records:
 
 
 def new_blocks(blocks: int, said: Said, requests: int) -> Blocks:
-    """Space for the prefix cache of a run."""
+    """Space for the prefix cache of a run.
+
+    Where there are more blocks than all requests together can hold, the others are never taken.
+    """
     return Blocks(
-        line=np.empty(blocks + 1, BLOCK),
+        line=np.empty(min(blocks, said.names.size) + 1, BLOCK),
         copies=np.empty(said.different, NAME),
         names=said.names,
         first=said.first,
         held=np.empty(said.names.size, np.int32),
-        events=np.empty(3 * requests, EVENT),
+        events=np.empty(2 * requests, EVENT),  # each enters or is preempted, and finishes
     )
 
 

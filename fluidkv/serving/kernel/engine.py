@@ -119,7 +119,7 @@ def run_cached(
     threads = min(cores(), total)
     group = -(-total // (threads * _GROUPS)) if finds else 1
     rows = in_groups(run, total, group, threads, watch)
-    records = _records(runs, _together(rows, runs["rows"], group), found, keep_requests)
+    records = _records(runs, _together(rows, runs["rows"]), found, keep_requests)
     return records, found.hits if keep_requests else None
 
 
@@ -160,7 +160,7 @@ def run_kernel(
         return _through(batch, new_passes(tables), None, COLUMNS, iterations, every, watch)
 
     rows = in_groups(run, total, group, threads, watch)
-    return _records(runs, _together(rows, runs["rows"], group), found, keep_requests)
+    return _records(runs, _together(rows, runs["rows"]), found, keep_requests)
 
 
 def _records(
@@ -202,22 +202,19 @@ def _through(
     counts, time = [], []
     rows, clock = np.empty((_ROWS, columns), np.int64), np.empty(_ROWS)
     ended, told = False, (0, 0)
-    passed = 0
     while not ended and not watch.stop.is_set():
         why = advance(batch, passes, blocks, rows, clock, at, iterations, every, MOST_COST)
         now = int(batch.runs["iteration"].sum()), int(batch.runs["done"].sum())
         watch.report(now[0] - told[0], now[1] - told[1])
         told, ended = now, why == ENDED
-        if why in (ENDED, FULL):
-            counts.append(rows[: at[1]])
-            time.append(clock[: at[1]])
-            passed += int(at[1])
+        if why in (ENDED, FULL):  # copies: what is left of the space does not stay with them
+            counts.append(rows[: at[1]].copy())
+            time.append(clock[: at[1]].copy())
             at[1] = 0
-            rows, clock = np.empty_like(rows), np.empty_like(clock)
     return counts, time
 
 
-def _together(groups: list[_Rows], rows: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+def _together(groups: list[_Rows], rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Windows by run, those of shorter runs filled up: (run, window, count) and (run, window)."""
     counts = [part for group in groups for part in group[0]]
     time = [part for group in groups for part in group[1]]

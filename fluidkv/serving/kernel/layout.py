@@ -251,7 +251,7 @@ BLOCK = np.dtype(
         )
     ]
 )
-"""A block of a prefix cache; and the place behind the last one, which is both ends of the line."""
+"""A block of a prefix cache that may be taken; and behind the last one, both ends of the line."""
 
 NAME = np.dtype([("oldest", np.int32), ("newest", np.int32)])
 """The blocks that say one thing."""

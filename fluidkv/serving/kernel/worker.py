@@ -35,12 +35,13 @@ def found_tokens(batch: Batch, blocks: Blocks, r: int) -> int:
 
 @kernel
 def go_on(batch: Batch, blocks: Blocks, counts: np.ndarray, until: float, most: int) -> None:
-    """One iteration and more, until the clock is there, the server is idle, or `most` are done."""
+    """One iteration and more, until the clock is there, the server is idle, or `most` work."""
     run = batch.runs[0]
     requests, aside, lists = batch.space
     times, arrival = batch.found.times[run.row], batch.tables.arrival[run.table]
-    while most > 0:
+    run.cost = 0
+    while True:
         iterate_cached(run, requests, aside, lists, times, arrival, counts, blocks)
-        most -= 1
-        if run.now >= until or (run.running == 0 and run.waiting == 0):
+        idle = run.running == 0 and run.waiting == 0
+        if run.now >= until or idle or run.cost > most:
             return

@@ -1,5 +1,7 @@
 """Runs with a prefix cache as users ask for them: one call, a dataset."""
 
+import tracemalloc
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,13 +12,16 @@ from fluidkv.errors import InputError
 from fluidkv.prefix.pieces import content
 from fluidkv.prefix.prompts import Prompts, private
 from fluidkv.runs.requests import Requests
+from fluidkv.serving.caching.fast import FastEngine
 from fluidkv.serving.caching.run import serve_caching
+from fluidkv.serving.caching.vllm import VllmEngine
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import RESTART, VLLM, engine
+from fluidkv.serving.kernel import engine as kernel_engine
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.rules import Allocation
+from fluidkv.serving.rules import Allocation, Victim
 from fluidkv.serving.run import serve
-from tests.serving.caching.cases import drawn
+from tests.serving.caching.cases import drawn, with_victims
 
 CLOCK = IterationClock(1.0, 0.0, 0.1)
 ADDED = ["cached_blocks", "distinct_blocks", "evicted_blocks", "found_tokens"]
@@ -36,23 +41,73 @@ def test_prompts_that_begin_alike_are_found() -> None:
     assert alone.hit_tokens.sum() == 0
 
 
-def test_backends_agree_on_all_of_a_dataset() -> None:
-    """Several runs with requests, prompts, limits and clocks of their own, in windows."""
-    cases = [case for case in map(drawn, range(60)) if case.rules is VLLM]
-    cases = [case for case in cases if case.clock.unit == "s" and case.clients is None]
-    given: dict[str, Any] = {
-        name: [getattr(case, name) for case in cases] for name in ("limits", "clock", "prompts")
-    }
-    tables = [case.requests for case in cases]
-    fast, literal = (
-        serve(tables, "vllm+cache", **given, every=7, backend=backend)
-        for backend in ("kernel", "reference")
-    )
-    assert len(cases) > 10
-    assert literal.hit_tokens.sum() > 0
-    assert fast.identical(literal)
-    one = serve(tables[3], "vllm+cache", **{name: given[name][3] for name in given}, every=7)
-    assert (one.time.values[0] == fast.time.values[3, : one.sizes["window"]]).all()
+@pytest.mark.parametrize("every", [1, 7, 1000])
+def test_backends_agree_and_nothing_is_read_that_was_not_written(
+    every: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tables of several lengths in a batch, each victim and queue; some runs are cut off."""
+    found_tokens = 0
+    for name in ("new_space", "new_blocks", "new_found"):
+        monkeypatch.setattr(kernel_engine, name, _full_of_sevens(getattr(kernel_engine, name)))
+    for seed in range(30):
+        cases = [drawn(each) for each in range(5 * seed, 5 * seed + 5)]
+        cases = [case for case in cases if case.clock.unit == cases[0].clock.unit]
+        fields = ("requests", "limits", "clock", "prompts", "clients")
+        how: dict[str, Any] = {name: [getattr(case, name) for case in cases] for name in fields}
+        how |= {"every": every, "iterations": 30 + 20 * seed, "keep_requests": seed % 3 > 0}
+        how["engine"] = with_victims(cases[0], seed).rules
+        compiled = serve_caching(**how, backend="kernel")
+        assert compiled.identical(serve_caching(**how, backend="reference")), seed
+        found_tokens += compiled.found_tokens.sum().item()
+    assert found_tokens > 1000
+
+
+def _full_of_sevens(new: Callable[..., Any]) -> Callable[..., Any]:
+    """Space, in which whatever may be written to has been."""
+
+    def space(*given: Any, **options: Any) -> Any:
+        made = new(*given, **options)
+        read_only = ("names", "first")
+        for column in (getattr(made, name) for name in made._fields if name not in read_only):
+            column.view(np.uint8)[:] = 1 if column.dtype == bool else 7
+        return made
+
+    return space
+
+
+def test_memory_that_nobody_can_fill_costs_nothing() -> None:
+    """The kernel's blocks of 10^9 tokens would take 24 GB."""
+    requests = Requests([12, 9], [2, 5], arrival=[0, 1])
+    rules, clock = engine("vllm"), IterationClock.iterations()
+    server = FastEngine(requests, None, rules, Limits(10**9), clock)
+    assert server.blocks.line.nbytes < 10_000
+    literal = VllmEngine(requests, None, rules, Limits(1000), clock)
+    assert [server.step() for _ in range(7)] == [literal.step() for _ in range(7)]
+    assert server.done == literal.done == 2
+
+
+def test_runs_that_are_done_keep_their_own_windows_alone() -> None:
+    requests, limits = Requests([4, 6], [3, 9]), [Limits(30)] * 100
+    serve_caching(requests, VLLM, limits[0], backend="kernel")  # compiled before memory is watched
+    tracemalloc.start()
+    try:
+        serve_caching(requests, VLLM, limits, backend="kernel")
+        assert tracemalloc.get_traced_memory()[1] < 50e6  # 16,384 windows of one run are 2.5 MB
+    finally:
+        tracemalloc.stop()
+
+
+def test_what_the_kernel_cannot_hold_goes_elsewhere() -> None:
+    """As without a cache; two requests, the last of which goes by the share of its outputs."""
+    requests = Requests([40] * 6, [30] * 6, max_output=[2**32 + 40 * each for each in range(6)])
+    rules, limits = replace(VLLM, victim=Victim.COST_AWARE), Limits(200)
+    literal = serve_caching(requests, rules, limits, backend="reference")
+    assert literal.preempt.sum() > 0
+    assert serve_caching(requests, rules, limits).identical(literal)
+    with pytest.raises(InputError, match="backend: got 'kernel'; allowed: 'reference'"):
+        serve_caching(requests, rules, limits, backend="kernel")
+    with pytest.raises(InputError, match=r"requests: got .* VllmEngine takes others"):
+        FastEngine(requests, None, rules, limits, CLOCK)
 
 
 def test_ample_memory_and_nobody_alike_is_no_cache() -> None:

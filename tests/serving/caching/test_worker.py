@@ -1,10 +1,13 @@
 """An engine that is handed its requests does what one does that they come to."""
 
+from typing import Any
+
 import pytest
 
 from fluidkv.errors import InputError
 from fluidkv.prefix.prompts import private
 from fluidkv.runs.requests import Requests
+from fluidkv.serving.caching import fast
 from fluidkv.serving.caching.fast import FastEngine
 from fluidkv.serving.caching.names import BlockNames
 from fluidkv.serving.caching.sglang.fast import FastSglang
@@ -13,6 +16,7 @@ from fluidkv.serving.caching.vllm import VllmEngine
 from fluidkv.serving.caching.worker import Worker
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import VLLM
+from fluidkv.serving.kernel import worker as worker_kernel
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.sglang_settings import SglangSettings
 from tests.serving.caching.cases import drawn
@@ -42,6 +46,26 @@ def test_one_worker_is_the_engine_alone(kind: type[VllmEngine | FastEngine]) -> 
         assert worker.now == alone.now
         for name in OF_REQUESTS:
             assert [getattr(r, name) for r in worker.all] == [getattr(r, name) for r in alone.all]
+
+
+def test_a_long_call_is_made_in_parts_between_which_it_can_be_interrupted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls, go_on = [], worker_kernel.go_on
+
+    def counted(*given: Any) -> None:
+        calls.append(given)
+        go_on(*given)
+
+    requests = Requests([10] * 30, [20] * 30)
+    server = FastEngine(requests, None, VLLM, Limits(90), IterationClock(1.0), offered=True)
+    for index in range(30):
+        server.offer(index)
+    monkeypatch.setattr(worker_kernel, "go_on", counted)
+    monkeypatch.setattr(fast, "MOST_COST", 500)
+    server.advance(float("inf"))
+    assert server.done == 30
+    assert len(calls) > 10
 
 
 @pytest.mark.parametrize("kind", KINDS)
