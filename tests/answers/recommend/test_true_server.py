@@ -91,10 +91,10 @@ def test_a_gain_counts_beyond_both_errors():
 
 
 def test_a_delay_that_only_the_log_has_is_no_gain():
-    """A client of the log counts 0.5 s that no run has: the same time in the server gains nothing."""
+    """A client of the log counts 0.5 s that no run has: who is as long in the server gains none."""
     table = xr.Dataset({"ttft_p99": (("setting", "run"), [[3.0], [3.0], [2.3]])})
     bias = {"ttft_p99": Bias(measured=4.0, simulated=3.5, parts=())}
-    gains = Gains(table, None, bias, Felt(OUTPUT, ("ttft_p99",)))
+    gains = Gains(table, None, bias, Felt(("ttft_p99",), OUTPUT))
     assert gains.beside_log(0, "ttft_p99") == 3.5
     assert gains.of(1, "ttft_p99").relative == 0.0
     assert gains.of(2, "ttft_p99").relative == pytest.approx(0.7 / 3.5)
