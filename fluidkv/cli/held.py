@@ -56,8 +56,9 @@ def _published(one: Published) -> str:
     text = f"{one.what}: {measured} measured, {ours} predicted"
     if one.chance is not None:
         within = abs(one.published - one.ours) <= one.chance
-        apart = "no more than chance alone, so that one test run will not tell"
-        text += f", {apart if within else 'more than chance'} ({one.chance:.2g} {one.unit})"
+        apart = "no more than the order of arrival makes, so that one test run will not tell"
+        beyond = "more than the order of arrival makes"
+        text += f", {apart if within else beyond} ({one.chance:.2g} {one.unit})"
     return f"{text} ({one.claim})"
 
 

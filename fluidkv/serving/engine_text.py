@@ -85,6 +85,11 @@ class ServedEngine(Record):
         return self.caching and self.rules.name == "sglang"
 
     @property
+    def finds_prefixes(self) -> bool:
+        """Whether a prompt that begins like another finds that in a cache."""
+        return self.caching and dict(self.settings).get("radix", True) is not False
+
+    @property
     def name(self) -> str:
         """As users write it."""
         return self.text or self.rules.name + CACHE * self.caching

@@ -87,7 +87,7 @@ def in_logged_version(text: str, product: str, version: str | None) -> str:
     """The text of an engine in the version of a log, where it is the log's and names no version.
 
     Args:
-        product, version: what was logged; of the version what comes before its numbers' end.
+        product, version: what was logged.
 
     Examples:
         >>> from fluidkv.serving.versions import in_logged_version
@@ -96,11 +96,11 @@ def in_logged_version(text: str, product: str, version: str | None) -> str:
         >>> in_logged_version("vllm-0.33", "vllm", "0.19.0")
         'vllm-0.33'
     """
-    name = re.match(r"[^+:]*", text)
+    name = re.split(r"[+:]", text, maxsplit=1)[0]
     numbers = ".".join(map(str, numbers_of(version)))
-    if name is None or name[0].strip() != product or not numbers:
+    if name.strip() != product or not numbers:
         return text
-    return f"{product}-{numbers}{text[name.end() :]}"
+    return f"{product}-{numbers}{text[len(name) :]}"
 
 
 def reserves_in_full(version: str | None) -> bool:
@@ -109,6 +109,9 @@ def reserves_in_full(version: str | None) -> bool:
 
 
 def numbers_of(version: str | None) -> Version:
-    """The numbers that a version begins with: () for none."""
-    match = re.match(r"v?(\d+(?:\.\d+)*)", version or "")
+    """The numbers that a version begins with: () for none.
+
+    Nor has 0.1.dev any: so setuptools_scm calls what is built from a checkout without tags.
+    """
+    match = re.match(r"v?(?!0\.1\.dev)(\d+(?:\.\d+)*)", version or "")
     return tuple(int(part) for part in match[1].split(".")) if match else ()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fluidkv.cli import main
+from tests.answers.replay import sglang_logs
 from tests.cli.test_study import refusal
 
 TWO = ["--class", "8:10", "--class", "30:20", "--capacity", "128"]
@@ -266,3 +267,13 @@ def test_a_clock_without_prefill_says_no_time_to_first_token(capsys):
     refused = refusal(capsys, "preempt", *free, "--slo", "ttft=2s")
     assert "--slo: got 'ttft=2'" in refused
     assert "no time to first token" in refused
+
+
+def test_a_log_of_sglang_is_held_against_by_the_output_that_it_says(capsys, tmp_path):
+    """It has no time of a token; how long its run lasted is in its meta.json."""
+    sglang_logs.write_log(tmp_path, count=60)
+    meta = json.loads((tmp_path / "meta.json").read_text())
+    del meta["schedule_conservativeness"]  # else it is another server than these rules are
+    (tmp_path / "meta.json").write_text(json.dumps(meta))
+    found = answer(capsys, str(tmp_path), "--victim", "fewest-outputs")
+    assert list(found["measured"]) == ["output_throughput_per_time"]

@@ -22,6 +22,7 @@ from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import Gate, NewTokenRatio, RatioReset, Victim
 from fluidkv.serving.run import serve
 from fluidkv.serving.sglang_settings import SglangSettings
+from fluidkv.serving.versions import in_logged_version
 
 CROWD = Requests([20] * 120, [20] * 120)
 
@@ -165,3 +166,13 @@ def test_another_text_is_refused_with_what_is_near(text: str, allowed: str) -> N
 def test_rules_alone_have_no_cache() -> None:
     with pytest.raises(InputError, match="its rules alone"):
         engine("sglang+cache:conservativeness=0.3")
+
+
+def test_a_build_without_tags_is_no_old_version():
+    assert in_logged_version("vllm+cache", "vllm", "0.1.dev1+g6d8ef2a") == "vllm+cache"
+    assert in_logged_version("vllm+cache", "vllm", "0.19.1.dev7") == "vllm-0.19.1+cache"
+
+
+def test_without_a_tree_prompts_that_begin_alike_are_not_found():
+    names = ("vllm+cache", "sglang+cache", "sglang+cache:radix=false", "sglang")
+    assert [served_engine(name).finds_prefixes for name in names] == [True, True, False, False]

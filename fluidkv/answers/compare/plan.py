@@ -115,8 +115,9 @@ def planned(
     served = tuple(served_engine(engine) for engine in engines)
     if len(served) < 2:
         raise InputError("engines", len(served), "at least 2, to compare")
+    told_apart = [(engine, engine.note) for engine in served]  # versions that share rules are two
     for place, engine in enumerate(served):
-        if any(engine == other and engine.text == other.text for other in served[:place]):
+        if told_apart[place] in told_apart[:place]:
             raise InputError("engine", engine.name, "each engine once")
     demand, clock = asked.demand, asked.clock
     if demand.kind == "replay" and clock.unit != "s":
@@ -146,7 +147,7 @@ def planned(
         engines=served,
         asked=asked,
         tables=tables,
-        prompts=prompts_of(source, demand, tables, any(engine.caching for engine in served)),
+        prompts=prompts_of(source, demand, tables, any(e.finds_prefixes for e in served)),
         window=window,
         horizon=horizon,
         every=every,

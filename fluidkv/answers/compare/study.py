@@ -1,7 +1,7 @@
 """Engines and versions on the same requests: which is better, by how much, and is that real."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import xarray as xr
@@ -173,15 +173,12 @@ def _bias(
     felt: tuple[str, ...],
     totals: Totals | None,
 ) -> Mapping[str, Bias]:
-    """What the simulation of the log's own engine misses; the run is made again, step by step."""
+    """What the simulation of the log's own engine misses; the run is made again."""
     if log is None:
         return {}
     case = plan.cases[logged]
-    # One run of some thousand iterations is over before a compiled engine would have compiled.
-    how: dict[str, Any] = {"backend": "reference"}
-    if plan.engines[logged].caching:
-        how = {"prompts": plan.prompts[0]}
-    run = serve(plan.tables[0], case.engine, case.limits, clock=case.clock, **how)
+    prompts = plan.prompts[0] if plan.engines[logged].caching else None
+    run = serve(plan.tables[0], case.engine, case.limits, clock=case.clock, prompts=prompts)
     return biases(run, log, tuple(dict.fromkeys((OUTPUT, *felt))), totals=totals)
 
 

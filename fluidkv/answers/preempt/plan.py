@@ -1,6 +1,5 @@
 """All that is run for an answer, decided and checked before anything runs."""
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -20,6 +19,7 @@ from fluidkv.answers.served.demand import (
     check_pace,
     length_of,
     tables_of,
+    usual_requests,
     window_of,
 )
 from fluidkv.answers.served.memory import BLOCK_SIZES, check_memory, equilibrium_of
@@ -41,7 +41,6 @@ Rule = TypeVar("Rule", bound=Enum)
 SEEDS = 8
 """Runs of each combination, where requests are drawn and nobody says how many."""
 
-_TURNOVERS, _FEWEST, _MOST = 10, 200, 2000  # requests of a run, as of `recommend`
 _WINDOWS = 400  # records of a run
 _PATIENCE = 20  # times the usual iterations, after which a run counts as not finished
 
@@ -140,8 +139,7 @@ def _drawn(demand: Demand, equilibrium: Equilibrium, draws: Draws) -> tuple[int,
     seeds = SEEDS if draws.runs is None else count("seeds", draws.runs)
     if draws.requests is not None:
         return count("requests", draws.requests, most=MOST_REQUESTS), seeds
-    usual = math.ceil(_TURNOVERS * at_once(demand, equilibrium))
-    return min(max(usual, _FEWEST), _MOST), seeds
+    return usual_requests(at_once(demand, equilibrium)), seeds
 
 
 def _engine(rules: str | EngineRules) -> EngineRules:

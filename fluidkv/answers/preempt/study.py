@@ -15,7 +15,7 @@ from fluidkv.answers.preempt.pick import SHARES, Aim, pick
 from fluidkv.answers.preempt.plan import Plan, planned
 from fluidkv.answers.preempt.result import PreemptAnswer, throughput_of
 from fluidkv.answers.preempt.rules import SEE_LENGTHS, Combination
-from fluidkv.answers.served.bias import OUTPUT, Bias, biases
+from fluidkv.answers.served.bias import OUTPUT, Bias, Totals, biases
 from fluidkv.answers.served.demand import Demand, Draws
 from fluidkv.answers.served.paired import against_first
 from fluidkv.answers.served.segments import SEGMENTS, by_segment
@@ -67,6 +67,7 @@ def preempt_study(
     predictors: Mapping[str, Forecast] | None = None,
     objectives: Objectives | None = None,
     log: TimedRun | None = None,
+    totals: Totals | None = None,
     requests: int | None = None,
     seeds: int | None = None,
     seed: int = 0,
@@ -96,6 +97,7 @@ def preempt_study(
             scale of mean times is of the other victims then.
         log: what was measured where these requests, all of them at their own times, were served as
             `limits` say: how far the simulation of the engine's own rules is from it.
+        totals: what else the log says.
         requests: in each run; None: all of a trace that is replayed, else ten times what memory
             carries, 200 to 2,000.
         seeds: runs of each combination; None: 8, or one of a trace that is replayed. More are
@@ -131,7 +133,7 @@ def preempt_study(
         predictors,
         Draws(requests, seeds, seed),
     )
-    bias = {} if log is None else _held_against(plan, source, log)
+    bias = {} if log is None else _held_against(plan, source, log, totals)
     found, times = _everything(plan, backend, on_progress)
     return _answer(plan, xr.concat(found, "combination", combine_attrs="override"), times, bias)
 
@@ -329,7 +331,9 @@ def _aims(plan: Plan) -> tuple[Aim, ...]:
     return throughput, *first, Aim("longest_gap_p99", -1)
 
 
-def _held_against(plan: Plan, source: Workload | Trace, log: TimedRun) -> Mapping[str, Bias]:
+def _held_against(
+    plan: Plan, source: Workload | Trace, log: TimedRun, totals: Totals | None
+) -> Mapping[str, Bias]:
     """What the simulation of the engine's own rules misses on the log, all of it in one run.
 
     Raises:
@@ -339,5 +343,5 @@ def _held_against(plan: Plan, source: Workload | Trace, log: TimedRun) -> Mappin
     if trace is None or trace.arrival_times_s is None or len(trace) != len(log.input_lengths):
         raise InputError("log", f"{len(log.input_lengths)} requests", "the requests of the source")
     table = replayed(trace.input_lengths, trace.decode_lengths, trace.arrival_times_s)
-    run = serve(table, plan.engine, plan.limits, clock=plan.clock, backend="reference")
-    return biases(run, log, (OUTPUT, "ttft_p99", "latency_p99"))
+    run = serve(table, plan.engine, plan.limits, clock=plan.clock)
+    return biases(run, log, (OUTPUT, "ttft_p99", "latency_p99"), totals=totals)

@@ -93,12 +93,22 @@ class Gains(Record):
                 paired, half = sign * mean / scale, width / scale
             elif abs(mean) > width:
                 paired, half = sign * gained(mean, 0.0), 0.0
-        found = self.bias.get(metric)
-        value, base = float(values[index].mean()), float(values[0].mean())
+        found, value = self.bias.get(metric), self.beside_log(index, metric)
         if found is None:
-            return Gain(sign * gained(value, base), paired, half, None, held=not self.bias)
+            gain = sign * gained(value, self.beside_log(0, metric))
+            return Gain(gain, paired, half, None, held=not self.bias)
         gain = found.gain(value, more_is_better=sign > 0)
         return Gain(gain, paired, half, found.error_bar)
+
+    def beside_log(self, index: int, metric: str) -> float:
+        """The mean over runs; where the log has the metric, as its clients would have seen it.
+
+        They count the delay to the scheduler and back, which a run does not have.
+        """
+        values = self.table[metric].values
+        value, base = float(values[index].mean()), float(values[0].mean())
+        found = self.bias.get(metric)
+        return value if found is None else value + (found.simulated - base)
 
     def real(self, index: int) -> bool:
         """Whether a setting gains in something that users feel, and loses in nothing of it."""

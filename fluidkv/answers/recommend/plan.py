@@ -144,7 +144,7 @@ def planned(
         settings=settings,
         chosen=any(len(values) for values in (candidates or {}).values()),
         tables=tables,
-        prompts=prompts_of(source, demand, tables, caching),
+        prompts=prompts_of(source, demand, tables, served.finds_prefixes),
         window=window,
         horizon=horizon,
         every=every,

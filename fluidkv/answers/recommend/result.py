@@ -25,6 +25,7 @@ from fluidkv.exact.survival import Equilibrium
 from fluidkv.plain import finite
 from fluidkv.record import Record
 from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.engines import CACHE
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
 
@@ -83,6 +84,11 @@ class Recommendation(Record):
     end_of_preemption: int | None
     unfinished: int
     what_if: tuple[WhatIf, ...]
+
+    @property
+    def label(self) -> str:
+        """The engine and its version as asked for, without what is said of a cache."""
+        return self.plan.engine.label.replace(CACHE, "")
 
     @property
     def engine(self) -> EngineRules:

@@ -27,7 +27,6 @@ from fluidkv.answers.served.slo import Slo
 from fluidkv.errors import InputError
 from fluidkv.logs.timed import TimedRun
 from fluidkv.runs.dataset import RunStatus
-from fluidkv.serving.caching.run import serve_caching
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.engines import with_cache
@@ -184,7 +183,7 @@ def _answer(
 
 
 def _held_against(plan: Plan, log: TimedRun, totals: Totals | None) -> Mapping[str, Bias]:
-    """What the simulation of the log's own server misses; the run is made again, step by step.
+    """What the simulation of the log's own server misses; the run is made again.
 
     Raises:
         InputError: requests that are not the log's.
@@ -193,10 +192,7 @@ def _held_against(plan: Plan, log: TimedRun, totals: Totals | None) -> Mapping[s
     if len(requests) != len(log.input_lengths):
         raise InputError("log", f"{len(log.input_lengths)} requests", f"the {len(requests)} run")
     engine = engine_of(plan.engine, plan.settings[0])
-    if plan.caching:
-        run = serve_caching(requests, engine, limits, plan.clock, plan.prompts[0])
-    else:
-        run = serve(requests, engine.rules, limits, clock=plan.clock, backend="reference")
+    run = serve(requests, engine, limits, clock=plan.clock, prompts=plan.prompts[0])
     wanted = (OUTPUT, *plan.felt.order, *plan.objectives, *(slo.metric for slo in plan.slos))
     return biases(run, log, tuple(dict.fromkeys(wanted)), bounds_of(plan.slos), totals)
 

@@ -71,9 +71,8 @@ def asked_engine(
         return served_engine(engine)
     text = in_logged_version(engine, product, server.version)
     asked = served_engine(text)
-    tree = dict(asked.settings).get("radix", True)
-    matters = asked.own_scheduler and (not tree or reserves_in_full(asked.version))
-    if not (server.ignore_eos and matters) or "ignore_eos" in text:
+    matters = not asked.finds_prefixes or reserves_in_full(asked.version)
+    if not (server.ignore_eos and asked.own_scheduler and matters) or "ignore_eos" in text:
         return asked
     return served_engine(f"{text}{',' if ':' in text else ':'}ignore_eos=true")
 
@@ -127,8 +126,7 @@ def served(source: Source, way: Way, limits: Limits, clock: IterationClock) -> x
     elif way.caching:
         run = serve_caching(requests, way.rules, limits, clock, source.prompts)
     else:
-        # One run of some thousand iterations is over before a compiled engine would have compiled.
-        run = serve(requests, way.rules, limits, clock=clock, backend="reference")
+        run = serve(requests, way.rules, limits, clock=clock)
     if run.status.item() != RunStatus.DONE.name:
         done = f"{int(run.served.item())} of {len(requests)} requests"
         said = f"memory in which {run.attrs['engine']} serves all: it gets stuck after {done}"

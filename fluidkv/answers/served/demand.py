@@ -197,8 +197,7 @@ def requests_of_run(
     if requests is None:
         together = at_once(demand, equilibrium)
         most = max(_MOST, math.ceil(LEAST_TURNOVERS * together)) if is_full(demand) else _MOST
-        usual = min(max(math.ceil(_TURNOVERS * together), _FEWEST), most, MOST_REQUESTS)
-        requests = max(usual, least)
+        requests = max(usual_requests(together, min(most, MOST_REQUESTS)), least)
     if isinstance(requests, bool) or not 1 <= requests <= max(MOST_REQUESTS, least):
         raise InputError("requests", requests, f"an integer from 1 to {MOST_REQUESTS:,}")
     if least > MOST_REQUESTS:
@@ -217,6 +216,15 @@ def requests_of_run(
             f"takes {longest:,}",
         )
     return requests
+
+
+def usual_requests(together: float, most: int = _MOST) -> int:
+    """Requests of a run where nobody says how many: ten times what memory carries, 200 to `most`.
+
+    Args:
+        together: requests that run at once.
+    """
+    return min(max(math.ceil(_TURNOVERS * together), _FEWEST), most)
 
 
 def _least_requests(equilibrium: Equilibrium, longest: int) -> int:

@@ -105,8 +105,7 @@ def _of(folder: Path, engine: str, capacity: int | None) -> list[Missed]:
         log.input_lengths, log.decode_lengths, arrival=log.arrival_s - log.arrival_s[0]
     )
     rules = served_engine(engine)
-    backend = "auto" if rules.caching else "reference"
-    run = serve(table, rules, limits, clock=server.clock, backend=backend)
+    run = serve(table, rules, limits, clock=server.clock)
     return [
         Missed(
             folder.name,

@@ -35,7 +35,7 @@ def recommend_frontier(found: "answers.Recommendation") -> Figure:
         title=title,
         source="fluidkv recommend",
         parameters={
-            "engine": found.engine.label,
+            "engine": found.label,
             "capacity": found.limits.capacity,
             "demand": found.demand.kind,
             "settings": len(found.settings),
@@ -52,17 +52,17 @@ def recommend_frontier(found: "answers.Recommendation") -> Figure:
 def _title(found: "answers.Recommendation") -> str:
     taken = found.choice.index
     if found.all_start:
-        return f"{found.engine.label}: runs too short for a pick"
+        return f"{found.label}: runs too short for a pick"
     if taken is None:
-        return f"{found.engine.label}: no setting meets what is asked"
+        return f"{found.label}: no setting meets what is asked"
     if found.left:
-        return f"{found.engine.label}: leave it; no gain exceeds what the simulation misses"
+        return f"{found.label}: leave it; no gain exceeds what the simulation misses"
     if taken == 0:
-        return f"{found.engine.label}: nothing to change"
+        return f"{found.label}: nothing to change"
     gain = found.gain(taken, found.throughput)
     speed = f"{gain:+.1%}" if np.isfinite(gain) else "from 0"
     now, then = (found.mean(index, "preemptions") for index in (0, taken))
-    return f"{found.engine.label}: preemptions {now:,.4g} to {then:,.4g}, throughput {speed}"
+    return f"{found.label}: preemptions {now:,.4g} to {then:,.4g}, throughput {speed}"
 
 
 def _data(found: "answers.Recommendation") -> Data:
@@ -184,7 +184,7 @@ def _points(ax: Axes, data: Data, against: str) -> None:
 
 def _caption(found: "answers.Recommendation", data: Data) -> str:
     return (
-        f"{data['throughput'].size} settings of {found.engine.label}, the same requests in "
+        f"{data['throughput'].size} settings of {found.label}, the same requests in "
         f"each: means over {found.runs} runs of {found.requests:,} requests, bars from the lowest "
         "to the highest run. Filled: no other setting beats it in throughput, preemptions and "
         "tails together; hollow: one does. Settings below half of the best "

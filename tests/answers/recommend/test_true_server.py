@@ -3,9 +3,11 @@
 from dataclasses import replace
 
 import pytest
+import xarray as xr
 
 from fluidkv.answers.recommend import Recommendation
-from fluidkv.answers.recommend.gains import Gain
+from fluidkv.answers.recommend.choosing import Felt
+from fluidkv.answers.recommend.gains import Gain, Gains
 from fluidkv.answers.served.bias import OUTPUT, Bias
 from tests.answers.recommend.true_server import TrueServer, drawn
 
@@ -86,6 +88,16 @@ def test_a_gain_counts_beyond_both_errors():
     assert not replace(gain, half=float("nan")).counts  # nobody knows
     assert not replace(gain, bar=0.10).counts  # the model
     assert not replace(gain, relative=0.02, bar=0.0).counts  # no difference
+
+
+def test_a_delay_that_only_the_log_has_is_no_gain():
+    """A client of the log counts 0.5 s that no run has: who is as long in the server gains none."""
+    table = xr.Dataset({"ttft_p99": (("setting", "run"), [[3.0], [3.0], [2.3]])})
+    bias = {"ttft_p99": Bias(measured=4.0, simulated=3.5, parts=())}
+    gains = Gains(table, None, bias, Felt(("ttft_p99",), OUTPUT))
+    assert gains.beside_log(0, "ttft_p99") == 3.5
+    assert gains.of(1, "ttft_p99").relative == 0.0
+    assert gains.of(2, "ttft_p99").relative == pytest.approx(0.7 / 3.5)
 
 
 def test_what_is_simulated_as_nothing_is_no_base_to_divide_by():

@@ -188,6 +188,7 @@ def preempt(
     options: dict[str, Any] = {**chosen, "demand": demand, "objectives": asked}
     if logged is not None:
         options["log"], why = logged.measured(server, engine, demand, requests)
+        options["totals"] = logged.totals
         notes += [("", f"not held against the log: {why}")] if why else []
     options |= {"requests": requests, "clock": server.clock, "seeds": seeds, "seed": seed}
     answer = _run(load, limits, engine, options)

@@ -213,10 +213,10 @@ def _knob(setting: Setting, name: str) -> str:
 
 def _flag_rows(found: Recommendation, index: int) -> list[Row]:
     flags = " ".join(f"{flag} {value}" for flag, value in found.flags(index))
-    rows: list[Row] = [("set", f"{flags}   ({found.engine.label})")] if flags else []
+    rows: list[Row] = [("set", f"{flags}   ({found.label})")] if flags else []
     setting = found.settings[index]
     for knob in found.without_flag(index):
-        said = f"{knob} {getattr(setting, knob)}; {found.engine.label} has no flag for it"
+        said = f"{knob} {getattr(setting, knob)}; {found.label} has no flag for it"
         rows.append(("set", said))
     return rows
 
@@ -251,7 +251,7 @@ def _end(found: Recommendation) -> str:
     """The smallest watermark that ends preemption, all else as it is now."""
     tried = found.watermarks
     if len(tried) < 2:
-        why = f"{found.engine.label} has no flag for it"
+        why = f"{found.label} has no flag for it"
         if "watermark" in knobs(found.engine, found.demand):
             why = "no other than the one that is set now was to be tried"
         return f"watermark not tried: {why}"

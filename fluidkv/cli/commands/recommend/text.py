@@ -10,7 +10,6 @@ from fluidkv.cli.commands.recommend.runs import simulated_rows
 from fluidkv.cli.held import TITLES
 from fluidkv.report.numbers import short, signed
 from fluidkv.report.page import Page, Row
-from fluidkv.serving.engines import CACHE, SGLANG
 
 ASSUMES = (
     "Settings are simulated by the engine's own rules, not tried on a server. Where a log is "
@@ -49,12 +48,10 @@ def say_recommendation(page: Page, found: Recommendation, name: str, notes: Iter
 
 def _rules(found: Recommendation) -> str:
     """Whose; and what a cache among them is."""
-    label = found.plan.engine.label.replace(CACHE, "")
-    if not found.caching:
-        return label
-    own = found.engine.name == SGLANG.name
-    what = "its own scheduler and tree" if own else "prefix cache for preempted requests"
-    return f"{label}, {what}"
+    engine = found.plan.engine
+    if engine.own_scheduler:
+        return f"{found.label}, its own scheduler" + " and tree" * engine.finds_prefixes
+    return found.label + ", prefix cache for preempted requests" * engine.caching
 
 
 # --- what it does today -------------------------------------------------------------------------
@@ -73,12 +70,12 @@ def _today(page: Page, found: Recommendation) -> None:
         cells = [_titled(found, metric)]
         if found.bias:
             cells.append("-" if bias is None else short(bias.measured))
-        cells.append(short(found.mean(0, metric)))
+        cells.append(short(found.gains.beside_log(0, metric)))
         if found.bias:
             cells.append("-" if bias is None else signed(bias.relative))
         if best:
             gain = found.gains.of(best, metric)
-            cells += [short(found.mean(best, metric)), signed(gain.relative)]
+            cells += [short(found.gains.beside_log(best, metric)), signed(gain.relative)]
             cells.append(_share(gain.half))
             cells += [f"{gain.needed:.1%}"] if found.bias else []
         rows.append(cells)

@@ -125,7 +125,7 @@ def caption(data: Data) -> str:
     )
     gap, bound = (data[f"zero.{name}"] for name in ("gap", "bound"))
     return (
-        "The two types of figure wait_policies. With the thresholds of the equilibrium (6 and 4, "
+        "The two types of figure wait.policies. With the thresholds of the equilibrium (6 and 4, "
         "the full rate) as many prompts come as a batch takes, on average; the others have slack, "
         f"at {float(_LOAD):.0%} of the rate. Gap: throughput* less output tokens a second, from "
         f"what is left in the system, {_RUNS:,} runs to each horizon; bars are two standard "

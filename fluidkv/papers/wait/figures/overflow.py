@@ -109,7 +109,7 @@ def caption(data: Data) -> str:
     )
     over = bound / quantile - 1
     return (
-        f"The two types of figure wait_policies at {float(_LOAD):.0%} of the rate, Nested WAIT "
+        f"The two types of figure wait.policies at {float(_LOAD):.0%} of the rate, Nested WAIT "
         f"with the least thresholds, {data['runs']:,.0f} runs of {_HORIZON} s from empty, "
         f"without a limit. Runs that exceed the bound of Theorem 2 (99 % confidence): {rows}. The "
         f"bound is {over.min():.1%} to {over.max():.1%} above the memory that a share delta of the "

@@ -158,7 +158,7 @@ def caption(data: Data) -> str:
         )
 
     return (
-        "The workload and memory of figure wait_policies, believed at "
+        "The workload and memory of figure wait.policies, believed at "
         f"{float(_LOAD):.0%} of the rate that memory can carry "
         f"({data['rates.capacity']:,.0f} tokens). Thresholds are for the believed rates "
         "and lengths; the cap needs the lengths, the watermark nothing. Types stay known to WAIT. "
