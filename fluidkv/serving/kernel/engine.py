@@ -222,7 +222,7 @@ def _together(groups: list[_Rows], rows: np.ndarray) -> tuple[np.ndarray, np.nda
     clock = time[0] if len(time) == 1 else np.concatenate(time)
     longest = int(rows.max())
     if (rows == longest).all():
-        return flat.reshape(rows.size, longest, -1), clock.reshape(rows.size, longest)
+        return flat.reshape(rows.size, longest, flat.shape[1]), clock.reshape(rows.size, longest)
     place = np.arange(longest) < rows[:, None]
     padded = np.zeros((rows.size, longest, flat.shape[1]), np.int64)
     ends = np.full((rows.size, longest), np.nan)

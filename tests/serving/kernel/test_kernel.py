@@ -286,3 +286,8 @@ def test_nothing_is_read_that_was_not_written(name: str, monkeypatch: pytest.Mon
         for requeue in (ENGINES[name].requeue, Requeue.BY_PRIORITY):
             rules = dataclasses.replace(ENGINES[name], requeue=requeue)
             check(rules, arrays, jumps=True, iterations=60)
+
+
+def test_a_horizon_of_no_iteration_has_no_windows() -> None:
+    found = run_kernel(VLLM, crowds(14), jumps=True, iterations=0)
+    assert found.counts.shape == (8, 0, len(COUNTS))
