@@ -197,6 +197,12 @@ def test_numbers_of_numpy_are_numbers():
     assert fk.stability(fk.System(workload, np.int64(24))).verdict
 
 
+def test_a_function_has_one_door_in_all_rooms():
+    for each in public():
+        one, *others = (getattr(import_module(room), each.name) for room in each.listed)
+        assert all(other is one for other in others), each.name
+
+
 def test_a_public_function_pickles():
     for name in ("stability", "serve", "sweep"):
         function = getattr(fk, name)
