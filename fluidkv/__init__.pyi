@@ -72,8 +72,8 @@ from .serving.run import serve as serve
 from .sweeps.running import sweep as sweep
 from .systems import Systems as Systems
 from .traces import Trace as Trace
-from .traces import preset as preset
-from .traces import read_trace as read_trace
+from .traces.presets import preset as preset
+from .traces.read import read_trace as read_trace
 from .verdict import Evidence as Evidence
 from .verdict import Stability as Stability
 from .verdict import Verdict as Verdict

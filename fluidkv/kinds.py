@@ -169,8 +169,9 @@ def _union(parts: tuple[Any, ...], *, lists: bool) -> _Kind | None:
     elif {"Generator", "int"} <= names:
         parts, kinds = (), [_RANDOM]
     else:
-        wider = {int: float, Fraction: float, str: Path}
-        parts, kinds = tuple(part for part in parts if wider.get(part) not in parts), []
+        wider = {int: {float, Fraction}, Fraction: {float}, str: {Path}}
+        parts = tuple(part for part in parts if wider.get(part, set()).isdisjoint(parts))
+        kinds = []
     told = [*kinds, *(_kind(part, lists=lists) for part in parts)]
     kinds = [kind for kind in told if kind is not None]
     if len(kinds) < len(told):

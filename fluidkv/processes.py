@@ -77,7 +77,7 @@ def shared_out(
         for process in processes:
             process.join(_ENDING_S)
         allowed = "fewer: a process was ended from outside, as happens where memory runs out"
-        if any((process.exitcode or 0) > 0 for process in processes):
+        if of_script and any((process.exitcode or 0) > 0 for process in processes):
             allowed = (
                 "1 for what a script defines, unless it works under if __name__ == '__main__':"
             )

@@ -189,8 +189,6 @@ class System(Record):
         def __init__(self, workload: Workload, capacity: Fraction | int) -> None: ...
 
     def __post_init__(self) -> None:
-        if not isinstance(self.workload, Workload):
-            raise InputError("workload", self.workload, "a Workload, as of Workload.from_lengths")
         capacity = _rational("capacity", self.capacity)
         largest = self.workload.largest_footprint
         if not capacity > largest:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from fluidkv import processes
+from fluidkv.errors import InputError
 from fluidkv.processes import shared_out
 
 
@@ -24,6 +25,11 @@ def test_what_a_job_raises_is_raised_here(workers: int) -> None:
     with pytest.raises(ValueError, match="negative"):
         list(shared_out(factorial, [3, -1], workers, argument="jobs"))
     assert not active_children()
+
+
+def test_a_process_that_ends_itself_is_not_blamed_on_the_script() -> None:
+    with pytest.raises(InputError, match="jobs: got 2; allowed: fewer"):
+        list(shared_out(os._exit, [3, 3], 2, argument="jobs"))
 
 
 def test_a_process_that_cannot_be_started_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -190,9 +190,20 @@ def test_the_line_says_what_is_allowed(call, line):
     assert str(refused.value) == line
 
 
+def test_a_kind_within_another_is_not_said_twice():
+    with pytest.raises(fk.InputError, match=r"start: got 'x'; .*each an integer or a Fraction$"):
+        fk.exact.states_from(fk.System(fk.Workload.from_lengths([(1, 1)]), 3), "x")
+
+
 def test_numbers_of_numpy_are_numbers():
     workload = fk.Workload((fk.RequestClass(np.int64(2), np.int32(3)),))
     assert fk.stability(fk.System(workload, np.int64(24))).verdict
+
+
+def test_a_function_has_one_door_in_all_rooms():
+    for each in public():
+        one, *others = (getattr(import_module(room), each.name) for room in each.listed)
+        assert all(other is one for other in others), each.name
 
 
 def test_a_public_function_pickles():

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.sweeps import open_sweep, opened, plan, run
+from fluidkv.sweeps import missing, open_sweep, opened, plan, run
 from tests.sweeps.cases import CASES
 from tests.sweeps.conftest import MAP, tree
 
@@ -131,7 +131,7 @@ def _pipe(file: Path) -> None:
 
 
 CHUNKS = ["radius_low/c.1.0", "status/c.1.0", "status/c.1.0.sha256"]
-OTHERS = ["share/c.0", "share/zarr.json", "status/zarr.json", "zarr.json.sha256"]
+OTHERS = ["share/c.0", "share/zarr.json", "status/zarr.json", "zarr.json", "zarr.json.sha256"]
 
 
 @pytest.mark.parametrize("damage", [_flip, _cut, _fold, _pipe], ids=lambda damage: damage.__name__)
@@ -150,15 +150,30 @@ def test_a_damaged_file_of_a_store_is_named(
             open_sweep(tmp_path)
 
 
-@pytest.mark.parametrize("damage", [_flip, _cut, _fold, _pipe], ids=lambda damage: damage.__name__)
-def test_a_damaged_root_is_named(
-    damage: Callable[[Path], None], store: Path, tmp_path: Path
+def test_a_damaged_root_is_that_of_no_dataset(store: Path, tmp_path: Path) -> None:
+    shutil.copytree(store, tmp_path, dirs_exist_ok=True)
+    for damage in (_flip, _cut, _fold):
+        damage(tmp_path / "zarr.json")
+        with pytest.raises(InputError, match=r"out: .*zarr.json"):
+            open_sweep(tmp_path)
+
+
+@pytest.mark.parametrize("line", ["", "0" * 64, "0" * 64 + "  " + "x" * 5000])
+@pytest.mark.parametrize("listing", ["zarr.json.sha256", "status/c.1.0.sha256"])
+def test_lines_more_of_a_listing_end_in_no_traceback(
+    listing: str, line: str, store: Path, tmp_path: Path
 ) -> None:
     shutil.copytree(store, tmp_path, dirs_exist_ok=True)
-    damage(tmp_path / "zarr.json")
-    for work in (lambda: run(plan(MAP), tmp_path), lambda: open_sweep(tmp_path)):
-        with pytest.raises(InputError, match=r"out: .*(zarr.json|a new folder)"):
-            work()
+    with (tmp_path / listing).open("a") as file:
+        file.write(f"{line}\n")
+    if listing == "zarr.json.sha256":
+        with pytest.raises(InputError, match=r"zarr.json.sha256 is damaged|x is lost"):
+            open_sweep(tmp_path)
+    elif "x" in line:
+        assert missing(tmp_path, plan(MAP)) == [1]
+    else:
+        with pytest.raises(InputError, match=f"{listing} is damaged"):
+            missing(tmp_path, plan(MAP))
 
 
 def test_chunks_that_changed_places_are_damaged(store: Path, tmp_path: Path) -> None:
@@ -172,7 +187,7 @@ def test_chunks_that_changed_places_are_damaged(store: Path, tmp_path: Path) -> 
         run(plan(MAP), tmp_path)
 
 
-@pytest.mark.parametrize("name", ["radius_low/c.1.0", "status/c.1.0.sha256", "share/c.0"])
+@pytest.mark.parametrize("name", ["radius_low/c.1.0", "status/c.1.0.sha256", *OTHERS])
 def test_a_damaged_file_that_is_removed_is_written_again(
     name: str, tmp_path: Path, store: Path, map_tree: dict[str, str]
 ) -> None:
@@ -228,6 +243,7 @@ def test_a_folder_with_other_content_under_the_names_of_a_store_is_refused(tmp_p
 @pytest.mark.parametrize("spec", [None, "{", "[1]"])
 def test_a_store_without_its_spec_is_refused(spec: str | None, tmp_path: Path) -> None:
     run(plan(MAP), tmp_path)
+    (tmp_path / "zarr.json.sha256").unlink()  # which say whose the store is, too
     root = json.loads((tmp_path / "zarr.json").read_text())
     del root["attributes"]["spec_sha256"]
     root["attributes"]["spec"] = spec

@@ -317,3 +317,9 @@ def test_a_header_of_input_and_output_is_one_of_lengths(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("input,output\n10,20\n30,5\n")
     trace, _ = read_trace(tmp_path / "a.csv")
     assert (trace.input_lengths, trace.decode_lengths) == ((10, 30), (20, 5))
+
+
+def test_input_and_output_are_texts_beside_columns_of_lengths(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("input,output,input_tokens,output_tokens\nhello,bye,10,20\n")
+    trace, _ = read_trace(tmp_path / "a.csv")
+    assert (trace.input_lengths, trace.decode_lengths) == ((10,), (20,))

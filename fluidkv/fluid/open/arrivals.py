@@ -41,14 +41,12 @@ def class_rates(workload: Workload, total: ArrayLike) -> Float[np.ndarray, "*bat
     return rates[..., None] * np.array([float(c.share) for c in workload.classes])
 
 
-def steady(
-    rates: Float[np.ndarray, "*batch class"], *, iterations: int
-) -> Float[np.ndarray, "*batch iteration class"]:
-    """The same rates at every iteration.
+def steady(rates: ArrayLike, *, iterations: int) -> Float[np.ndarray, "*batch iteration class"]:
+    """The same rates (*batch, class) at every iteration.
 
     Examples:
         >>> from fluidkv.fluid import steady
-        >>> steady(np.array([2.0, 4.0]), iterations=3).tolist()
+        >>> steady([2.0, 4.0], iterations=3).tolist()
         [[2.0, 4.0], [2.0, 4.0], [2.0, 4.0]]
     """
     count_of("iterations", iterations)
@@ -57,7 +55,7 @@ def steady(
 
 
 def bursts(
-    rates: Float[np.ndarray, "*batch class"],
+    rates: ArrayLike,
     *,
     iterations: int,
     period: int,
@@ -68,7 +66,7 @@ def bursts(
     """Rates that are higher in the first `window` iterations of each period.
 
     Args:
-        rates: outside of the windows; with `keep_mean`, the mean over a period.
+        rates: (*batch, class), outside of the windows; with `keep_mean`, the mean over a period.
         iterations: how many, at least 1.
         period: iterations from one burst to the next.
         window: length of a burst, iterations, less than the period.
@@ -96,7 +94,7 @@ def bursts(
 
 def poisson_arrivals(
     key: PRNGKeyArray | UInt[Array, "2"],
-    rates: Float[np.ndarray, "*batch iteration class"],
+    rates: ArrayLike,
     *,
     count: int | None = None,
 ) -> Float[np.ndarray, "*batch iteration class"]:
@@ -104,7 +102,7 @@ def poisson_arrivals(
 
     Args:
         key: JAX random key; the same key and shape give the same arrivals (of NumPy's generator).
-        rates: from `steady` or `bursts`.
+        rates: (*batch, iteration, class), as from `steady` or `bursts`.
         count: draw so many independent runs from one array of rates, along a leading batch axis.
 
     Raises:

@@ -61,6 +61,10 @@ def laying(requests: LoggedRequests, ticks: LoggedTicks) -> Laying | None:
     best_low, best_high, off = _best(low, high, arrival, done, ends, counted)
     step, delay = (high - low) / _STEPS, 0.0
     if done is not None:
+        if step > _DELAYS[-1]:  # of a run of hours: nearer first, at most that far are delays tried
+            near = best_low - step, best_high + step
+            best_low, best_high, off = _best(*near, arrival, done, ends, counted)
+            step = (near[1] - near[0]) / _STEPS
         around_s = step + _DELAYS[-1]
         delay, best = _delay(
             best_low - around_s, best_high + around_s, arrival, done, ends, counted

@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from fluidkv.errors import InputError
 from fluidkv.preempt.cacheopt.embedding import Place
+from fluidkv.record import Record
 from fluidkv.runs.checks import count, real
 from fluidkv.serving.rules import Ranges, Restore, Victim
 
@@ -87,27 +88,8 @@ class Ahead(Enum):
     EXHAUSTS = "those that use up what they have within m iterations (the abstract)"
 
 
-_CHOICES: tuple[tuple[str, type[Enum]], ...] = (
-    ("selection", Selection),
-    ("overdue", Overdue),
-    ("weights", Weights),
-    ("ahead", Ahead),
-    ("place", Place),
-    ("restore", Restore),
-)
-
-
-_SWITCHES = (
-    "embeds",
-    "hands_on",
-    "spares_newcomers",
-    "preempted_are_critical",
-    "beyond_budget",
-)
-
-
 @dataclass(frozen=True)
-class CacheOpt:
+class CacheOpt(Record):
     """The settings of CacheOPT. The block size B is that of `Limits`.
 
     Args:
@@ -158,16 +140,8 @@ class CacheOpt:
     def __post_init__(self) -> None:
         for name in ("buffer", "iterations_ahead", "reserved_blocks"):
             object.__setattr__(self, name, count(name, getattr(self, name), least=0))
-        for name in _SWITCHES:
-            if not isinstance(getattr(self, name), bool):
-                raise InputError(name, getattr(self, name), "True or False")
         if not 0 <= real(self.slack) < float("inf"):
             raise InputError("slack", self.slack, "a finite time of at least 0")
-        for name, kind in (*_CHOICES, ("victim", Victim)):
-            if not isinstance(getattr(self, name), kind):
-                raise InputError(name, getattr(self, name), f"a member of {kind.__name__}")
-        if not isinstance(self.ranges, Ranges):
-            raise InputError("ranges", self.ranges, "a Ranges")
 
     @property
     def may_cycle(self) -> bool:

@@ -62,20 +62,20 @@ def check_folder(path: Path, plan: Plan) -> dict[str, bytes]:
     if not path.is_dir():
         raise InputError(OUT, str(path), "a folder, or a path where nothing stands")
     try:
-        if (path / ROOT).is_file():
-            _check_same(path, plan)
-            files = skeleton(plan)
-            present = [name for name in files if (path / name).exists()]
-            for name in present:
-                if content_of(path, name) != files[name]:
-                    raise damaged(path, name)
-            return {name: files[name] for name in files if name not in present}
         files = skeleton(plan)
-        if not _only_these(path, files):
-            raise InputError(OUT, str(path), "a new folder, an empty one, or the store of a sweep")
+        if not _same(path / LISTING, files[LISTING]):  # else it is this store, whatever it has lost
+            if (path / ROOT).is_file():
+                _check_same(path, plan)
+            elif not _only_these(path, files):
+                allowed = "a new folder, an empty one, or the store of a sweep"
+                raise InputError(OUT, str(path), allowed)
+        present = [name for name in files if (path / name).exists()]
+        for name in present:
+            if content_of(path, name) != files[name]:
+                raise damaged(path, name)
     except OSError as error:
         raise refuse_store(path, error) from None
-    return files
+    return {name: files[name] for name in files if name not in present}
 
 
 def attributes_of(path: Path) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def attributes_of(path: Path) -> dict[str, Any]:
     try:
         attributes = json.loads(content_of(path, ROOT))["attributes"]
         version = attributes["fluidkv_sweep"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise InputError(OUT, str(path), allowed) from None
     if version not in _READABLE:
         raise InputError(OUT, str(path), f"{allowed} of this version")
@@ -144,6 +144,10 @@ def _only_these(path: Path, files: dict[str, bytes]) -> bool:
         if each.is_dir():
             if not any(known.startswith(f"{name}/") for known in files):
                 return False
-        elif name not in files or not each.is_file() or each.read_bytes() != files[name]:
+        elif name not in files or not _same(each, files[name]):
             return False
     return True
+
+
+def _same(file: Path, content: bytes) -> bool:
+    return file.is_file() and file.read_bytes() == content

@@ -29,6 +29,8 @@ ALIASES: dict[str, tuple[str, ...]] = {
 """Field of a trace -> column names that stand for it, in lower case. Arrivals are optional, and so
 is what was asked for at most, which is not looked for: it is read where its column is named."""
 
+_TEXTS = ("input", "output")  # where another column has the lengths, these have what was written
+
 
 def csv_format(header: tuple[str, ...], columns: Mapping[str, str] | None = None) -> Format | None:
     """The format of a generic CSV with this header; None if its lengths cannot be found.
@@ -47,6 +49,8 @@ def csv_format(header: tuple[str, ...], columns: Mapping[str, str] | None = None
         found = [name for name in header if folded(name) in names]
         if field in chosen or not found:
             continue
+        if len(found) > 1:
+            found = [name for name in found if folded(name) not in _TEXTS] or found
         if len(found) > 1:
             allowed = f"one column for {field}, or a choice among {listed(found)}"
             raise InputError("columns", columns, allowed)
