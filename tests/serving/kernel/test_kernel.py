@@ -62,23 +62,6 @@ def test_kernel_equals_the_literal_engine(
     check(rules, arrays, jumps=jumps, iterations=iterations, every=every)
 
 
-@settings(max_examples=20)
-@given(any_rules(), st.integers(0, 2**20), st.sampled_from([0.0, 0.1]))
-def test_kernel_equals_the_literal_engine_where_memory_is_short(
-    rules: EngineRules, seed: int, per_token: float
-) -> None:
-    """Numbers that are drawn outside of Hypothesis take a twentieth of the time: more runs."""
-    rng = np.random.default_rng(seed)
-    arrays = drawn(seed)._replace(
-        copying=np.full((33, 2), per_token),
-        pool=rng.integers(0, 40, 33),
-        sweet_spot=rng.integers(0, 12, 33),
-        shared=rng.integers(0, 2, 33) > 0,
-        more_outputs=rng.integers(1, 6, 33),
-    )
-    check(rules, arrays, jumps=True, iterations=200)
-
-
 @pytest.mark.thorough
 @settings(max_examples=10_000)
 @given(any_rules(), batches(), st.booleans(), HORIZONS, st.sampled_from([1, 7]))
