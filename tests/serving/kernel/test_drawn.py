@@ -208,7 +208,7 @@ def settings(count: int, few: int) -> Iterator[Setting]:
 
 def test_drawn_rules_and_what_seldom_meets() -> None:
     evictions = 0
-    for rules, arrays, iterations in settings(40, 10):
+    for rules, arrays, iterations in settings(20, 10):
         found = run_kernel(rules, arrays, jumps=True, iterations=iterations)
         assert_equal(found, run_literally(rules, arrays, jumps=True, iterations=iterations))
         evictions += found.counts[..., COUNTS.index("preempt")].sum()
