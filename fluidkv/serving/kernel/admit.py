@@ -135,7 +135,7 @@ def prefill(run: Record, requests: Records, lists: Records) -> int:
         request = requests[lists[place].loose]
         missing = request.input + request.outputs - request.computed
         request.tokens = 0
-        if request.kept == 0 and not (request.outputs > 0 and missing == 1):
+        if request.outputs == 0 or missing > 1:  # of whoever is copied back, one is missing
             request.tokens = min(missing, left)
             left -= request.tokens
     run.cost += 2 * run.loose

@@ -86,7 +86,6 @@ def _evict(
                 _count_own(run, requests, aside, lists, blocks)
             gone = victim(run, requests, aside, lists)
             left += requests[gone].tokens
-            requests[gone].tokens = 0
             _let_go(run, requests, aside, lists, blocks, gone)
             evicted += 1
         if request.marks & LOOSE:

@@ -114,22 +114,20 @@ def ask(
         if request.kept == 0:
             wanted += request.input + request.outputs - request.computed
     short = run.locked > 0 and run.locked + wanted > budget
-    if short and (run.locked > budget or not _locked_come_first(run, requests, lists, old)):
+    if short and (run.locked > budget or not _locked_come_first(run, requests, lists)):
         unlock_all(run, requests, lists, passes, times)
         old = run.loose - run.newcomers
     left = budget - run.locked
     growth = 0
     for place in range(old):
         request = requests[lists[place].loose]
-        request.tokens = 0
         if request.kept == 0:
             request.tokens = min(request.input + request.outputs - request.computed, left)
             left -= request.tokens
             needed = blocks_of(run, request.computed + request.tokens)
             growth += max(0, needed - request.blocks)
     run.cost += 2 * old
-    if run.locked > 0:
-        growth += passes[run.passes % run.modulus].growing
+    growth += passes[run.passes % run.modulus].growing
     spare = 0
     if run.one_free:
         spare = _spare(run, requests, lists)
@@ -137,10 +135,8 @@ def ask(
 
 
 @inner
-def _locked_come_first(run: Record, requests: Records, lists: Records, old: int) -> bool:
-    """Whether all loose requests stand behind them."""
-    if old == 0:
-        return True
+def _locked_come_first(run: Record, requests: Records, lists: Records) -> bool:
+    """Whether all loose requests stand behind them; somebody is loose."""
     first = requests[lists[0].loose].place
     for place in range(first, run.tail):
         r = lists[place].running
@@ -153,14 +149,11 @@ def _locked_come_first(run: Record, requests: Records, lists: Records, old: int)
 @inner
 def _spare(run: Record, requests: Records, lists: Records) -> int:
     """1 where the last who asks needs no block, as one must be free for it all the same."""
-    newcomers, place = run.newcomers, run.tail
+    place = run.tail - run.newcomers  # they stand last
     while place > run.low:
         place -= 1
         r = lists[place].running
         if r == NONE:
-            continue
-        if newcomers > 0:
-            newcomers -= 1
             continue
         request = requests[r]
         if request.marks & LOCKED:
@@ -212,7 +205,6 @@ def _one_after_the_other(
             run.asker = r
             gone = victim(run, requests, aside, lists)
             left += requests[gone].tokens
-            requests[gone].tokens = 0
             let_go(run, requests, aside, lists, passes, times, gone)
             evicted += 1
         if request.marks & LOOSE:

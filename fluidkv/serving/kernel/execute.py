@@ -86,14 +86,12 @@ def execute(
         done = events(run, requests, aside, lists, passes, times)
         recomputed += run.silent
         new_outputs = locked - run.silent
-    if computing > 0:
-        more, new = _emit(run, requests, aside, lists, passes, times, blocks)
-        done += more
-        new_outputs += new
+    more, new = _emit(run, requests, aside, lists, passes, times, blocks)
+    done += more
     run.done += done
     counts[7] += done
     counts[11] += recomputed
-    counts[13] += new_outputs
+    counts[13] += new_outputs + new
     run.iteration += 1
     run.cost += 8 + 4 * run.loose
 

@@ -105,7 +105,7 @@ def settle(run: Record, requests: Records, passes: Records, r: int) -> None:
         if run.evicts_itself:
             if spare > 0:
                 steps = min(steps, spare)
-            elif not request.marks & OUTGROWN:
+            else:  # once: it goes before it computes again
                 request.marks |= OUTGROWN
                 run.outgrown += 1
         elif spare < run.modulus:
@@ -219,7 +219,7 @@ def events(
         request = requests[r]
         after = request.after
         write_down(run, requests, passes, times, r)
-        if request.marks & SILENT and request.computed > request.highest:
+        if request.computed > request.highest:  # as only of who is silent
             request.marks &= ~SILENT
             run.silent -= 1
             request.highest = request.computed
@@ -250,7 +250,6 @@ def leave(run: Record, requests: Records, aside: Records, lists: Records, r: int
     if request.marks & OUTGROWN:
         run.outgrown -= 1
     request.marks &= ~(RUNS | OUTGROWN)
-    request.blocks = 0
     lists[request.place].running = NONE
     run.running -= 1
     while run.tail > run.low and lists[run.tail - 1].running == NONE:

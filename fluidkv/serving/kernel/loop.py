@@ -175,11 +175,9 @@ def fill(run: Record, request: Record, aside: Record, tables: Tables, r: int) ->
     request.marks = 0
     request.outputs = 0
     request.computed = 0
-    request.blocks = 0
     request.highest = 0
     request.kept = 0
     request.evictions = 0
-    request.tokens = 0
     if run.caching:
         aside.hits = aside.first_hits = 0
     if run.finds:

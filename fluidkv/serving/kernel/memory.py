@@ -55,11 +55,11 @@ def given_blocks(run: Record, request: Record, estimated: int, computed: int) ->
 
 @inner
 def next_estimate(run: Record, request: Record, estimated: int) -> int:
-    """As `granting.next_estimate`."""
+    """As `granting.next_estimate`; of one that has just been written down."""
     if run.allocation == DOUBLE:
         more = request.input + 2 * estimated
     else:
-        more = request.outputs + steps_of(run, request) + run.more_outputs
+        more = request.outputs + run.more_outputs
     return min(more, run.blocks * run.block_size)
 
 

@@ -59,7 +59,7 @@ def _pop(run: Record, heap: Records) -> None:
     rank = heap[run.waiting].waiting
     at, child = 0, 1
     while child < run.waiting:
-        if child + 1 < run.waiting and heap[child + 1].waiting < heap[child].waiting:
+        if heap[child + 1].waiting < heap[child].waiting:  # behind the last child: `rank` itself
             child += 1
         if heap[child].waiting >= rank:
             break

@@ -29,11 +29,7 @@ def victim(run: Record, requests: Records, aside: Records, lists: Records) -> in
     spared = NONE
     if run.asker_stays and run.running - run.newcomers > 1:
         spared = run.asker
-    end = run.tail
-    for _ in range(run.newcomers):  # they stand last
-        end -= 1
-        while lists[end].running == NONE:
-            end -= 1
+    end = run.tail - run.newcomers  # they stand last
     if run.victim == LAST_ADMITTED:
         end -= 1
         while lists[end].running == NONE or lists[end].running == spared:
@@ -59,10 +55,9 @@ def victim(run: Record, requests: Records, aside: Records, lists: Records) -> in
 
 @inner
 def cost(run: Record, request: Record, own_blocks: int) -> float:
-    """As `choosing.score`."""
+    """As `choosing.score`; lengths are at least 1."""
     outputs = request.outputs + steps_of(run, request)
-    share = 1 - outputs / max(1, request.most)
-    return own_blocks / max(1, request.input + outputs) * share
+    return own_blocks / (request.input + outputs) * (1 - outputs / request.most)
 
 
 @inner

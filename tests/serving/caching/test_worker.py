@@ -90,6 +90,16 @@ def test_two_workers_share_a_table_and_nothing_else(kind: type[VllmEngine | Fast
 REQUESTS, CLOCK = Requests([10, 20], [5, 5], arrival=[0, 3]), IterationClock(0.01, 0.0, 1e-5)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_worker_stops_as_soon_as_the_clock_is_there(
+    kind: type[VllmEngine | FastEngine],
+) -> None:
+    worker = kind(REQUESTS, None, VLLM, Limits(100), IterationClock(1.0), offered=True)
+    worker.offer(0)
+    worker.advance(2.0)
+    assert (worker.now, worker.iteration) == (2.0, 2)
+
+
 def _made(kind: str) -> Worker:
     if kind == "sglang":
         return FastSglang(REQUESTS, None, SglangSettings(100), CLOCK)

@@ -19,7 +19,7 @@ from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.counts import COUNTS
 from fluidkv.serving.engines import ENGINES, FCFS_NEW_FIRST, RESTART, SGLANG, VLLM, engine
 from fluidkv.serving.kernel import engine as kernel_engine
-from fluidkv.serving.kernel.batches import new_space
+from fluidkv.serving.kernel.batches import new_found, new_space
 from fluidkv.serving.kernel.engine import LONGEST, covers, run_kernel
 from fluidkv.serving.kernel.layout import Space, Tables
 from fluidkv.serving.limits import Limits
@@ -60,23 +60,6 @@ def test_kernel_equals_the_literal_engine(
     rules: EngineRules, arrays: RunArrays, jumps: bool, iterations: int, every: int
 ) -> None:
     check(rules, arrays, jumps=jumps, iterations=iterations, every=every)
-
-
-@settings(max_examples=20)
-@given(any_rules(), st.integers(0, 2**20), st.sampled_from([0.0, 0.1]))
-def test_kernel_equals_the_literal_engine_where_memory_is_short(
-    rules: EngineRules, seed: int, per_token: float
-) -> None:
-    """Numbers that are drawn outside of Hypothesis take a twentieth of the time: more runs."""
-    rng = np.random.default_rng(seed)
-    arrays = drawn(seed)._replace(
-        copying=np.full((33, 2), per_token),
-        pool=rng.integers(0, 40, 33),
-        sweet_spot=rng.integers(0, 12, 33),
-        shared=rng.integers(0, 2, 33) > 0,
-        more_outputs=rng.integers(1, 6, 33),
-    )
-    check(rules, arrays, jumps=True, iterations=200)
 
 
 @pytest.mark.thorough
@@ -176,6 +159,23 @@ def test_without_requests_the_counts_are_the_same() -> None:
     assert_equal(found, whole._replace(requests=None))
 
 
+def test_without_requests_nothing_is_written_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = new_found(1, 1)
+    found.times[:] = found.outputs[:] = 7
+    monkeypatch.setattr(kernel_engine, "new_found", lambda *shape: found)
+    for rules in (VLLM, RESTART):
+        run_kernel(rules, crowds(10), jumps=True, iterations=300, keep_requests=False)
+        assert (found.times == 7).all() and (found.outputs == 7).all()
+
+
+def test_a_call_ends_after_some_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[int, int]] = []
+    monkeypatch.setattr(kernel_engine, "MOST_COST", 20)
+    alone = row(crowds(11), 0)
+    run_kernel(VLLM, alone, jumps=True, iterations=90, on_progress=lambda *now: told.append(now))
+    assert len(told) > 10
+
+
 def test_progress_adds_up_and_an_interrupt_ends_the_runs() -> None:
     told: list[tuple[int, int]] = []
     found = run_kernel(
@@ -217,6 +217,17 @@ def test_one_that_is_given_no_tokens_needs_no_free_block() -> None:
     watchful = dataclasses.replace(FCFS_NEW_FIRST, growth=Growth.ONE_FREE)
     found = check(watchful, arrays, jumps=False, iterations=9)
     assert found.counts[0, 0, COUNTS.index("preempt")] == 0
+
+
+def test_one_after_the_budget_in_turn_needs_no_free_block() -> None:
+    """The first takes the only token, and what the victim held; memory is exactly full."""
+    arrays = one(np.array([1, 1, 1]), np.array([9, 9, 9]), blocks=5, block_size=1)
+    arrays = arrays._replace(budget=np.array([1]), start=np.array([[2, 2, 1]]))
+    watchful = dataclasses.replace(
+        VLLM, victim=Victim.FEWEST_BLOCKS, in_turn=True, growth=Growth.ONE_FREE
+    )
+    found = check(watchful, arrays, jumps=False, iterations=9)
+    assert found.counts[0, 0, COUNTS.index("preempt")] == 1
 
 
 def oracle(name: str) -> Path:
