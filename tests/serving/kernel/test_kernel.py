@@ -165,7 +165,8 @@ def test_without_requests_nothing_is_written_of_them(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(kernel_engine, "new_found", lambda *shape: found)
     for rules in (VLLM, RESTART):
         run_kernel(rules, crowds(10), jumps=True, iterations=300, keep_requests=False)
-        assert (found.times == 7).all() and (found.outputs == 7).all()
+        assert (found.times == 7).all()
+        assert (found.outputs == 7).all()
 
 
 def test_a_call_ends_after_some_work(monkeypatch: pytest.MonkeyPatch) -> None:
