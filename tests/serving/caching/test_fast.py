@@ -5,10 +5,14 @@ from typing import Any
 
 import pytest
 
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.fast import FastEngine
 from fluidkv.serving.caching.names import BlockNames
 from fluidkv.serving.caching.vllm import VllmEngine
+from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.counts import WITH_CACHE
+from fluidkv.serving.engines import VLLM
+from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import Victim
 from tests.serving.caching.cases import drawn, with_victims
 
@@ -68,6 +72,16 @@ def test_fast_is_literal_whoever_goes() -> None:
     seen = sum((compare(seed, victims=True) for seed in range(1000, 1200)), Counter[str]())
     assert {victim.name for victim in Victim} <= seen.keys()
     assert min(seen.values()) > 5
+
+
+@pytest.mark.parametrize("kind", [VllmEngine, FastEngine])
+def test_nobody_goes_for_one_that_has_gone_itself(kind: type[VllmEngine | FastEngine]) -> None:
+    """The long prompt held one block, and it asked for more than what that leaves."""
+    limits = Limits(80, max_num_batched_tokens=41)
+    requests = Requests([20, 20, 40], [9, 9, 3])
+    engine = kind(requests, None, VLLM, limits, IterationClock.iterations())
+    assert [engine.step()["preempt"] for _ in range(2)] == [0, 1]
+    assert engine.preempted == [2]
 
 
 @pytest.mark.thorough
