@@ -174,7 +174,7 @@ def test_a_member_of_another_kind_is_named():
     [
         (
             lambda: fk.System("x", 3),
-            "workload: got 'x'; allowed: a Workload, as of Workload.from_lengths",
+            "workload: got 'x'; allowed: a Workload",
         ),
         (lambda: fk.read_log(None), "source: got None; allowed: a path"),
         (lambda: fk.cohort_model(3), "system: got 3; allowed: a System or Systems"),

@@ -44,7 +44,7 @@ def test_the_caption_is_that_of_the_numbers_and_the_picture_is_drawn(committed) 
     server.FIGURE.draw(committed, canvas)
     words = [text.get_text() for ax in canvas.axes for text in ax.texts]
     assert f"{committed['preempted_s'].size} preemptions, simulated" in words
-    assert "1.2% less memory:\n2.7 times the wait" in words
+    assert "1.1% less memory:\n2.7 times the wait" in words
 
 
 @pytest.mark.thorough
