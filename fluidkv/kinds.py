@@ -77,7 +77,7 @@ def fields_checked(made: Callable[[Any], None], cls: type) -> Callable[[Any], No
                     made(record)
                 except InputError:
                     raise
-                except Exception:
+                except Exception:  # it met that value before it refused it
                     raise refusal from None
                 raise refusal
         made(record)

@@ -103,7 +103,7 @@ def run(argv: Sequence[str] | None) -> int:
     except OSError as error:  # standard output, on a full disk for one
         _discard_output()
         return _refuse(f"output: {error.strerror or error}")
-    except Exception as error:
+    except Exception as error:  # of ours: every input is refused or answered above
         return _crashed(error)
     if code == INTERRUPTED:  # typer's answer to Ctrl-C inside a command
         return _interrupted()

@@ -36,7 +36,7 @@ def count(argument: str, value: object, *, least: int = 1, most: int | None = No
         number = value if plain else value.__index__()
         if number >= least and (most is None or number <= most):
             return number
-    allowed = f"of at least {least}" if most is None else f"from {least} to {most}"
+    allowed = f"of at least {least}" if most is None else f"from {least} to {most:,}"
     raise InputError(argument, value, f"an integer {allowed}")
 
 

@@ -151,7 +151,7 @@ def check_horizon(iterations: int | None, every: int, rules: EngineRules) -> int
         InputError: a horizon or window below 1; none where a run need not end.
     """
     if iterations is None and rules.may_cycle:
-        raise InputError("engine", rules.name, "one under which every run ends, or a horizon")
+        raise InputError("engine", rules.name, "one under which every run ends by itself")
     for name, value in (("iterations", iterations), ("every", every)):
         if value is not None:
             count(name, value, most=NO_HORIZON)

@@ -210,9 +210,18 @@ PRICED = ["--swap-gbps", "20", "--kv-bytes", "131072"]
         ([*PRICED, "--swap-per-token", "1"], "--swap-gbps: got '20'; allowed: not together with"),
         (["--allocation", "lots"], "--allocation: got 'lots'"),
         (["--predictor", "fastest"], "--predictor: got 'fastest'"),
-        (["--predictor", "perfect+confidence:alpha=8"], "--predictor perfect+confidence:alpha=8, "),
-        (["--predictor", "perfect+confidence:beta=0"], "--predictor perfect+confidence:beta=0, "),
-        (["--predictor", "perfect+confidence:low=9,high=2"], "--predictor perfect+confidence:low"),
+        (
+            ["--predictor", "perfect+confidence:alpha=8"],
+            "--predictor perfect+confidence:alpha: got 8",
+        ),
+        (
+            ["--predictor", "perfect+confidence:beta=0"],
+            "--predictor perfect+confidence:beta: got 0",
+        ),
+        (
+            ["--predictor", "perfect+confidence:low=9,high=2"],
+            "--predictor perfect+confidence:high: ",
+        ),
         (["--predictor", "file:/nowhere.csv"], "--predictor: got '/nowhere.csv'"),
         (["--slo", "ttft=0"], "--slo: got 'ttft=0'; allowed: a time above 0"),
         (["--slo", "tbt=-1s"], "--slo: got 'tbt=-1s'; allowed: a time above 0"),

@@ -101,8 +101,8 @@ def test_the_loop_does_not_fit_and_without_one_prompt_it_does(
 
 
 BAD = [
-    ("gsp", {"groups": 0}, "groups: got 0; allowed: an integer from 1 to 1000000"),
-    ("gsp", {"lengths": (512, -4)}, "lengths: got -4; allowed: an integer from 1 to 100000000"),
+    ("gsp", {"groups": 0}, "groups: got 0; allowed: an integer from 1 to 1,000,000"),
+    ("gsp", {"lengths": (512, -4)}, "lengths: got -4; allowed: an integer from 1 to 100,000,000"),
     ("gsp", {"lengths": ()}, "lengths: got ()"),
     ("gsp", {"ratio": 1.5}, "ratio: got 1.5; allowed: a number from 0 to 1"),
     ("gsp", {"ratio": float("nan")}, "ratio: got nan"),

@@ -10,7 +10,7 @@ import numpy as np
 
 from fluidkv.prefix.pieces import Content
 from fluidkv.prefix.prompts import Prompts
-from fluidkv.serving.kernel.layout import Said
+from fluidkv.serving.kernel.layout import NamedBlocks
 
 _Place = tuple[int, int]
 """(run, block in it)."""
@@ -60,7 +60,7 @@ class BlockNames:
         spans = (range(first[run], first[run] + blocks) for run, blocks in self._rows[index])
         return list(chain.from_iterable(spans))
 
-    def flat(self) -> Said:
+    def flat(self) -> NamedBlocks:
         """All numbers, one request behind the other.
 
         Behind those of a request is one place more, for a last block that is not full.
@@ -75,7 +75,7 @@ class BlockNames:
         numbers = np.repeat(begins, spans[:, 1]) + np.arange(spans[:, 1].sum())
         flat = np.full(int((blocks + 1).sum()), -1, np.int32)
         flat[np.arange(numbers.size) + np.repeat(row, spans[:, 1])] = numbers
-        return Said(flat, first, max(1, len(self)))
+        return NamedBlocks(flat, first, max(1, len(self)))
 
     def _row(self, text: Content) -> list[tuple[int, int]]:
         """(run, how many of its blocks) one behind the other."""

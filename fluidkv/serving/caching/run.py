@@ -25,7 +25,7 @@ from fluidkv.serving.counts import WITH_CACHE
 from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.engines import SGLANG, served_engine
 from fluidkv.serving.kernel.engine import finds_itself, run_cached
-from fluidkv.serving.kernel.layout import Said
+from fluidkv.serving.kernel.layout import NamedBlocks
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.literal import goes_literally
 from fluidkv.serving.rules import EngineRules
@@ -103,7 +103,7 @@ def _serve_vllm(
     on_progress: Progress | None,
 ) -> xr.Dataset:
     """By the kernel; by the literal engine where that is quicker, or lengths are beyond it."""
-    tables, all_limits, given_clocks, populations, said = one_each(
+    tables, all_limits, given_clocks, populations, all_prompts = one_each(
         {
             "requests": requests,
             "limits": limits,
@@ -127,7 +127,7 @@ def _serve_vllm(
     jumps = clocks[0].jumps
     few = {"jumps": jumps, "horizon": horizon, "steps": _LITERAL_STEPS}
     if goes_literally(backend, rules, arrays, **few):
-        texts = _texts(tables, said)
+        texts = _texts(tables, all_prompts)
         engines = (
             VllmEngine(tables[run], texts[run], rules, all_limits[run], clocks[run], clients)
             for run, clients in enumerate(populations)
@@ -135,8 +135,8 @@ def _serve_vllm(
         rows = played_all(engines, WITH_CACHE, horizon, requests=max(map(len, tables)), **how)
     else:
         names = None
-        if not finds_itself(rules) or any(each is not None for each in said):
-            texts = _texts(tables, said)
+        if not finds_itself(rules) or any(each is not None for each in all_prompts):
+            texts = _texts(tables, all_prompts)
             names = _Names(texts, [each.block_size for each in all_limits]).of
         how |= {"jumps": jumps, "iterations": horizon}
         rows = run_cached(rules, arrays, names, **how)
@@ -183,7 +183,7 @@ def serve_sglang(
         >>> run.hit_tokens.values.tolist(), run.finished.values.tolist()
         ([[0, 11]], [[True, True]])
     """
-    tables, options, given_clocks, populations, said = one_each(
+    tables, options, given_clocks, populations, all_prompts = one_each(
         {
             "requests": requests,
             "settings": settings,
@@ -196,7 +196,7 @@ def serve_sglang(
     check_values("settings", options, SglangSettings, tables, clocks, populations)
     horizon = check_horizon(iterations, every, SGLANG)
     check_backend(backend)
-    texts = _texts(tables, said)
+    texts = _texts(tables, all_prompts)
     given = list(zip(tables, texts, options, clocks, populations, strict=True))
     for table, text, option, *_ in given:
         checked_table(table, text, option)  # before the first one runs
@@ -224,11 +224,11 @@ def serve_sglang(
 def _texts(tables: list[Requests], prompts: list[Prompts | None]) -> list[Prompts]:
     """What each run's requests say; looked at once where runs have them in common."""
     known: dict[tuple[int, int], Prompts] = {}
-    for table, said in zip(tables, prompts, strict=True):
-        key = (id(table), id(said))
+    for table, text in zip(tables, prompts, strict=True):
+        key = (id(table), id(text))
         if key not in known:
-            known[key] = checked_prompts(table, said)
-    return [known[id(table), id(said)] for table, said in zip(tables, prompts, strict=True)]
+            known[key] = checked_prompts(table, text)
+    return [known[id(table), id(text)] for table, text in zip(tables, prompts, strict=True)]
 
 
 class _Names:
@@ -242,10 +242,10 @@ class _Names:
     def __init__(self, texts: Sequence[Prompts], block_size: Sequence[int]) -> None:
         self._keys = [(id(text), size) for text, size in zip(texts, block_size, strict=True)]
         self._texts, self._to_come = texts, Counter(self._keys)
-        self._known: dict[tuple[int, int], Said] = {}
+        self._known: dict[tuple[int, int], NamedBlocks] = {}
         self._one_at_a_time = Lock()
 
-    def of(self, run: int) -> Said:
+    def of(self, run: int) -> NamedBlocks:
         """To be asked once for each run: what no other run has is not kept."""
         key = self._keys[run]
         with self._one_at_a_time:

@@ -25,8 +25,8 @@ from fluidkv.serving.kernel.layout import (
     Batch,
     Blocks,
     Found,
+    NamedBlocks,
     Records,
-    Said,
     Space,
     Tables,
 )
@@ -48,14 +48,14 @@ LONGEST = 2**29
 
 
 def space_of(
-    rules: EngineRules, arrays: RunArrays, said: Said, *, jumps: bool
+    rules: EngineRules, arrays: RunArrays, names: NamedBlocks, *, jumps: bool
 ) -> tuple[Batch, Blocks]:
     """One server with a prefix cache, for `kernel.worker`."""
     size = arrays.output_length.shape[1]
     tables = tables_of(rules, arrays)
     runs = run_records(rules, arrays, jumps, keep_requests=True, caching=True)
     batch = Batch(runs, tables, new_space(tables), new_found(1, size, caching=True))
-    return batch, new_blocks(int(arrays.blocks[0]), said, size)
+    return batch, new_blocks(int(arrays.blocks[0]), names, size)
 
 
 def looks_at_most(rules: EngineRules) -> bool:
@@ -224,17 +224,17 @@ def new_passes(tables: Tables) -> Records:
     return np.empty(_buckets(tables.output), PASS)
 
 
-def new_blocks(blocks: int, said: Said, requests: int) -> Blocks:
+def new_blocks(blocks: int, names: NamedBlocks, requests: int) -> Blocks:
     """Space for the prefix cache of a run.
 
     Where there are more blocks than all requests together can hold, the others are never taken.
     """
     return Blocks(
-        line=np.empty(min(blocks, said.names.size) + 1, BLOCK),
-        copies=np.empty(said.different, NAME),
-        names=said.names,
-        first=said.first,
-        held=np.empty(said.names.size, np.int32),
+        line=np.empty(min(blocks, names.names.size) + 1, BLOCK),
+        copies=np.empty(names.different, NAME),
+        names=names.names,
+        first=names.first,
+        held=np.empty(names.names.size, np.int32),
         events=np.empty(2 * requests, EVENT),  # each enters or is preempted, and finishes
     )
 

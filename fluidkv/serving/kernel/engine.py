@@ -33,8 +33,8 @@ from fluidkv.serving.kernel.layout import (
     Batch,
     Blocks,
     Found,
+    NamedBlocks,
     Records,
-    Said,
 )
 from fluidkv.serving.rules import (
     EngineRules,
@@ -81,7 +81,7 @@ def finds_itself(rules: EngineRules) -> bool:
 def run_cached(
     rules: EngineRules,
     arrays: RunArrays,
-    said: Callable[[int], Said] | None,
+    names: Callable[[int], NamedBlocks] | None,
     *,
     jumps: bool,
     iterations: int,
@@ -92,15 +92,15 @@ def run_cached(
     """vLLM with its prefix cache, as `run_kernel`, a run at a time on each thread.
 
     Args:
-        said: what the requests of a run say, called in that run's thread; None: nothing that any
-            other says, under rules that `finds_itself` knows. Then the calendar does it.
+        names: of the blocks of a run, called in that run's thread; None: no request begins like
+            another, under rules that `finds_itself` knows, so that the calendar does it.
 
     Returns:
         Records, whose counts are those of `caching.vllm`; and tokens that requests found in the
         cache, at all admissions and at their first.
     """
     total, size = arrays.output_length.shape
-    finds = said is None
+    finds = names is None
     runs = run_records(rules, arrays, jumps, keep_requests, caching=True, finds=finds)
     tables = tables_of(rules, arrays)
     found = new_found(total if keep_requests else 1, size if keep_requests else 1, caching=True)
@@ -110,10 +110,10 @@ def run_cached(
         part = runs[which[0] : which[-1] + 1]
         batch = Batch(part, tables, new_space(tables), found)
         passes = blocks = None
-        if said is None:
+        if names is None:
             passes = new_passes(tables)
         else:
-            blocks = new_blocks(int(arrays.blocks[which[0]]), said(int(which[0])), size)
+            blocks = new_blocks(int(arrays.blocks[which[0]]), names(int(which[0])), size)
         return _through(batch, passes, blocks, CACHED_COLUMNS, iterations, every, watch)
 
     threads = min(cores(), total)

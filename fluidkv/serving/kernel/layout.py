@@ -287,7 +287,7 @@ class Space(NamedTuple):
     lists: Records
 
 
-class Said(NamedTuple):
+class NamedBlocks(NamedTuple):
     """The names of each request's full blocks, one request behind the other; only read."""
 
     names: Int[np.ndarray, " block"]

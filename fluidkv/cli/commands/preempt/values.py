@@ -41,7 +41,8 @@ def forecasts(texts: list[str] | None) -> "dict[str, Forecast] | None":
             found[text] = forecast_of(text)
         except InputError as error:
             named = error.argument in ("predictor", "predictions")
-            name = "--predictor" if named else f"--predictor {text}, {error.argument}"
+            kind = text.partition(":")[0]  # the rest is the reader's own, however long
+            name = "--predictor" if named else f"--predictor {kind}:{error.argument}"
             raise InputError(name, error.value, error.allowed) from None
     return found or None
 
