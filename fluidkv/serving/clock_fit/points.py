@@ -17,8 +17,7 @@ requests first, as vLLM does, schedules a new one only after them).
 
 Where iterations and preemptions are counted, a log with no such ticks has a clock all the same: as
 many came back in a tick as were preempted in it and are no longer at its end, and each is taken to
-compute as much as a mean prompt, since those that came last, and hold least, are preempted. In
-simulated logs that is 0.9 to 1.1 of what was computed again.
+compute as much as a mean prompt, since those that came last, and hold least, are preempted.
 """
 
 from collections import Counter
