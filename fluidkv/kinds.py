@@ -90,13 +90,13 @@ def _checked(function: types.FunctionType) -> Callable[..., Any]:
     """The function, which raises InputError for an argument of another kind than annotated."""
 
     @wraps(function)
-    def called(*args: Any, **named: Any) -> Any:
+    def called(*args: Any, **kwargs: Any) -> Any:
         order, kinds = _parameters(function)
-        for name, value in (*zip(order, args, strict=False), *named.items()):
+        for name, value in (*zip(order, args, strict=False), *kwargs.items()):
             kind = kinds.get(name)
             if kind is not None and not kind.fits(value):
                 raise _refusal(name, value, kind)
-        return function(*args, **named)
+        return function(*args, **kwargs)
 
     return called
 

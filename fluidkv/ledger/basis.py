@@ -34,22 +34,22 @@ _GROUND = {"errors", "files", "ledger", "papers", "plain", "record", "text", "ve
 
 def basis(check: Callable[..., Any]) -> Basis:
     """What a check stands on."""
-    found, seen, left = Basis.PAPER, set[int](), [check]
+    rests_on, looked_at, left = Basis.PAPER, set[int](), [check]
     while left:
         value = left.pop()
-        if id(value) in seen or isinstance(value, Enum | EnumType):
+        if id(value) in looked_at or isinstance(value, Enum | EnumType):
             continue
-        seen.add(id(value))
+        looked_at.add(id(value))
         home = _home(value).split(".")
         if value is csv:
-            found = Basis.RECORD
+            rests_on = Basis.RECORD
         elif home[0] != "fluidkv":
-            left += _held(value)
+            left += _members(value)
         elif home[1] in _GROUND:
             left += _parts(value)
         else:
             return Basis.LIBRARY
-    return found
+    return rests_on
 
 
 def _home(value: Any) -> str:
@@ -60,7 +60,7 @@ def _home(value: Any) -> str:
     return home if isinstance(home, str) else ""
 
 
-def _held(value: Any) -> list[Any]:
+def _members(value: Any) -> list[Any]:
     """What containers, bound arguments and descriptors hold."""
     if isinstance(value, partial):
         return [value.func, *value.args]
@@ -79,7 +79,7 @@ def _parts(value: Any) -> Iterator[Any]:
         yield from value.__defaults__ or ()
         yield from (cell.cell_contents for cell in value.__closure__ or ())
         for code in _codes(value.__code__):
-            yield from _named(code.co_names, value.__globals__)
+            yield from _meant(code.co_names, value.__globals__)
     elif isinstance(value, type):
         yield from vars(value).values()
     elif not isinstance(value, ModuleType):
@@ -96,9 +96,9 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(constant)
 
 
-def _named(names: Sequence[str], known: Mapping[str, Any]) -> Iterator[Any]:
+def _meant(names: Sequence[str], globals_: Mapping[str, Any]) -> Iterator[Any]:
     """What names stand for: globals, and what they may be of a module of the papers."""
-    values = [known[name] for name in names if name in known]
+    values = [globals_[name] for name in names if name in globals_]
     values += [import_module(name) for name in names if name.startswith("fluidkv.")]
     for value in values:
         yield value

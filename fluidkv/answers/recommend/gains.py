@@ -93,12 +93,12 @@ class Gains(Record):
                 paired, half = sign * mean / scale, width / scale
             elif abs(mean) > width:
                 paired, half = sign * gained(mean, 0.0), 0.0
-        found, value = self.bias.get(metric), self.beside_log(index, metric)
-        if found is None:
+        bias, value = self.bias.get(metric), self.beside_log(index, metric)
+        if bias is None:
             gain = sign * gained(value, self.beside_log(0, metric))
             return Gain(gain, paired, half, None, held=not self.bias)
-        gain = found.gain(value, more_is_better=sign > 0)
-        return Gain(gain, paired, half, found.error_bar)
+        gain = bias.gain(value, more_is_better=sign > 0)
+        return Gain(gain, paired, half, bias.error_bar)
 
     def beside_log(self, index: int, metric: str) -> float:
         """The mean over runs; where the log has the metric, as its clients would have seen it.
@@ -107,13 +107,13 @@ class Gains(Record):
         """
         values = self.table[metric].values
         value, base = float(values[index].mean()), float(values[0].mean())
-        found = self.bias.get(metric)
-        return value if found is None else value + (found.simulated - base)
+        bias = self.bias.get(metric)
+        return value if bias is None else value + (bias.simulated - base)
 
     def real(self, index: int) -> bool:
         """Whether a setting gains in something that users feel, and loses in nothing of it."""
-        found = [self.of(index, metric) for metric in self.felt.order]
-        return any(one.counts for one in found) and not any(one.loses for one in found)
+        gains = [self.of(index, metric) for metric in self.felt.order]
+        return any(gain.counts for gain in gains) and not any(gain.loses for gain in gains)
 
 
 @dataclass(frozen=True)
