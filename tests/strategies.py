@@ -5,9 +5,11 @@ All numbers are exact, so that the rational reference can take them; float tests
 
 from fractions import Fraction
 from itertools import pairwise
+from math import gcd
 
 from hypothesis import strategies as st
 
+from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.workload import RequestClass, System, Workload
 
 lengths = st.integers(1, 6)
@@ -131,3 +133,40 @@ def whole_states(
         state[stage] = draw(st.integers(0, int(free // weight)))
         free -= weight * state[stage]
     return system, tuple(state)
+
+
+input_lengths = st.one_of(st.integers(0, 40), st.integers(100, 10**5))
+"""Of a mix, which may have no input at all; a request class has at least one token."""
+
+
+@st.composite
+def length_mixes(
+    draw: st.DrawFn,
+    *,
+    divisors: st.SearchStrategy[int] | None = None,
+    longest: int = 12,
+    classes: int = 4,
+    one: bool = True,
+    ratios: st.SearchStrategy[Fraction] | None = None,
+) -> LengthMix:
+    """Two to `classes` decode lengths up to `longest` whose greatest common divisor is the drawn.
+
+    Divisors are 1 to 4 unless told otherwise; inputs are common to the classes without `ratios`.
+    Without `one` no length is the divisor itself.
+    """
+    divisor = draw(st.integers(1, 4) if divisors is None else divisors)
+    first, most = 1 if one else 2, longest // divisor
+    pair = draw(st.sampled_from(coprime_pairs(most, shortest=first)))
+    more = draw(st.sets(st.integers(first, most), max_size=classes - 2))
+    lengths = sorted({*pair, *more})
+    parts = [draw(st.integers(1, 99)) for _ in lengths]
+    return LengthMix(
+        [divisor * n for n in lengths],
+        [Fraction(part, sum(parts)) for part in parts],
+        None if ratios is None else [draw(ratios) for _ in lengths],
+    )
+
+
+def coprime_pairs(longest: int, *, shortest: int = 1) -> list[tuple[int, int]]:
+    """All a < n <= longest without a common divisor, a at least `shortest`, in order of n."""
+    return [(a, n) for n in range(2, longest + 1) for a in range(shortest, n) if gcd(a, n) == 1]
