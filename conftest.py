@@ -1,4 +1,7 @@
-"""Rules that hold in every test: strict JAX, seeded Hypothesis, outside data optional."""
+"""Rules that hold in every test: strict JAX, seeded Hypothesis, outside data optional.
+
+What each run draws anew, and how to repeat it, is in `tests.fresh`.
+"""
 
 import os
 import signal
@@ -14,6 +17,8 @@ from fluidkv.cli import progress
 
 if TYPE_CHECKING:
     from fluidkv.answers.replay import Replay
+
+pytest_plugins = ["tests.fresh"]
 
 ROOT = Path(__file__).parent
 
@@ -32,7 +37,13 @@ jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
 # Limits on time are on the machine, not on the code; a derandomized run ends the same everywhere.
-UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# A failure is repeated by its seed or its blob, not by what a disk remembers.
+UNTIMED = settings(
+    deadline=None,
+    database=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.register_profile("ci", UNTIMED, derandomize=True, max_examples=60)
 settings.register_profile("thorough", UNTIMED, max_examples=1000)
 

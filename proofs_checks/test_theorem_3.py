@@ -15,12 +15,13 @@ from fractions import Fraction
 import jax
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import fluidkv as fk
 from fluidkv.exact import (
     CohortMap,
+    LengthMix,
     characteristic_polynomial,
     count_unstable,
     input_threshold,
@@ -32,15 +33,13 @@ from fluidkv.exact import (
 )
 from fluidkv.fluid import RETURNED, equilibrium_state, start_families
 from fluidkv.verdict import Evidence, Stability
-from tests.strategies import input_lengths, length_mixes, positive_rationals
+from tests.strategies import input_lengths, length_mixes, positive_rationals, seeds
 
 HALF = Fraction(1, 2)
 EPS = float(np.finfo(float).eps)
 
 common_divisors = st.integers(2, 6)
 ratios = st.builds(Fraction, st.integers(1, 9), st.integers(1, 4))
-seeds = st.integers(0, 2**32 - 1)
-"""Keys of `perturbed_starts`: masses within a part of the equilibrium, drawn independently."""
 
 
 # --- what is followed -----------------------------------------------------------------------------
@@ -89,6 +88,11 @@ def assert_moves_by(weights, root, path, evicted):
     assert (off <= tolerance)[free].all()
     # and that is a statement: the parts that are followed are far above the roundings
     assert (np.abs(projection[:, 0]) > 1e3 * tolerance[1]).any()
+
+
+def long_enough(mix):
+    """The first whole input length beyond all crossings of the circle."""
+    return input_threshold(mix).windows[-1].first
 
 
 # --- the limit of long inputs ---------------------------------------------------------------------
@@ -142,14 +146,15 @@ def test_an_even_divisor_has_a_mode_of_period_two_that_grows(mix, length):
 @given(length_mixes(divisors=common_divisors, longest=18), st.integers(0, 10**4))
 def test_for_long_inputs_g_minus_1_modes_grow_and_the_others_decay(mix, more):
     # Lemma 15; "sufficiently large" is from the last crossing on.
-    length = input_threshold(mix).windows[-1].first + more
-    count = count_unstable(mix.weights(length))
+    count = count_unstable(mix.weights(long_enough(mix) + more))
     assert (count.outside, count.on_circle) == (mix.decode_gcd - 1, 0)
 
 
-@given(length_mixes(divisors=common_divisors, longest=18, ratios=ratios), st.integers(1000, 10**5))
-def test_growing_modes_are_roots_of_unity_pushed_out_by_one_over_the_input(mix, length):
+@given(length_mixes(divisors=common_divisors, longest=18, ratios=ratios), st.integers(0, 10**5))
+@example(LengthMix((2, 8), [Fraction(1, 33)], [Fraction(1, 4), 1]), 0)  # from 1,021
+def test_growing_modes_are_roots_of_unity_pushed_out_by_one_over_the_input(mix, more):
     # |z| = 1 + Theta(1 / l0), with constants that serve all longer inputs (Theorem 14).
+    length = max(long_enough(mix), 1000) + more
     rate = outward_rate(mix, length)
     assert rate.low is not None
     assert rate.high is not None
@@ -231,7 +236,7 @@ def test_two_coprime_lengths_are_stable_exactly_from_the_threshold_on(mix, data)
 
 def comfortable(mix, more):
     """An input length beyond the threshold by a quarter at least, so that modes decay visibly."""
-    least = input_threshold(mix).windows[-1].first
+    least = long_enough(mix)
     return least + (least + mix.ages) // 4 + 1 + more
 
 

@@ -25,12 +25,13 @@ def workloads(
     min_classes: int = 1,
     max_classes: int = 4,
     decode_lengths: st.SearchStrategy[int] = lengths,
+    inputs: st.SearchStrategy[int] = lengths,
 ) -> Workload:
     """Classes with small lengths and rational shares; two classes may agree in both lengths."""
     parts = draw(st.lists(st.integers(1, 9), min_size=min_classes, max_size=max_classes))
     return Workload(
         tuple(
-            RequestClass(draw(lengths), draw(decode_lengths), Fraction(part, sum(parts)))
+            RequestClass(draw(inputs), draw(decode_lengths), Fraction(part, sum(parts)))
             for part in parts
         )
     )
@@ -47,6 +48,12 @@ _any_workload = workloads()
 
 homogeneous_systems = systems(workloads=workloads(max_classes=1))
 """One class."""
+
+shares = st.fractions(Fraction(1, 100), Fraction(99, 100), max_denominator=100)
+"""Of the shorter of two lengths."""
+
+seeds = st.integers(0, 2**32 - 1)
+"""Of random keys, where thousands of numbers are drawn at once."""
 
 
 @st.composite
