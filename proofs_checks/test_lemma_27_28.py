@@ -27,9 +27,9 @@ def roots(weights):
     return [complex(ball) for ball, times in enclosed_roots(polynomial) for _ in range(times)]
 
 
-def charted(a, n, p):
+def charted(pair, p):
     """(u, x, mu) of each root of the limit: z = omega e^(-mu/n), omega = e^(2 pi i u/n)."""
-    rows = []
+    (a, n), rows = pair, []
     for z in roots(two_lengths(a, n, p).limit):
         u = round(cmath.phase(z) * n / (2 * math.pi)) % n
         rest = -a * u % n
@@ -41,7 +41,7 @@ def charted(a, n, p):
 @given(st.sampled_from(coprime_pairs(40)), shares)
 def test_every_root_solves_h_at_its_phase(pair, p):
     (a, n), share, q = pair, float(p), 1 - float(p)
-    rows = charted(a, n, p)
+    rows = charted(pair, p)
     assert len(rows) == n - 1
     for _, x, mu in rows:
         assert abs(mu.imag) <= math.pi + 1e-9
@@ -54,7 +54,7 @@ def test_every_root_solves_h_at_its_phase(pair, p):
 @given(st.sampled_from(coprime_pairs(40)), shares)
 def test_at_large_phases_roots_are_away_and_at_small_ones_alone(pair, p):
     # c is half of what the quadratic form of Proposition 25 gives at delta, where D = 1.
-    rows = charted(*pair, p)
+    rows = charted(pair, p)
     c = float(p * (1 - p)) * DELTA**2 / 4
     assert all(mu.real >= c for _, x, mu in rows if abs(x) >= DELTA)
     near = [u for u, x, mu in rows if abs(x) <= DELTA and mu.real <= 2 * c]

@@ -10,7 +10,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fluidkv.exact import LengthMix, count_unstable, survival_weights, two_lengths
+from fluidkv.exact import (
+    CohortMap,
+    LengthMix,
+    count_unstable,
+    neighbourhood,
+    survival_weights,
+    two_lengths,
+)
 from fluidkv.papers.congestion.claims.mixed.section_4_3 import closes, coexisting_cycle
 from fluidkv.papers.congestion.instances.return_survey import (
     SHARES,
@@ -21,7 +28,8 @@ from fluidkv.papers.congestion.instances.return_survey import (
     threshold,
 )
 from fluidkv.verdict import Evidence
-from tests.strategies import coprime_pairs, length_mixes, seeds
+from fluidkv.workload import System
+from tests.strategies import cohort_profiles, coprime_pairs, length_mixes, seeds
 
 HALF = Fraction(1, 2)
 
@@ -48,6 +56,25 @@ def test_without_a_class_of_one_token_all_starts_return_from_the_threshold_on(mi
 @example(two_lengths(1, 12, Fraction(1, 63)), 1, 0)  # l0 = 5,492
 def test_all_starts_return_one_token_later(mix, more, seed):
     assert all_return(mix, more, seed)
+
+
+@given(length_mixes(divisors=st.just(1), longest=6, classes=3), st.integers(0, 10**4), st.data())
+def test_in_the_neighbourhood_of_the_proof_nothing_is_evicted_and_the_energy_falls(mix, more, data):
+    # B.6.4 and B.6.5, exact: in N = {yPy < delta^2} each iteration takes |y|^2 off yPy.
+    workload = mix.workload(max(threshold(mix), 1) + more)
+    system = System(workload, workload.largest_footprint + 1)
+    near, dynamics = neighbourhood(system), CohortMap(system)
+    before = [y - near.rate for y in data.draw(cohort_profiles(system))]
+    while not near.contains(before):
+        before = [y / 2 for y in before]
+    for _ in range(2 * mix.ages):
+        front, state = dynamics.step([y + near.rate for y in before])
+        after = [y - near.rate for y in state]
+        assert front == 0
+        level, following = near.energy(before), near.energy(after)
+        assert isinstance(level, Fraction)
+        assert level - sum(y * y for y in before) == following
+        before = after
 
 
 @pytest.mark.parametrize(
