@@ -249,17 +249,22 @@ def test_small_perturbations_of_coprime_lengths_decay_as_certified(mix, more, ca
     """
     length = comfortable(mix, more)
     system, weights = system_at(mix, length, capacity), mix.weights(length)
-    most = float(lyapunov(weights).norm.upper())
+    found = lyapunov(weights)
+    most = float(found.norm.upper())
     size = 0.01 * weights.memory[0] / sum(weights.memory) / math.sqrt(most)
     starts = fk.perturbed_starts(jax.random.key(seed), fk.cohort_model(system), count=3, size=size)
     path, evicted = deviations(system, starts, 240)
     assert not evicted.any()
-    energy = np.einsum("bns,bns->bn", path, path)
-    n = np.arange(path.shape[1])
-    bound = most * energy[:, :1] * (1 - 1 / most) ** n
-    # the roundings of each admission (`assert_moves_by`) decay likewise: a geometric series
-    rounding = 2 * (mix.ages + 9) * EPS * sum(weights.memory) / weights.memory[0]
-    assert (np.sqrt(energy) <= np.sqrt(bound) + 2 * most**1.5 * rounding).all()
+    energy = np.einsum("bns,st,bnt->bn", path, np.array(found.matrix, float), path)
+    square = np.einsum("bns,bns->bn", path, path)
+    # roundings of an admission (`assert_moves_by`) and of both forms, d^2 terms each
+    admission = 2 * (mix.ages + 9) * EPS * sum(weights.memory) / weights.memory[0]
+    rounding = most * (
+        4 * np.sqrt(square) * admission + admission**2 + 4 * mix.ages**2 * EPS * square
+    )
+    off = energy[:, 1:] - (energy - square)[:, :-1]
+    assert (np.abs(off) <= rounding[:, 1:] + rounding[:, :-1]).all()
+    assert (square[:, 0] > 1e3 * rounding[:, 0]).any()
     for mode in leading(weights):
         assert_moves_by(weights, mode, path, evicted)
     enough = math.ceil(most * math.log(1e6 * most * mix.ages))
