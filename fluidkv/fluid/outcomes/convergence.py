@@ -15,7 +15,14 @@ from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
 from fluidkv.fluid.outcomes.eviction_free import Rules, rules_of
-from fluidkv.fluid.outcomes.following import Trajectories, cohorts_of, first_return, follow
+from fluidkv.fluid.outcomes.following import (
+    Trajectories,
+    advance,
+    cohorts_of,
+    first_return,
+    follow,
+    upto,
+)
 from fluidkv.fluid.outcomes.results import dataset_over, one_or_many
 from fluidkv.fluid.states import cohort_states
 from fluidkv.labels import Column
@@ -58,6 +65,10 @@ periods, so that a short cycle shows after few looks.
 >>> CHECK_EVERY, found.settled.item() % CHECK_EVERY
 (60, 0)
 """
+
+_LOOKS = (1, 1, 2, 4, 8)
+"""Looks that are made together, the first time, the second, ..., then always: that takes less time
+for each, and a trajectory goes on for some iterations after it has ended."""
 
 _ROUND = 64
 """Looks at which a state is compared with the same earlier one: a cycle shows if its period divides
@@ -207,39 +218,51 @@ def _followed(
     within = _REPEATS_WITHIN * these.capacity[:, None] / np.where(own, these.weights, 1.0)
     mark, final = np.array(start), np.array(start)
     settled, last_full = np.full(count, _NEVER, np.int32), np.zeros(count, np.int32)
-    evicted, repeated = np.zeros(count), np.zeros(count, np.bool_)
+    evicted = np.zeros(count)
 
     def deviation(
-        rows: Int[np.ndarray, " row"], state: Float[np.ndarray, "row stage"]
+        system: Int[np.ndarray, " row"], state: Float[np.ndarray, "row stage"]
     ) -> Float[np.ndarray, "row stage"]:
-        system = these.system[rows]
         return np.where(own[system], state / best[system] - 1.0, 0.0)
 
     def look(
         rows: Int[np.ndarray, " row"], n: int, advanced: "Advanced"
     ) -> Bool[np.ndarray, " row"]:
-        state, system = advanced.state[:, 0], these.system[rows]
-        final[rows] = state
-        evicted[rows] += advanced.records["evicted"][:, 0, 0]
-        full = advanced.last_full > 0
-        last_full[rows[full]] = n - CHECK_EVERY + advanced.last_full[full]
-        free = rules.free_of_evictions(system, deviation(rows, state))
-        settled[rows[free]] = n
-        back = ~free & np.all(np.abs(state - mark[rows]) <= within[system], axis=1)
-        repeated[rows[back]] = True
+        states, system = advanced.records["state"][:, :, 0], these.system[rows]
+        looks = states.shape[1]
+        owner = np.repeat(system, looks)
+        free = rules.free_of_evictions(owner, deviation(owner, states.reshape(len(owner), -1)))
+        free = free.reshape(-1, looks)
+        back = np.abs(states - mark[rows][:, None]) <= within[system][:, None]
+        ends = free | np.all(back, axis=2)
+        ended = np.any(ends, axis=1)
+        last = np.where(ended, ends.argmax(axis=1), looks - 1)
+        at = np.arange(rows.size), last
+        settled[rows[free[at]]] = (n - CHECK_EVERY * (looks - 1 - last))[free[at]]
+        evicted[rows] += upto(last, advanced.records["evicted"])
+        full = _last_full(these.of(rows), final[rows], advanced.last_full, last)
+        last_full[rows] = np.where(full > 0, n - CHECK_EVERY * looks + full, last_full[rows])
+        final[rows] = states[at]
         if n % (CHECK_EVERY * _ROUND) == 0:
-            mark[rows] = state
-        return ~(free | back)
+            mark[rows] = states[at]
+        return ~ended
 
-    most = -(-horizon // CHECK_EVERY) * CHECK_EVERY
-    follow(these, start, look, chunk=CHECK_EVERY, most=most, record=("evicted",), every=CHECK_EVERY)
+    follow(
+        these,
+        start,
+        look,
+        every=CHECK_EVERY,
+        windows=_LOOKS,
+        most=-(-horizon // CHECK_EVERY),
+        record=("state", "evicted"),
+    )
     held = np.flatnonzero(settled == _NEVER)
     period = np.zeros(count, np.int64)
     period[held] = first_return(
         these.of(held), final[held], final[held], within, most=_LONGEST_PERIOD
     ).period
     ways = [settled != _NEVER, period > 0]
-    off = np.abs(deviation(np.arange(count), final)).max(axis=1)
+    off = np.abs(deviation(these.system, final)).max(axis=1)
     return _Ends(
         outcome=np.select(ways, [RETURNED, PERIODIC], NOT_SETTLED).reshape(shape),
         settled=settled.reshape(shape),
@@ -249,3 +272,25 @@ def _followed(
         deviation=off.reshape(shape),
         final_state=final.reshape(masses.shape),
     )
+
+
+def _last_full(
+    these: Trajectories,
+    begun: Float[np.ndarray, "row stage"],
+    full: Int[np.ndarray, " row"],
+    last: Int[np.ndarray, " row"],
+) -> Int[np.ndarray, " row"]:
+    """Of iterations since the look before, the last one up to a trajectory's end that left memory
+    full; 0 if none.
+
+    Args:
+        begun: states at the look before.
+        full: the same up to the last of the looks made together.
+        last: which of them ends the trajectory.
+    """
+    full = np.array(full)
+    beyond = full > CHECK_EVERY * (last + 1)
+    for looks in np.unique(last[beyond]) + 1:  # once more, up to the end alone
+        rows = np.flatnonzero(beyond & (last == looks - 1))
+        full[rows] = advance(these.of(rows), begun[rows], CHECK_EVERY * int(looks)).last_full
+    return full

@@ -1,12 +1,13 @@
-"""Many trajectories of cohorts to their end: some iterations, a look at where they are, again.
+"""Many trajectories of cohorts to their end: some iterations, a look at where they were, again.
 
 On the cohort manifold, which every trajectory enters within d iterations (Congestion, Lemma 9), a
 state is one mass for each age. The mass engine takes all trajectories that go on through a few
-iterations, each in its own system; a look, in NumPy, says which of them go on. What a trajectory
-does depends neither on those beside it nor on when they end.
+windows of iterations, each in its own system; a look, in NumPy, says which of them go on. What a
+trajectory does depends neither on those beside it nor on when they end.
 """
 
 from collections.abc import Callable, Sequence
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -24,8 +25,8 @@ Look = Callable[[Int[np.ndarray, " row"], int, "Advanced"], Bool[np.ndarray, " r
 """What is asked of a look: (rows, n, advanced) are the trajectories still there, how many
 iterations they have made, and what the engine has to say of the last ones. It says which go on."""
 
-_RETURNS_EVERY = 32
-"""Iterations at a time while a return is looked for. Most orbits are shorter."""
+_RETURN_WINDOWS = (4, 12, 16, 32)
+"""Iterations at a time while a return is looked for: most orbits are short."""
 _RECORDED = 2**24
 """Numbers of recorded states at a time, 128 MB."""
 
@@ -114,26 +115,33 @@ def follow(
     start: Float[np.ndarray, "trajectory stage"],
     look: Look,
     *,
-    chunk: int,
+    every: int,
+    windows: Sequence[int],
     most: int,
-    record: Sequence[str] = (),
-    every: int = 1,
+    record: Sequence[str],
 ) -> None:
-    """From look to look, until no trajectory goes on or all have made `most` iterations.
+    """From look to look, until no trajectory goes on or all have made `most` windows.
 
     Args:
         start: masses of cohorts by age.
-        look: called after each chunk; it keeps what it needs.
-        chunk: iterations between two looks.
-        record: what the engine records of each window of `every` iterations for the look.
+        look: it keeps what it needs; `advanced` has the records of each window since the last look.
+        every: iterations of a window.
+        windows: how many there are before the first look, the second, ...; the last of these
+            numbers holds for all later ones.
+        record: what the engine records of a window.
     """
-    rows, state, n = np.arange(len(start)), start, 0
-    while rows.size and n < most:
-        iterations = min(chunk, most - n)
-        advanced = advance(these.of(rows), state, iterations, record=record, every=every)
-        n += iterations
-        goes_on = look(rows, n, advanced)
-        rows, state = rows[goes_on], advanced.state[goes_on, 0]
+    together = max(1, _RECORDED // (max(windows) * start.shape[1]))
+    for first in range(0, len(start), together):
+        rows = np.arange(first, min(first + together, len(start)))
+        state, made = start[rows], 0
+        for size in chain(windows, repeat(windows[-1])):
+            if not rows.size or made >= most:
+                break
+            size = min(size, most - made)
+            advanced = advance(these.of(rows), state, size * every, record=record, every=every)
+            made += size
+            goes_on = look(rows, made * every, advanced)
+            rows, state = rows[goes_on], advanced.state[goes_on, 0]
 
 
 def first_return(
@@ -150,9 +158,8 @@ def first_return(
     Args:
         within: largest difference of a mass from the target.
     """
-    count, stages = start.shape
-    period = np.zeros(count, np.int64)
-    completed, evicted = np.zeros(count), np.zeros(count)
+    period = np.zeros(len(start), np.int64)
+    completed, evicted = np.zeros(len(start)), np.zeros(len(start))
 
     def look(
         rows: Int[np.ndarray, " row"], n: int, advanced: "Advanced"
@@ -166,12 +173,17 @@ def first_return(
         windows, returned = states.shape[1], np.any(back, axis=1)
         last = np.where(returned, back.argmax(axis=1), windows - 1)
         period[rows[returned]] = (n - windows + 1 + last)[returned]
-        counts = np.arange(windows) <= last[:, None]
         for name, total in (("completed", completed), ("evicted", evicted)):
-            total[rows] += (advanced.records[name][:, :, 0] * counts).sum(axis=1)
+            total[rows] += upto(last, advanced.records[name])
         return ~returned
 
-    chunk = max(1, min(_RETURNS_EVERY, _RECORDED // max(1, count * stages)))
     record = ("state", "completed", "evicted")
-    follow(these, start, look, chunk=chunk, most=most, record=record)
+    follow(these, start, look, every=1, windows=_RETURN_WINDOWS, most=most, record=record)
     return Returns(period, completed, evicted)
+
+
+def upto(
+    last: Int[np.ndarray, " row"], flows: Float[np.ndarray, "row window one"]
+) -> Float[np.ndarray, " row"]:
+    """Sum of the flows of cohorts over the windows up to the last one of each trajectory."""
+    return np.where(np.arange(flows.shape[1]) <= last[:, None], flows[:, :, 0], 0.0).sum(axis=1)

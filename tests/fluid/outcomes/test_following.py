@@ -17,6 +17,7 @@ from fluidkv.exact import mass
 from fluidkv.exact.mixed.cycles.pulse import pulse_cycle
 from fluidkv.exact.mixed.mix import two_lengths
 from fluidkv.fluid import uniform_starts
+from fluidkv.fluid.outcomes import following
 from fluidkv.fluid.outcomes.following import advance, cohorts_of, first_return, follow
 from fluidkv.systems import Systems
 from fluidkv.workload import System
@@ -66,23 +67,25 @@ def test_an_iteration_is_the_literal_one(system, data):
         cohorts = after
 
 
-def test_each_trajectory_goes_on_as_long_as_its_looks_say_and_as_it_does_alone():
+def test_each_trajectory_goes_on_as_long_as_its_looks_say_and_as_it_does_alone(monkeypatch):
     starts = starts_of_many(20)
     these, flat = cohorts_of(MANY, 20, 9), starts.reshape(60, 9)
-    lasts = np.random.default_rng(1).integers(1, 6, 60)  # chunks
+    lasts = np.random.default_rng(1).integers(1, 6, 60)  # looks, after 1, 3, 5, 6 and 6 windows
     final, made = np.zeros((60, 9)), np.zeros(60, int)
 
     def look(rows, n, advanced):
+        assert advanced.records["state"].shape[1] == {7: 1, 21: 2, 35: 2, 42: 1}[n]
         final[rows], made[rows] = advanced.state[:, 0], n
-        return n < 7 * lasts[rows]
+        return n < np.array([7, 21, 35, 42, 42])[lasts[rows] - 1]
 
-    follow(these, flat, look, chunk=7, most=31)
-    assert np.array_equal(made, np.minimum(7 * lasts, 31))  # the last chunk is of three iterations
+    monkeypatch.setattr(following, "_RECORDED", 2 * 9 * 13)  # 13 trajectories at a time
+    follow(these, flat, look, every=7, windows=(1, 2), most=6, record=("state",))
+    assert np.array_equal(made, np.array([7, 21, 35, 42, 42])[lasts - 1])
     for i in (0, 25, 47, 59):
         ages = MANY[i // 20].workload.longest_decode
         alone, state = cohorts_of(MANY[i // 20], 1, ages), flat[i : i + 1, :ages]
-        for n in range(0, made[i], 7):
-            state = advance(alone, state, min(7, made[i] - n)).state[:, 0]
+        for n in np.diff([0, 7, 21, 35, 42][: 1 + [7, 21, 35, 42].index(made[i]) + 1]):
+            state = advance(alone, state, int(n)).state[:, 0]
         assert np.array_equal(final[i, :ages], state[0])
         assert not final[i, ages:].any()
 
