@@ -101,6 +101,7 @@ def test_a_rule_of_a_radius_holds_where_modes_cannot_be_told_apart():
     rules = rules_of(np.array([[1.0, 1e-9, 1e-9, 1e-9]]))
     assert rules.rules[0].name == "radius"
     radius = rules.rules[0].radius
+    assert radius is not None
     inside = np.full((1, 4), radius * (1 - 1e-9))
     system = np.zeros(1, np.int64)
     assert rules.free_of_evictions(system, inside).all()
