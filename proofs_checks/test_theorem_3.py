@@ -264,7 +264,7 @@ def test_small_perturbations_of_coprime_lengths_decay_as_certified(mix, more, ca
     )
     off = energy[:, 1:] - (energy - square)[:, :-1]
     assert (np.abs(off) <= rounding[:, 1:] + rounding[:, :-1]).all()
-    assert (square[:, 0] > 1e3 * rounding[:, 0]).any()
+    assert (square[:, 0] > 100 * rounding[:, 0]).any()
     for mode in leading(weights):
         assert_moves_by(weights, mode, path, evicted)
     enough = math.ceil(most * math.log(1e6 * most * mix.ages))
