@@ -17,5 +17,6 @@ from .symbols import INPUT_LENGTH as INPUT_LENGTH
 from .symbols import Z as Z
 from .symbols import class_symbols as class_symbols
 from .waiting import WaitEquilibrium as WaitEquilibrium
+from .waiting import nested_thresholds as nested_thresholds
 from .waiting import wait_equilibrium as wait_equilibrium
 from .waiting import wait_thresholds as wait_thresholds

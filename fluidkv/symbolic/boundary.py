@@ -122,7 +122,8 @@ def stability_boundary(mix: LengthMix) -> StabilityBoundary:
 
 def _pair_determinant(memory: list[Expr]) -> Expr:
     """det(X - Y), in polynomials of the symbols of V."""
-    domain, v = sympy.construct_domain(memory)
+    built: Any = sympy.construct_domain(memory)
+    domain, v = built
     n = len(v) - 1
     rows = [
         [
@@ -156,7 +157,7 @@ def _samples(polynomial: Poly) -> list[Fraction]:
     """
     width = sympy.Rational(1)
     while True:
-        intervals = polynomial.intervals(eps=width, inf=0) if polynomial.degree() > 0 else []
+        intervals: Any = polynomial.intervals(eps=width, inf=0) if polynomial.degree() > 0 else ()
         ends = [0, *(x for (low, high), _ in intervals for x in (low, high))]
         gaps = list(zip(ends[::2], ends[1::2], strict=False))
         if all(left < right for left, right in gaps):

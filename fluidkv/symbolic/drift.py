@@ -9,10 +9,12 @@ Source: Congestion, Theorem 24, (31) and B.9; any order is ours.
 """
 
 from collections.abc import Callable, Sequence
+from math import gcd
 from typing import Any
 
 import sympy
 from sympy import Expr, Poly
+from sympy.polys.polyerrors import NotAlgebraic
 
 from fluidkv.errors import InputError
 from fluidkv.exact.mixed.mix import LengthMix
@@ -30,7 +32,8 @@ def drift_series(
     Args:
         mix: decode lengths, shares and input ratios.
         root: alpha, a simple root of A_r: exact, or of `fluidkv.exact.limit_roots`. A symbol stands
-            for any simple root; the coefficients are then rational functions of it.
+            for any simple root; the coefficients are then rational functions of it. Of a
+            `LimitRoot` off the circle sympy isolates all its fellows: seconds from d = 10 on.
         order: of the last term, at least 1.
         shares: as in `characteristic_polynomial`.
 
@@ -122,8 +125,9 @@ def _root(mix: LengthMix, root: LimitRoot | Expr | int) -> tuple[Expr, Poly | No
         alpha = sympy.sympify(root)
         return alpha, None if alpha.free_symbols else _least(alpha)
     if root.unity:
-        turn = sympy.Rational(*root.unity)
-        return sympy.exp(2 * sympy.pi * sympy.I * turn), _cyclotomic(turn.q)
+        j, g = root.unity
+        alpha = sympy.exp(2 * sympy.pi * sympy.I * sympy.Rational(j, g))
+        return alpha, Poly(sympy.cyclotomic_poly(g // gcd(j, g), _ALPHA), _ALPHA)
     limit = Poly(polynomial(coefficients(mix, shares=False, ratios=False).slope), Z)
     others: Any = limit.sqf_part().all_roots(radicals=False)
     alpha = min(others, key=lambda each: abs(complex(each) - complex(root.ball)))
@@ -131,8 +135,12 @@ def _root(mix: LengthMix, root: LimitRoot | Expr | int) -> tuple[Expr, Poly | No
 
 
 def _least(alpha: Expr) -> Poly:
-    return Poly(sympy.minimal_polynomial(alpha, _ALPHA), _ALPHA)
+    """The minimal polynomial over the rationals.
 
-
-def _cyclotomic(order: int) -> Poly:
-    return Poly(sympy.cyclotomic_poly(order, _ALPHA), _ALPHA)
+    Raises:
+        InputError: a number that has none.
+    """
+    try:
+        return Poly(sympy.minimal_polynomial(alpha, _ALPHA), _ALPHA)
+    except NotAlgebraic:
+        raise InputError("root", alpha, "a root of the limit A_r, an algebraic number") from None

@@ -7,7 +7,6 @@ Source: WAIT, sections 3 and 4.2, equations (4) to (12); the term in d2 is ours.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import sympy
 from sympy import Expr, Symbol
@@ -107,16 +106,43 @@ def wait_thresholds(types: int = 1, *, prefill: bool = False) -> tuple[sympy.Rel
     return (*(sympy.Le(a * batch, b) for a, b in zip(rate, n, strict=True)), held <= CAPACITY)
 
 
+def nested_thresholds(segments: int = 2, *, prefill: bool = False) -> tuple[sympy.Rel, ...]:
+    """The conditions on thresholds n_k of Nested WAIT, at each stage of segment k.
+
+    n_1 > r_1 Delta T(n), n_k > (r_k / r_{k-1}) n_{k-1} and memory <= M, where r_k is the rate of
+    prompts that reach segment k and S_k what one of them holds, summed over its stages.
+
+    Args:
+        segments: how many; prompts share their input length l.
+        prefill: as in `wait_equilibrium`.
+
+    Raises:
+        InputError: fewer than one.
+
+    Source: WAIT, equation (12).
+
+    Examples:
+        >>> from fluidkv.symbolic import nested_thresholds
+        >>> nested_thresholds(2)
+        (n_1 > r_1*(d0 + d1*(S_1*n_1 + S_2*n_2)), n_2 > n_1*r_2/r_1, S_1*n_1 + S_2*n_2 <= M)
+    """
+    rate, cost, n = (_numbered(name, segments, "segments") for name in ("r", "S", "n"))
+    held = sympy.Add(*(a * c for a, c in zip(n, cost, strict=True)))
+    batch = _D0 + _D1 * held + (_D2 * n[0] * Symbol("l", positive=True) if prefill else 0)
+    thinned = (n[k] > rate[k] / rate[k - 1] * n[k - 1] for k in range(1, segments))
+    return (n[0] > rate[0] * batch, *thinned, held <= CAPACITY)
+
+
 _D0, _D1, _D2 = sympy.symbols("d0 d1 d2", positive=True)
 
 
-def _numbered(name: str, types: Any) -> tuple[Symbol, ...]:
-    """A symbol for each type, numbered from 1 where there are several."""
-    if types < 1:
-        raise InputError("types", types, "an integer of at least 1")
-    if types == 1:
+def _numbered(name: str, count: int, argument: str = "types") -> tuple[Symbol, ...]:
+    """A symbol for each type or segment, numbered from 1 where there are several."""
+    if count < 1:
+        raise InputError(argument, count, "an integer of at least 1")
+    if count == 1:
         return (Symbol(name, positive=True),)
-    return tuple(Symbol(f"{name}_{j}", positive=True) for j in range(1, types + 1))
+    return tuple(Symbol(f"{name}_{j}", positive=True) for j in range(1, count + 1))
 
 
 def _positive(value: Expr) -> Expr:

@@ -43,7 +43,7 @@ def held_to_the_pencil(mix: LengthMix) -> None:
     assert [b - a for a, b in changes if a != b] == list(steps.values())
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(length_mixes(longest=9))
 def test_crossings_are_those_that_angles_give(mix):
     held_to_the_pencil(mix)

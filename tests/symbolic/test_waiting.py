@@ -41,7 +41,7 @@ def at(expression: Any, numbers: dict[str, Any]) -> Any:
     return expression.subs(named)
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(systems())
 def test_it_is_the_fluid_equilibrium(system):
     ours = symbolic.wait_equilibrium(len(system.types), prefill=True)
@@ -64,7 +64,7 @@ def accepted(system: wait.WaitSystem, thresholds: list[int], capacity: int) -> b
     return True
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(systems(), st.lists(st.integers(1, 40), min_size=3, max_size=3), st.integers(50, 5000))
 def test_conditions_hold_where_thresholds_are_accepted(system, thresholds, capacity):
     count = len(system.types)
@@ -73,6 +73,30 @@ def test_conditions_hold_where_thresholds_are_accepted(system, thresholds, capac
         numbers[f"n_{j}" if count > 1 else "n"] = n
     holds = [bool(at(each, numbers)) for each in symbolic.wait_thresholds(count, prefill=True)]
     assert all(holds) == accepted(system, thresholds[:count], capacity)
+
+
+@settings(max_examples=15)
+@given(
+    st.integers(1, 3),
+    st.integers(1, 9),
+    st.lists(st.integers(1, 30), min_size=3, max_size=3),
+    st.sampled_from([0, Fraction(1, 50)]),
+    st.integers(50, 5000),
+)
+def test_nested_conditions_hold_where_none_is_broken(count, length, thresholds, prefill, capacity):
+    segments = wait.Segments(length, (1, 3, 6)[:count], tuple(map(Fraction, (5, 3, 1)[:count])))
+    clock = {"base": Fraction(1, 2), "per_kv_token": Fraction(1, 900)}
+    broken = wait.check_nested(
+        segments, thresholds[:count], **clock, per_prefill_token=prefill, capacity=capacity
+    )
+    numbers: dict[str, Any] = {"d0": clock["base"], "d1": clock["per_kv_token"], "d2": prefill}
+    numbers |= {"l": length, "M": capacity}
+    rows = zip(segments.rates, segments.costs, thresholds, strict=False)
+    for k, row in enumerate(rows, start=1):
+        ends = [f"{name}_{k}" if count > 1 else name for name in ("r", "S", "n")]
+        numbers |= dict(zip(ends, row, strict=True))
+    holds = [bool(at(each, numbers)) for each in symbolic.nested_thresholds(count, prefill=True)]
+    assert holds.count(False) == len(broken)
 
 
 def test_without_prefill_it_is_printed_5_9_and_10():
@@ -85,7 +109,14 @@ def test_without_prefill_it_is_printed_5_9_and_10():
     assert found.in_lengths.keys() == set(c)
 
 
-@pytest.mark.parametrize("call", [symbolic.wait_equilibrium, symbolic.wait_thresholds])
-def test_no_types_are_refused(call):
-    with pytest.raises(InputError, match="types: got 0; allowed: an integer of at least 1"):
+@pytest.mark.parametrize(
+    ("call", "argument"),
+    [
+        (symbolic.wait_equilibrium, "types"),
+        (symbolic.wait_thresholds, "types"),
+        (symbolic.nested_thresholds, "segments"),
+    ],
+)
+def test_no_types_and_no_segments_are_refused(call, argument):
+    with pytest.raises(InputError, match=f"{argument}: got 0; allowed: an integer of at least 1"):
         call(0)
