@@ -1,13 +1,13 @@
-from .chain.checks import thresholds_of as thresholds_of
+from .chain.model import thresholds_of as thresholds_of
 from .chain.gap import GapStudy as GapStudy
 from .chain.gap import root_fit as root_fit
 from .chain.gap import throughput_gap as throughput_gap
-from .chain.numbers import Shape as Shape
-from .chain.numbers import shapes as shapes
+from .chain.model import Shape as Shape
+from .chain.model import shapes as shapes
 from .chain.overflow import overflow_frequency as overflow_frequency
 from .chain.reference import Draws as Draws
 from .chain.reference import chain_reference as chain_reference
-from .chain.simulate import CHAIN_RECORDS as CHAIN_RECORDS
+from .chain.runs import CHAIN_RECORDS as CHAIN_RECORDS
 from .chain.simulate import simulate_chain as simulate_chain
 from .model import Exact as Exact
 from .model import PromptType as PromptType

@@ -10,8 +10,8 @@ from scipy import stats
 
 from fluidkv.record import Record
 from fluidkv.runs.checks import above_0
-from fluidkv.wait.chain.checks import probability
 from fluidkv.wait.chain.simulate import simulate_chain
+from fluidkv.wait.chain.specs import probability
 from fluidkv.wait.model import Exact
 from fluidkv.wait.segments import Segments
 

@@ -1,143 +1,226 @@
-"""One iteration of counts, for many runs: wait, select, measure, draw, execute.
+"""One iteration of a chain of counts, pure JAX: wait, select, measure, draw, execute.
 
 The iteration of `fluidkv.wait.runs.reference`, with prompts that nobody can tell apart before they
-differ. Who goes on from a segment is drawn when a cohort has passed all of it: until then no
-decision depends on it, and each goes on with probability p, whatever has happened.
+differ: every prompt at a stage is like every other, so that it is enough to know how many wait
+before each segment and how many batches each has had. A batch takes exactly n prompts at a
+segment's first stage, so that each of its stages holds n prompts or none. Who goes on from a
+segment is drawn when a cohort has passed all of it: until then no decision depends on it, and each
+goes on with probability p, whatever has happened.
+
+Source: WAIT, Algorithms 1 and 2.
 """
 
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int, UInt32
+from jaxtyping import Array, Bool, Float, Int
 
-from fluidkv.runs.words import uniform, words
+from fluidkv.errors import InputError
+from fluidkv.runs.words import Words, uniform, words
 from fluidkv.wait.chain import rates
-from fluidkv.wait.chain.draws import look_up, poisson
-from fluidkv.wait.chain.numbers import Form, Numbers
-from fluidkv.wait.chain.state import Chain, Step, f64, i32, over_segments
-from fluidkv.wait.chain.waits import mean_rest, pieces_of, wait_first
+from fluidkv.wait.chain.draws import gamma, look_up, poisson
+from fluidkv.wait.chain.model import NEVER, CountChain, CountState, Flows, f64, i32, i64
+
+WAITS = 2**16
+"""Place of the first word that is drawn for a wait; below are those of arrivals and survivors."""
 
 
-def iterate(
-    form: Form,
-    numbers: Numbers,
-    chain: Chain,
-    iteration: Int[Array, ""],
-) -> tuple[Chain, Step]:
-    """Each run whose clock is before its horizon does an iteration."""
-    alive = chain.time < numbers.horizon
-    inside = _inside(numbers, chain)
-    waited, wait, chain = wait_first(form, numbers, chain, alive, inside, iteration)
-    ready = chain.queue + waited
-    start = chain.time + wait
+def count_step(chain: CountChain, state: CountState, key: Array) -> tuple[CountState, Flows]:
+    """One iteration of one run; axes of further runs may come last in every array and in the key.
 
-    running = _select(form, numbers, ready) & alive[None]
+    Iteration n draws the words at (n, 0), (n, 1), ... of the key, so that a run may have one key
+    for all iterations or one for each.
+    """
+    if not jax.config.read("jax_enable_x64"):
+        raise InputError("jax_enable_x64", False, "True: counts are drawn from words of 64 bits")
+    typed = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
+    data = jnp.moveaxis(jax.random.key_data(key), -1, 0) if typed else key
+    draw = partial(words, data, state.iterations)
+
+    before = prompts(chain, state)
+    waited, wait, waiting_area = _wait(chain, state, before, draw)
+    ready = state.queue + waited
+    start = state.time + wait
+
+    joined = _select(chain, ready)
     # The first `stages` stages of a segment are full: with the newcomers, or those left behind.
-    stages = jnp.minimum(chain.batches + i32(running), numbers.span - i32(~running))
-    tokens = _tokens(numbers, stages)
-    kv = jnp.sum(jnp.where(running, tokens, 0.0), axis=0)
-    taken = jnp.where(running, numbers.threshold, 0)
-    left = ready - taken
-    held = jnp.sum(tokens + f64(left) * numbers.boundary_tokens, axis=0)
-    computed = jnp.sum(jnp.where(running, numbers.prefill_tokens, 0.0), axis=0)
-    prefill = numbers.per_prefill_token * computed
-    duration = numbers.base + numbers.per_kv_token * kv + prefill
-    end = start + duration
+    stages = jnp.minimum(state.batches + i32(joined), chain.span - i32(~joined))
+    tokens = _tokens(chain, stages)
+    kv = jnp.sum(jnp.where(joined, tokens, 0.0), axis=0)
+    left = ready - jnp.where(joined, chain.threshold, 0)
+    held = jnp.sum(tokens + f64(left) * chain.boundary_tokens, axis=0)
+    computed = jnp.sum(jnp.where(joined, chain.prefill_tokens, 0.0), axis=0)
+    duration = chain.base + chain.per_kv_token * kv + chain.per_prefill_token * computed
 
-    entered = _entered(form, numbers, chain.key, running, stages, start, end, alive, iteration)
-    came = over_segments(entered[:1] if form.nested else entered)
-    present = inside + f64(over_segments(waited))
-    area = present * duration + f64(came) * mean_rest(form, numbers, start, end)
+    passed = joined & (stages == chain.span)
+    entered = _entered(chain, joined, stages, passed, start, duration, draw)
+    came = over_segments(entered[:1] if chain.nested else entered)
+    present = before + f64(over_segments(waited))
+    area = present * duration + f64(came) * rates.mean_rest(chain.pieces, start, duration)
 
-    above = alive & (held > numbers.level)
-    after = chain._replace(
+    gone = over_segments(jnp.where(passed, chain.threshold, 0)) - (over_segments(entered) - came)
+    decoding = i64(stages) - i64(chain.boundary_tokens == 0)  # stages that emit a token
+    emitted = jnp.where(joined, i64(chain.threshold) * decoding, 0)
+    flows = Flows(
+        wait=wait,
+        waited=waited,
+        joined=joined,
+        kv_tokens=kv,
+        held_tokens=held,
+        duration=duration,
+        entered=entered,
+        arrived=over_segments(waited) + came,
+        completed=gone,
+        outputs=jnp.sum(emitted, axis=0),
+        waiting_area=waiting_area,
+        area=area,
+    )
+    after = CountState(
         queue=left + entered,
-        batches=chain.batches + i32(running),
-        time=jnp.where(alive, end, chain.time),
-        iterations=chain.iterations + i32(alive),
-        area=chain.area + jnp.where(alive, area, 0.0),
-        queue_sum=chain.queue_sum + jnp.where(alive[None], chain.queue, 0).astype(jnp.int64),
-        queue_max=jnp.maximum(chain.queue_max, chain.queue),
-        peak=jnp.where(alive, jnp.maximum(chain.peak, held), chain.peak),
-        exceeded=jnp.minimum(chain.exceeded, jnp.where(above, start, jnp.inf)),
+        batches=state.batches + i32(joined),
+        time=start + duration,
+        iterations=state.iterations + 1,
     )
-    step = Step(
-        alive, chain.queue, wait, waited, over_segments(i32(running)), kv, held, entered, end
+    return after, flows
+
+
+def prompts(chain: CountChain, state: CountState) -> Float[Array, "*run"]:
+    """In the system, between two iterations."""
+    stages = jnp.minimum(state.batches, chain.span - 1)
+    inside = f64(chain.threshold) * f64(stages)  # may be more than 32 bits hold
+    return jnp.sum(f64(state.queue) + inside, axis=0)
+
+
+def over_segments(values: Int[Array, "segment *run"]) -> Int[Array, "*run"]:
+    """Over segments, in 32 bits: a sum of integers is one of 64 bits by default."""
+    return jnp.sum(values, axis=0, dtype=jnp.int32)
+
+
+Draw = Callable[[int | Array, int], Words]
+"""(first place, places) -> words of this iteration."""
+
+
+# ------------------------------------------------------------------------------------------- wait
+
+
+def _wait(
+    chain: CountChain, state: CountState, before: Float[Array, "*run"], draw: Draw
+) -> tuple[Int[Array, "segment *run"], Float[Array, "*run"], Float[Array, "*run"]]:
+    """Arrivals of each segment until a batch can be formed, the time that takes, and the prompts in
+    the system, integrated over it."""
+    if not chain.nested:
+        return _race(chain, state, before, draw)
+    missing = jnp.maximum(chain.threshold[0] - state.queue[0], 0)
+    waited = jnp.where(_segment(state.queue) == 0, missing[None], 0)
+    count = f64(missing)
+    gaps = lax.cond(
+        jnp.any(missing > 0),
+        lambda: gamma(count, draw, WAITS) / chain.total_rate,
+        lambda: jnp.zeros_like(count),
     )
-    return after, step
+    wait = jnp.where(missing > 0, rates.lasting(chain.pieces, state.time, gaps), 0.0)
+    rest = rates.mean_rest(chain.pieces, state.time, wait)
+    # The last one comes at the end.
+    return waited, wait, before * wait + jnp.maximum(count - 1, 0.0) * rest
+
+
+def _race(
+    chain: CountChain, state: CountState, before: Float[Array, "*run"], draw: Draw
+) -> tuple[Int[Array, "segment *run"], Float[Array, "*run"], Float[Array, "*run"]]:
+    """Arrivals one at a time, until a type has reached its threshold."""
+    segment = _segment(state.queue)
+
+    def lacking(waited: Int[Array, "segment *run"]) -> Bool[Array, "*run"]:
+        return jnp.all(state.queue + waited < chain.threshold, axis=0)
+
+    def one(carry: tuple[Array, ...]) -> tuple[Array, ...]:
+        waited, wait, area, place = carry
+        going = lacking(waited)
+        u = uniform(draw(place, 2))
+        units = -jnp.log(u[0]) / chain.total_rate
+        gap = jnp.where(going, rates.lasting(chain.pieces, state.time + wait, units), 0.0)
+        kind = jnp.sum(u[1:] >= chain.shares, axis=0, dtype=jnp.int32)
+        came = i32(going[None] & (kind[None] == segment))
+        area = area + gap * (before + f64(over_segments(waited)))
+        return waited + came, wait + gap, area, place + jnp.uint32(2)
+
+    none = jnp.zeros_like(before)
+    start = (jnp.zeros_like(state.queue), none, none, jnp.uint32(WAITS))
+    waited, wait, area, _ = lax.while_loop(lambda carry: jnp.any(lacking(carry[0])), one, start)
+    return waited, wait, area
 
 
 # -------------------------------------------------------------------------------- select, measure
 
 
-def _select(
-    form: Form, numbers: Numbers, ready: Int[Array, "segment run"]
-) -> Bool[Array, "segment run"]:
+def _select(chain: CountChain, ready: Int[Array, "segment *run"]) -> Bool[Array, "segment *run"]:
     """Types that have reached their threshold; segments before the first that has not."""
-    enough = ready >= numbers.threshold
-    if not form.nested:
+    enough = ready >= chain.threshold
+    if not chain.nested:
         return enough
-    size = ready.shape[0]
-    segment = jnp.arange(size, dtype=jnp.int32)[:, None]
-    depth = jnp.min(jnp.where(enough, jnp.int32(size), segment), axis=0)
+    segment = _segment(ready)
+    depth = jnp.min(jnp.where(enough, jnp.int32(len(ready)), segment), axis=0)
     return segment < depth[None]
 
 
-def _tokens(numbers: Numbers, stages: Int[Array, "segment run"]) -> Float[Array, "segment run"]:
+def _tokens(
+    chain: CountChain, stages: Int[Array, "segment *run"]
+) -> Float[Array, "segment *run"]:
     """Of n prompts at each of a segment's first `stages` stages while these are computed.
 
     Paused, the same number of stages, each one further on, holds as much: a prompt keeps what it
     has computed.
     """
     count = f64(stages)
-    return f64(numbers.threshold) * (count * numbers.first_tokens + count * (count - 1) / 2)
-
-
-def _inside(numbers: Numbers, chain: Chain) -> Float[Array, " run"]:
-    """Prompts in the system between two iterations."""
-    stages = jnp.minimum(chain.batches, numbers.span - 1)
-    inside = f64(numbers.threshold) * f64(stages)  # may be more than 32 bits hold
-    return jnp.sum(f64(chain.queue) + inside, axis=0)
+    return f64(chain.threshold) * (count * chain.first_tokens + count * (count - 1) / 2)
 
 
 # ------------------------------------------------------------------------------------------- draw
 
 
 def _entered(
-    form: Form,
-    numbers: Numbers,
-    key: UInt32[Array, "2 run"],
-    running: Bool[Array, "segment run"],
-    stages: Int[Array, "segment run"],
-    start: Float[Array, " run"],
-    end: Float[Array, " run"],
-    alive: Bool[Array, " run"],
-    iteration: Int[Array, ""],
-) -> Int[Array, "segment run"]:
+    chain: CountChain,
+    joined: Bool[Array, "segment *run"],
+    stages: Int[Array, "segment *run"],
+    passed: Bool[Array, "segment *run"],
+    start: Float[Array, "*run"],
+    duration: Float[Array, "*run"],
+    draw: Draw,
+) -> Int[Array, "segment *run"]:
     """Who comes to wait before each segment in this iteration: arrivals, survivors."""
-    size = running.shape[0]
-    word = words(key, iteration, 0, size)
-    units = rates.elapsed(pieces_of(numbers), start, end) if form.varying else end - start
-    if not form.nested:
-        return jnp.where(alive[None], poisson(numbers.rate * units[None], uniform(word)), 0)
+    word = draw(0, len(joined))
+    units = rates.elapsed(chain.pieces, start, duration)
+    if chain.cells is None:
+        return poisson(f64(chain.rate) * units[None], uniform(word))
 
-    segment = jnp.arange(size, dtype=jnp.int32)[:, None]
-    depth = jnp.maximum(over_segments(i32(running)), 1)
-    there = segment < numbers.segments[None]  # others are there for longer chains beside this one
-    table = jnp.where(segment == 0, numbers.segments[None] - 2 + depth[None], segment - 1)
-    of_run = numbers.first_cell, numbers.columns, numbers.shift
-    drawn = look_up(numbers.tables, *of_run, jnp.where(there, table, 0), word)
+    # Table 2 k is of arrivals while segments 0 to k are full, 2 k - 1 of those who go on into k.
+    segment = _segment(joined)
+    depth = jnp.maximum(over_segments(i32(joined)), 1) - 1
+    there = chain.threshold < NEVER  # others are there for longer chains beside this one
+    table = jnp.where(segment == 0, 2 * depth[None], 2 * segment - 1)
+    cells, first, bits = map(jnp.asarray, (chain.cells, chain.first_cell, chain.bits))
+    drawn = look_up(cells, first, bits, jnp.where(there, table, 0), word)
 
-    def search() -> Int[Array, " run"]:
-        return poisson(numbers.rate[0] * units, uniform(word)[0])
+    def search() -> Int[Array, "*run"]:
+        return poisson(chain.total_rate * units, uniform(word)[0])
 
-    if form.varying:
+    if chain.pieces is not None:
         arrivals = search()
     else:
         # Of full segments by table. Which way a run goes depends on itself alone.
-        full = jnp.all(~running | (stages == numbers.span), axis=0)
+        full = jnp.all(~joined | (stages == chain.span), axis=0)
         searched = lax.cond(jnp.all(full), lambda: jnp.zeros_like(depth), search)
-        least = jnp.where(segment == depth[None] - 1, numbers.arrivals_from, 0)
+        least = jnp.where(segment == depth[None], chain.arrivals_from, 0)
         arrivals = jnp.where(full, drawn[0] + over_segments(least), searched)
-    passed = running & (stages == numbers.span)
-    comes = jnp.concatenate([alive[None], passed[:-1]]) & there
+    comes = jnp.concatenate([jnp.ones_like(passed[:1]), passed[:-1]]) & there
     return jnp.where(comes, jnp.where(segment == 0, arrivals[None], drawn), 0)
+
+
+def _segment(values: Array) -> Int[Array, "segment *one"]:
+    """The number of each segment, along the first axis."""
+    shape = (len(values), *(1,) * (values.ndim - 1))
+    return lax.broadcasted_iota(jnp.int32, shape, 0)
