@@ -8,9 +8,10 @@ from jaxtyping import Int
 from numpy.typing import ArrayLike
 
 from fluidkv.labels import Column, dataset
-from fluidkv.wait.chain.specs import ChainSpec
-from fluidkv.wait.chain.model import NEVER, arrival_rates, beside
+from fluidkv.wait.chain.chains import NEVER, beside
+from fluidkv.wait.chain.model import arrival_rates
 from fluidkv.wait.chain.runs import CHAIN_RECORDS, Plan, Run
+from fluidkv.wait.chain.specs import ChainSpec
 
 _OF_RUN = {
     "time": ("clock at the end of the last iteration", "time"),
@@ -64,7 +65,7 @@ def dataset_of(
     """
     state, sums = run.state, run.sums
 
-    def whole(values: ArrayLike) -> Int[np.ndarray, "system run *segment"]:
+    def whole(values: ArrayLike) -> Int[np.ndarray, "system run ..."]:
         return by_run(values).astype(np.int64)
 
     def by_run(values: ArrayLike) -> np.ndarray:

@@ -21,9 +21,9 @@ def look_up(
     cells: UInt64[Array, " cell"],
     first: Int[Array, "*run"],
     bits: Int[Array, "*run"],
-    table: Int[Array, "place *run"],
+    table: Int[Array, "place ..."],
     word: Words,
-) -> Int[Array, "place *run"]:
+) -> Int[Array, "place ..."]:
     """A draw from `table`, its number among those of its run, by a word; see `alias`.
 
     Args:

@@ -4,7 +4,7 @@ A run's random words depend on its number and the iteration only, so that neithe
 the threads nor the number of runs change what a run does.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -14,14 +14,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
+from fluidkv.fluid.driver import Observer, Transition, rollout
 from fluidkv.processes import cores
 from fluidkv.runs.batch import Progress, Reached, Watch, filled_up, go_on, in_groups
 from fluidkv.runs.precision import in_float64
 from fluidkv.runs.words import run_keys, words
+from fluidkv.wait.chain.chains import CountChain, CountState, beside, empty, taken
+from fluidkv.wait.chain.counts import WAITS, count_step, f64, i32, over_segments, prompts
 from fluidkv.wait.chain.draws import gamma
-from fluidkv.fluid.driver import Observer, Transition, rollout
-from fluidkv.wait.chain.model import CountChain, CountState, beside, empty, f64, i32, taken
-from fluidkv.wait.chain.step import WAITS, count_step, over_segments, prompts
 
 CALL, RECORDED_CALL = 500, 100
 """Iterations of a compiled call: between two of them a run can be interrupted."""
@@ -169,13 +169,17 @@ class _Records(Observer):
     names: tuple[str, ...] = eqx.field(static=True)
 
     def init(self, model: CountChain, state: CountState) -> dict[str, Array]:
-        like = dict.fromkeys(("queue", "waited", "entered"), state.queue) | {"joined": state.iterations}
+        like = dict.fromkeys(("queue", "waited", "entered"), state.queue) | {
+            "joined": state.iterations
+        }
         return {name: jnp.zeros_like(like.get(name, state.time)) for name in self.names}
 
     def update(self, model: CountChain, memory: Any, seen: Transition) -> dict[str, Array]:
         joined = over_segments(i32(seen.flows.joined))
         values = seen.flows._asdict() | {
-            "queue": seen.before.queue, "time": seen.after.time, "joined": joined
+            "queue": seen.before.queue,
+            "time": seen.after.time,
+            "joined": joined,
         }
         return {name: values[name] for name in self.names}
 
@@ -204,7 +208,7 @@ def _run_group(plan: Plan, chains: CountChain, size: int, watch: Watch, group: n
         lane = group[0] + np.arange(size)
         which = np.minimum(lane // plan.runs, len(plan.chains) - 1)
         place = which if len(plan.chains) > 1 else np.zeros(1, np.int64)
-        chain = jax.tree.map(jnp.asarray, taken(chains, place))
+        chain = taken(chains, place)
         keys = run_keys(plan.seed, lane - which * plan.runs)
         limits = Limits(jnp.asarray(plan.horizon[place]), jnp.asarray(plan.level[place]))
         state, sums = _begin(chain, size)
@@ -219,7 +223,9 @@ def _run_group(plan: Plan, chains: CountChain, size: int, watch: Watch, group: n
             iterations = np.asarray(state.iterations)[: group.size]
             end = min(at + (RECORDED_CALL if plan.record else CALL), plan.iterations)
             parts.append({name: np.asarray(records[name])[: end - at] for name in plan.record})
-            ended = np.asarray(state.time >= limits.horizon)[: group.size] | (end == plan.iterations)
+            ended = np.asarray(state.time >= limits.horizon)[: group.size] | (
+                end == plan.iterations
+            )
             return Reached(end, int(iterations.sum()), int(ended.sum()), not ended.all())
 
         go_on(on, plan.iterations, watch)
@@ -249,7 +255,9 @@ def _advance(
 
     observe = _Sums(sums, limits, timed), _Records(record)
     iterations = RECORDED_CALL if record else CALL
-    state, _, (sums, records) = rollout(chain, state, iterations, observe=observe, step=step, every=1)
+    state, _, (sums, records) = rollout(
+        chain, state, iterations, observe=observe, step=step, every=1
+    )
     if not timed:
         state, sums = _settle(chain, keys, state, sums)
     return state, sums, records
@@ -265,7 +273,9 @@ def _unless_ended(limits: Limits, state: CountState, new: Any, old: Any) -> Any:
     return jax.tree.map(choose, new, old)
 
 
-def _settle(chain: CountChain, keys: Array, state: CountState, sums: Sums) -> tuple[CountState, Sums]:
+def _settle(
+    chain: CountChain, keys: Array, state: CountState, sums: Sums
+) -> tuple[CountState, Sums]:
     """Draw the time of what was waited for and is owed: so many gaps, each exponential."""
     time = gamma(sums.owed, partial(words, keys, state.iterations - 1), WAITS) / chain.total_rate
     each = time / jnp.maximum(sums.owed, 1.0)  # expected, given their sum

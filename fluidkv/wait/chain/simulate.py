@@ -23,8 +23,9 @@ from fluidkv.labels import Said, said_columns
 from fluidkv.runs.batch import Progress
 from fluidkv.runs.checks import count
 from fluidkv.runs.rates import RateSteps
+from fluidkv.wait.chain.chains import chain_of
 from fluidkv.wait.chain.dataset import NAMES, dataset_of
-from fluidkv.wait.chain.model import Model, numbers_of
+from fluidkv.wait.chain.model import Model
 from fluidkv.wait.chain.runs import CHAIN_RECORDS, Plan, run_chains
 from fluidkv.wait.chain.specs import check_growth, specs_of
 from fluidkv.wait.model import Exact, several
@@ -122,7 +123,7 @@ def simulate_chain(
     # Where nobody looks at the clock before the end, times are drawn for many iterations at once.
     looks = horizon is not None or memory is not None or rate_steps is not None or bool(names)
     plan = Plan(
-        chains=[numbers_of(*spec[:3], rate_steps) for spec in specs],
+        chains=[chain_of(*spec[:3], rate_steps) for spec in specs],
         horizon=np.array([spec.horizon for spec in specs]),
         level=np.array([spec.memory for spec in specs]),
         runs=runs,
