@@ -328,7 +328,7 @@ def beside(chains: Sequence[CountChain]) -> CountChain:
     if cells:
         firsts = np.cumsum([0, *(len(table) for table in cells[:-1])], dtype=np.int32)
         flat = np.concatenate(cells)
-        flat = jnp.asarray(filled_up(flat, 0, power_of_two(len(flat))))
+        flat = filled_up(flat, 0, power_of_two(len(flat)))
         stacked = replace(stacked, cells=flat, first_cell=firsts)
     return replace(stacked, pieces=chains[0].pieces)
 

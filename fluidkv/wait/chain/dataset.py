@@ -8,10 +8,10 @@ from jaxtyping import Int
 from numpy.typing import ArrayLike
 
 from fluidkv.labels import Column, dataset
-from fluidkv.wait.chain.chains import NEVER, beside
+from fluidkv.wait.chain.chains import NEVER
 from fluidkv.wait.chain.model import arrival_rates
-from fluidkv.wait.chain.runs import CHAIN_RECORDS, Plan, Run
-from fluidkv.wait.chain.specs import ChainSpec
+from fluidkv.wait.chain.plan import CHAIN_RECORDS, ChainSpec, Plan
+from fluidkv.wait.chain.runs import Run
 
 _OF_RUN = {
     "time": ("clock at the end of the last iteration", "time"),
@@ -47,9 +47,7 @@ NAMES = frozenset(
 """What a dataset of chains may have; a coordinate needs another name."""
 
 
-def dataset_of(
-    specs: Sequence[ChainSpec], plan: Plan, run: Run, coords: Mapping[str, Column] | None
-) -> xr.Dataset:
+def dataset_of(plan: Plan, run: Run, coords: Mapping[str, Column]) -> xr.Dataset:
     """Dimensions system, run, segment (and iteration, for records; NaN after a run's end).
 
     Of the records, `queue` and `time` are called `each_queue` and `each_time`, since these names
@@ -63,7 +61,7 @@ def dataset_of(
     Of several systems, as coordinates: `segments`, how many each has, `threshold` (system, segment)
     with 0 beyond them, `arrival_rate`, and of the clock, `horizon` and `memory` what differs.
     """
-    state, sums = run.state, run.sums
+    state, sums, specs = run.state, run.sums, plan.specs
 
     def whole(values: ArrayLike) -> Int[np.ndarray, "system run ..."]:
         return by_run(values).astype(np.int64)
@@ -108,11 +106,11 @@ def dataset_of(
     level = watched.pop() if len(watched) == 1 else np.inf
     found = dataset(
         variables,
-        {} if coords is None else {**_of_systems(specs), **coords},
+        {**_of_systems(specs), **coords} if plan.many else {},
         seed=plan.seed,
         memory=None if np.isinf(level) else level,
     )
-    return found.isel(system=0, drop=True) if coords is None else found
+    return found if plan.many else found.isel(system=0, drop=True)
 
 
 def _flows(
@@ -121,7 +119,7 @@ def _flows(
     batches: Int[np.ndarray, "system run segment"],
 ) -> dict[str, Int[np.ndarray, "system run"]]:
     """Of whole runs: where everybody is says them."""
-    chain = beside(plan.chains)
+    chain = plan.chains
     n, span = np.where(chain.threshold < NEVER, chain.threshold, 0), chain.span
     n, span = n.T[:, None].astype(np.int64), span.T[:, None].astype(np.int64)
     came = (queue + n * batches)[..., : 1 if chain.nested else None].sum(axis=-1)

@@ -22,8 +22,9 @@ from fluidkv.labels import dataset
 from fluidkv.record import Record
 from fluidkv.runs.checks import above_0, count
 from fluidkv.wait.chain.model import arrival_rates, shapes, thresholds_of
-from fluidkv.wait.chain.simulate import MOST_SEED, simulate_chain
-from fluidkv.wait.chain.specs import probability
+from fluidkv.wait.chain.overflow import probability
+from fluidkv.wait.chain.plan import MOST_SEED
+from fluidkv.wait.chain.simulate import simulate_chain
 from fluidkv.wait.model import Exact, WaitSystem, several
 from fluidkv.wait.segments import Segments
 

@@ -4,7 +4,6 @@ A run's random words depend on its number and the iteration only, so that neithe
 the threads nor the number of runs change what a run does.
 """
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,9 +18,10 @@ from fluidkv.processes import cores
 from fluidkv.runs.batch import Progress, Reached, Watch, filled_up, go_on, in_groups
 from fluidkv.runs.precision import in_float64
 from fluidkv.runs.words import run_keys, words
-from fluidkv.wait.chain.chains import CountChain, CountState, beside, empty, taken
+from fluidkv.wait.chain.chains import CountChain, CountState, empty, taken
 from fluidkv.wait.chain.counts import WAITS, count_step, f64, i32, over_segments, prompts
 from fluidkv.wait.chain.draws import gamma
+from fluidkv.wait.chain.plan import Plan
 
 CALL, RECORDED_CALL = 500, 100
 """Iterations of a compiled call: between two of them a run can be interrupted."""
@@ -30,55 +30,6 @@ _MOST_ON_CPU = 1024
 _MOST_ELSEWHERE = 2**17
 _LEAST = 128
 """Groups are so large or a multiple: few sizes are compiled, and fewer runs take as long."""
-
-CHAIN_RECORDS = {
-    "queue": ("prompts before each segment, before any wait", "request"),
-    "wait": ("time waited before the batch", "time"),
-    "waited": ("arrivals to each segment during the wait", "request"),
-    "joined": ("segments in the batch", "1"),
-    "kv_tokens": ("tokens in the batch", "token"),
-    "held_tokens": ("tokens in memory", "token"),
-    "entered": ("prompts that came to wait before each segment during the iteration", "request"),
-    "time": ("the clock after the iteration", "time"),
-}
-"""What `simulate_chain` can record of each iteration -> (what it is, unit).
-
->>> from fluidkv.wait import CHAIN_RECORDS
->>> sorted(CHAIN_RECORDS)
-['entered', 'held_tokens', 'joined', 'kv_tokens', 'queue', 'time', 'wait', 'waited']
->>> CHAIN_RECORDS["joined"]
-('segments in the batch', '1')
-"""
-
-
-class Plan(NamedTuple):
-    """What is run.
-
-    Fields:
-        chains: at least one, of one kind.
-        horizon, level: of each chain: where a run ends, and the memory that is watched; infinite
-            where nobody asked.
-        runs: of each chain.
-        iterations: at most.
-        seed: of all random numbers.
-        record: names out of `CHAIN_RECORDS`.
-        timed: whether the clock is set at every iteration. False: what was waited for is counted,
-            and the time that it took drawn for many iterations at once, which has the same law.
-    """
-
-    chains: Sequence[CountChain]
-    horizon: Sequence[float]
-    level: Sequence[float]
-    runs: int
-    iterations: int
-    seed: int
-    record: tuple[str, ...]
-    timed: bool
-
-    @property
-    def size(self) -> int:
-        """Lanes: lane j is run j % runs of chain j // runs."""
-        return len(self.chains) * self.runs
 
 
 class Sums(NamedTuple):
@@ -108,13 +59,6 @@ class Sums(NamedTuple):
     owed_area: Float[Array, " run"]
 
 
-class Limits(NamedTuple):
-    """Of each run: the time at which it ends, and the level of memory that is watched."""
-
-    horizon: Float[Array | np.ndarray, " run"]
-    level: Float[Array | np.ndarray, " run"]
-
-
 class Run(NamedTuple):
     """Of all lanes; records are (iteration, [segment,] lane)."""
 
@@ -127,7 +71,8 @@ class _Sums(Observer):
     """Goes on with the sums of the call before, and ends with the iterations that are left."""
 
     start: Sums
-    limits: Limits
+    horizon: Float[Array, " run"]
+    level: Float[Array, " run"]
     timed: bool = eqx.field(static=True)
 
     def init(self, model: CountChain, state: CountState) -> Sums:
@@ -137,7 +82,7 @@ class _Sums(Observer):
         before, flows = seen.before, seen.flows
         count = f64(over_segments(flows.waited))
         if self.timed:
-            live = jnp.any(seen.after.time < self.limits.horizon)
+            live = jnp.any(seen.after.time < self.horizon)
             left = jnp.where(live, memory.left - 1, 0)
             start, idle, waiting_area = before.time + flows.wait, flows.wait, flows.waiting_area
             owed, owed_area = memory.owed, memory.owed_area
@@ -146,7 +91,7 @@ class _Sums(Observer):
             start, idle, waiting_area = before.time, 0.0, 0.0
             owed = memory.owed + count
             owed_area = memory.owed_area + count * (prompts(model, before) + (count - 1) / 2)
-        above = flows.held_tokens > self.limits.level
+        above = flows.held_tokens > self.level
         after = Sums(
             left=left,
             stuck=memory.stuck + i32(count > 0),
@@ -159,7 +104,7 @@ class _Sums(Observer):
             owed=owed,
             owed_area=owed_area,
         )
-        return _unless_ended(self.limits, before, after, memory) if self.timed else after
+        return _unless(before.time >= self.horizon, after, memory) if self.timed else after
 
     def ended(self, memory: Sums) -> Bool[Array, ""]:
         return memory.left <= 0
@@ -191,56 +136,62 @@ class _Records(Observer):
 
 
 def run_chains(plan: Plan, on_progress: Progress | None) -> Run:
-    """All lanes of a plan; `on_progress` is told (iterations done, runs ended) now and then."""
-    on_cpu = jax.default_backend() == "cpu"
+    """Run i of chain j in lane j runs + i; `on_progress` is told (iterations, runs ended)."""
+    on_cpu, lanes = jax.default_backend() == "cpu", len(plan.specs) * plan.runs
     threads = cores() if on_cpu else 1
-    each = -(-plan.size // (threads * _LEAST)) * _LEAST
+    each = -(-lanes // (threads * _LEAST)) * _LEAST
     size = min(each, _MOST_ON_CPU if on_cpu else _MOST_ELSEWHERE)
     with in_float64():
-        chains = beside(plan.chains)
-    run = partial(_run_group, plan, chains, size, Watch(on_progress))
-    return _together(in_groups(run, plan.size, size, threads, run.args[-1]))
+        chains = jax.tree.map(jnp.asarray, plan.chains)
+    watch = Watch(on_progress)
+    groups = in_groups(partial(_run_group, plan, chains, size, watch), lanes, size, threads, watch)
+    longest = max((len(part) for run in groups for part in run.records.values()), default=0)
+    filled = [
+        run._replace(
+            records={name: filled_up(run.records[name], 0, longest) for name in plan.record}
+        )
+        for run in groups
+    ]
+    return jax.tree.map(lambda *columns: np.concatenate(columns, axis=-1), *filled)
 
 
 def _run_group(plan: Plan, chains: CountChain, size: int, watch: Watch, group: np.ndarray) -> Run:
     with in_float64():
         # Filled up with runs that nobody asked for, so that all groups share a compilation.
         lane = group[0] + np.arange(size)
-        which = np.minimum(lane // plan.runs, len(plan.chains) - 1)
-        place = which if len(plan.chains) > 1 else np.zeros(1, np.int64)
-        chain = taken(chains, place)
-        keys = run_keys(plan.seed, lane - which * plan.runs)
-        limits = Limits(jnp.asarray(plan.horizon[place]), jnp.asarray(plan.level[place]))
+        which = np.minimum(lane // plan.runs, len(plan.specs) - 1)
+        place = which if len(plan.specs) > 1 else np.zeros(1, np.int64)
+        chain, keys = taken(chains, place), run_keys(plan.seed, lane - which * plan.runs)
+        horizon, level = (jnp.asarray(plan.column(name)[place]) for name in ("horizon", "memory"))
         state, sums = _begin(chain, size)
-        call = partial(_advance, chain, keys, timed=plan.timed, record=plan.record)
-        watch.compile(size, lambda: call(state, sums, limits))
+        call = partial(_advance, chain, keys, horizon, level, timed=plan.timed, record=plan.record)
+        watch.compile(size, lambda: call(state, sums))
         sums = sums._replace(left=jnp.int32(plan.iterations))
         parts: list[dict[str, np.ndarray]] = []
 
         def on(at: int) -> Reached:
             nonlocal state, sums
-            state, sums, records = call(state, sums, limits)
-            iterations = np.asarray(state.iterations)[: group.size]
+            state, sums, records = call(state, sums)
             end = min(at + (RECORDED_CALL if plan.record else CALL), plan.iterations)
             parts.append({name: np.asarray(records[name])[: end - at] for name in plan.record})
-            ended = np.asarray(state.time >= limits.horizon)[: group.size] | (
-                end == plan.iterations
-            )
-            return Reached(end, int(iterations.sum()), int(ended.sum()), not ended.all())
+            ended = np.asarray(state.time >= horizon)[: group.size] | (end == plan.iterations)
+            iterations = int(state.iterations[: group.size].sum())
+            return Reached(end, iterations, int(ended.sum()), not ended.all())
 
         go_on(on, plan.iterations, watch)
         records = {name: np.concatenate([part[name] for part in parts]) for name in plan.record}
-        found = Run(*jax.device_get((state, sums._replace(left=sums.idle))), records)
-        return jax.tree.map(lambda values: values[..., : group.size], found)
+        run = Run(*jax.device_get((state, sums._replace(left=sums.idle))), records)
+        return jax.tree.map(lambda values: values[..., : group.size], run)
 
 
 @partial(jax.jit, static_argnames=("timed", "record"))
 def _advance(
     chain: CountChain,
     keys: UInt32[Array, "2 run"],
+    horizon: Float[Array, " run"],
+    level: Float[Array, " run"],
     state: CountState,
     sums: Sums,
-    limits: Limits,
     *,
     timed: bool,
     record: tuple[str, ...],
@@ -250,10 +201,10 @@ def _advance(
     def step(chain: CountChain, state: CountState, _: None) -> tuple[CountState, Any]:
         after, flows = count_step(chain, state, keys)
         if timed:
-            return _unless_ended(limits, state, after, state), flows
+            return _unless(state.time >= horizon, after, state), flows
         return after._replace(time=state.time + flows.duration), flows
 
-    observe = _Sums(sums, limits, timed), _Records(record)
+    observe = _Sums(sums, horizon, level, timed), _Records(record)
     iterations = RECORDED_CALL if record else CALL
     state, _, (sums, records) = rollout(
         chain, state, iterations, observe=observe, step=step, every=1
@@ -263,12 +214,12 @@ def _advance(
     return state, sums, records
 
 
-def _unless_ended(limits: Limits, state: CountState, new: Any, old: Any) -> Any:
-    """The new values of runs whose clock was before their horizon."""
-    alive = state.time < limits.horizon
+def _unless(ended: Bool[Array, " run"], new: Any, old: Any) -> Any:
+    """Old values of runs that have ended; new ones of the others, and of all together."""
 
-    def choose(a: Array, b: Array) -> Array:
-        return a if a.ndim == 0 else jnp.where(alive[None] if a.ndim > 1 else alive, a, b)
+    def choose(new: Array, old: Array) -> Array:
+        by_run = ended[None] if new.ndim > 1 else ended
+        return jnp.where(by_run, old, new) if new.ndim else new
 
     return jax.tree.map(choose, new, old)
 
@@ -303,13 +254,3 @@ def _begin(chain: CountChain, size: int) -> tuple[CountState, Sums]:
         owed=none,
         owed_area=none,
     )
-
-
-def _together(found: list[Run]) -> Run:
-    longest = max((len(values) for each in found for values in each.records.values()), default=0)
-    ended = [
-        {name: filled_up(values, 0, longest) for name, values in each.records.items()}
-        for each in found
-    ]
-    parts = [each._replace(records=records) for each, records in zip(found, ended, strict=True)]
-    return jax.tree.map(lambda *columns: np.concatenate(columns, axis=-1), *parts)

@@ -13,29 +13,18 @@ Source: WAIT, Algorithms 1 and 2.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
-import numpy as np
 import xarray as xr
 
 from fluidkv.errors import InputError
 from fluidkv.labels import Said, said_columns
 from fluidkv.runs.batch import Progress
-from fluidkv.runs.checks import count
 from fluidkv.runs.rates import RateSteps
-from fluidkv.wait.chain.chains import chain_of
 from fluidkv.wait.chain.dataset import NAMES, dataset_of
 from fluidkv.wait.chain.model import Model
-from fluidkv.wait.chain.runs import CHAIN_RECORDS, Plan, run_chains
-from fluidkv.wait.chain.specs import check_growth, specs_of
-from fluidkv.wait.model import Exact, several
-from fluidkv.wait.segments import Segments
-
-MOST_SEED = 2**63 - 1
-MOST_RUNS = 2**31 - 1
-
-NO_HORIZON = 2**31 - 1
-"""Iterations of a run that ends at a time."""
+from fluidkv.wait.chain.plan import plan_of
+from fluidkv.wait.chain.runs import run_chains
+from fluidkv.wait.model import Exact
 
 
 def simulate_chain(
@@ -100,54 +89,19 @@ def simulate_chain(
         >>> float((found.output_tokens / found.time).mean().round(1)), best
         (8.7, 10)
     """
-    specs, many = specs_of(
-        {
-            "model": model,
-            "thresholds": thresholds,
-            "base": base,
-            "per_kv_token": per_kv_token,
-            "per_prefill_token": per_prefill_token,
-            "horizon": horizon,
-            "memory": memory,
-        }
+    options = {
+        "model": model,
+        "thresholds": thresholds,
+        "base": base,
+        "per_kv_token": per_kv_token,
+        "per_prefill_token": per_prefill_token,
+        "horizon": horizon,
+        "memory": memory,
+    }
+    plan = plan_of(
+        options, runs=runs, iterations=iterations, seed=seed, rate_steps=rate_steps, record=record
     )
-    if coords and not many:
+    if coords and not plan.many:
         raise InputError("coords", dict(coords), "None, for one system")
-    columns = said_columns(coords, "system", len(specs), NAMES)
-    names, limit = _names(record), _limit(iterations, horizon)
-    runs, seed = count("runs", runs, most=MOST_RUNS), count("seed", seed, least=0, most=MOST_SEED)
-    if rate_steps is not None and not isinstance(rate_steps, RateSteps):
-        raise InputError("rate_steps", rate_steps, "RateSteps or None")
-    for spec in specs:
-        check_growth(spec, rate_steps, limit)
-    # Where nobody looks at the clock before the end, times are drawn for many iterations at once.
-    looks = horizon is not None or memory is not None or rate_steps is not None or bool(names)
-    plan = Plan(
-        chains=[chain_of(*spec[:3], rate_steps) for spec in specs],
-        horizon=np.array([spec.horizon for spec in specs]),
-        level=np.array([spec.memory for spec in specs]),
-        runs=runs,
-        iterations=limit,
-        seed=seed,
-        record=names,
-        timed=looks or not isinstance(specs[0].model, Segments),
-    )
-    run = run_chains(plan, on_progress)
-    return dataset_of(specs, plan, run, columns if many else None)
-
-
-def _limit(iterations: int | None, horizon: Any) -> int:
-    if iterations is not None:
-        return count("iterations", iterations, most=NO_HORIZON)
-    if horizon is None:
-        raise InputError("iterations", None, "a number, where there is no horizon")
-    return NO_HORIZON
-
-
-def _names(record: Iterable[str]) -> tuple[str, ...]:
-    allowed = f"names out of {', '.join(CHAIN_RECORDS)}"
-    names = several("record", record, allowed)
-    for name in names:
-        if not isinstance(name, str) or name not in CHAIN_RECORDS:
-            raise InputError("record", name, allowed)
-    return tuple(dict.fromkeys(names))
+    columns = said_columns(coords, "system", len(plan.specs), NAMES)
+    return dataset_of(plan, run_chains(plan, on_progress), columns)

@@ -20,8 +20,8 @@ from fluidkv.runs.requests import Requests
 from fluidkv.runs.words import run_keys, words
 from fluidkv.wait.chain import alias, rates
 from fluidkv.wait.chain.draws import gamma, poisson
+from fluidkv.wait.chain.plan import CHAIN_RECORDS
 from fluidkv.wait.chain.reference import Counts, Draws, chain_reference
-from fluidkv.wait.chain.runs import CHAIN_RECORDS
 from fluidkv.wait.chain.simulate import simulate_chain
 from fluidkv.wait.model import PromptType, WaitSystem
 from fluidkv.wait.policy import NestedWait, Wait
