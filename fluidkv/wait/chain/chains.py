@@ -70,7 +70,7 @@ class Chain(eqx.Module):
     nested: bool = eqx.field(static=True)
 
     @property
-    def prefills(self) -> OfSegment:
+    def prefills(self) -> Float[Array, "segment ..."]:
         """1 where a segment's first stage is a prefill, 0 behind a boundary."""
         return jnp.where(jnp.asarray(self.boundary_tokens) > 0, 0.0, 1.0)
 
@@ -82,12 +82,12 @@ class Chain(eqx.Module):
         segment = along(ready)
         return segment < jnp.min(jnp.where(enough, len(ready), segment), axis=0)[None]
 
-    def duration(self, kv_tokens: OfRun, prompts: OfSegment) -> OfRun:
+    def duration(self, kv_tokens: OfRun, prompts: OfSegment) -> Float[Array, "*run"]:
         """Of an iteration with so many tokens, and prompts at the first stage of each segment."""
         prefill = self.per_prefill_token * jnp.sum(
             prompts * (self.prefills * self.first_tokens), axis=0
         )
-        return self.base + self.per_kv_token * kv_tokens + prefill
+        return jnp.asarray(self.base) + self.per_kv_token * kv_tokens + prefill
 
 
 class FluidChain(Chain):
@@ -296,7 +296,7 @@ def chain_of(
     common = _common(model, thresholds, clock, steps)
     upto = np.cumsum(common["rate"])
     bits, firsts, cells = 1, [0] * len(segments), None
-    if common["nested"]:
+    if isinstance(model, Segments):
         means = (common["rate"][0] * durations).tolist()
         bits, firsts, cells = _tables(model, thresholds, means)
     return CountChain(
@@ -306,8 +306,8 @@ def chain_of(
             np.arange(len(upto)) < len(arrival_rates(model)) - 1, upto / upto[-1], np.inf
         ),
         arrivals_from=np.array(firsts, np.int32),
-        first_cell=np.int32(0),
-        bits=np.int32(bits),
+        first_cell=np.array(0, np.int32),
+        bits=np.array(bits, np.int32),
         cells=cells,
     )
 
@@ -340,8 +340,8 @@ def taken(chains: CountChain, place: Int[np.ndarray, " run"]) -> CountChain:
     return replace(columns, cells=chains.cells, pieces=chains.pieces)
 
 
-def empty(chain: Chain) -> FluidState | CountState:
-    """Nobody has come yet.
+def empty(chain: CountChain | FluidChain) -> Any:
+    """The state of a chain, `FluidState` or `CountState`, where nobody has come yet.
 
     Examples:
         >>> from fluidkv.wait import Segments, count_chain, empty

@@ -182,7 +182,7 @@ def _entered(
     drawn = look_up(cells, first, bits, jnp.where(there, table, 0), word)
 
     def search() -> Int[Array, "*run"]:
-        return poisson(chain.total_rate * units, uniform(word)[0])
+        return poisson(jnp.asarray(chain.total_rate) * units, uniform(word)[0])
 
     if chain.pieces is not None:
         arrivals = search()

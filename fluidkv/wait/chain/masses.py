@@ -33,8 +33,8 @@ def fluid_step(chain: FluidChain, state: FluidState) -> tuple[FluidState, Flows]
 
     is_last = stage == jnp.asarray(chain.span, stage.dtype)[:, None] - 1
     passed = jnp.sum(jnp.where(is_last, batch, 0.0), axis=1)
-    onward = chain.share * jnp.roll(passed, 1)  # into the first segment nobody, its share is 0
-    arrivals = chain.rate * rates.elapsed(chain.pieces, start, duration)
+    onward = jnp.asarray(chain.share) * jnp.roll(passed, 1)  # the share of the first one is 0
+    arrivals = jnp.asarray(chain.rate) * rates.elapsed(chain.pieces, start, duration)
     moved = jnp.roll(jnp.where(is_last, 0.0, batch), 1, axis=1)
     inside = before + jnp.sum(waited)
     came = jnp.sum(arrivals)

@@ -105,13 +105,13 @@ def plan_of(
     rows, many = _rows(options["thresholds"])
     many = many or any(_is_several(options[name]) for name in options if name != "thresholds")
     specs = []
-    for model, row, *clock, horizon, memory in zip(
+    for model, row, base, per_kv, per_prefill, horizon, memory in zip(
         *one_each({**options, "thresholds": rows}).values(), strict=True
     ):
-        coefficients, thresholds = clock_of(model, *clock), thresholds_of(model, row)
+        clock, thresholds = clock_of(model, base, per_kv, per_prefill), thresholds_of(model, row)
         end = inf if horizon is None else above_0("horizon", horizon)
         level = inf if memory is None else above_0("memory", memory)
-        specs.append(ChainSpec(model, thresholds, coefficients, end, level))
+        specs.append(ChainSpec(model, thresholds, clock, end, level))
     kinds = {type(spec.model).__name__ for spec in specs}
     if len(kinds) > 1:
         raise InputError("model", ", ".join(sorted(kinds)), "systems of one kind")
@@ -124,7 +124,9 @@ def plan_of(
     runs, seed = count("runs", runs, most=MOST_RUNS), count("seed", seed, least=0, most=MOST_SEED)
     for spec in specs:
         _check_growth(spec, rate_steps, limit)
-    chains = beside([chain_of(*spec[:3], rate_steps) for spec in specs])
+    chains = beside(
+        [chain_of(spec.model, spec.thresholds, spec.clock, rate_steps) for spec in specs]
+    )
     # Where nobody looks at the clock before the end, times are drawn for many iterations at once.
     timed = timed or options["memory"] is not None or rate_steps is not None or bool(names)
     return Plan(specs, chains, many, runs, limit, seed, names, timed or not chains.nested)

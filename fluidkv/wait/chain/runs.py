@@ -180,8 +180,8 @@ def _run_group(plan: Plan, chains: CountChain, size: int, watch: Watch, group: n
 
         go_on(on, plan.iterations, watch)
         records = {name: np.concatenate([part[name] for part in parts]) for name in plan.record}
-        run = Run(*jax.device_get((state, sums._replace(left=sums.idle))), records)
-        return jax.tree.map(lambda values: values[..., : group.size], run)
+        run = Run(state, sums._replace(left=sums.idle), records)
+        return jax.tree.map(lambda values: np.asarray(values)[..., : group.size], run)
 
 
 @partial(jax.jit, static_argnames=("timed", "record"))
@@ -198,7 +198,7 @@ def _advance(
 ) -> tuple[CountState, Sums, dict[str, Array]]:
     """Some iterations more of each run that is not at its end."""
 
-    def step(chain: CountChain, state: CountState, _: None) -> tuple[CountState, Any]:
+    def step(chain: CountChain, state: CountState, _: Any) -> tuple[CountState, Any]:
         after, flows = count_step(chain, state, keys)
         if timed:
             return _unless(state.time >= horizon, after, state), flows

@@ -4,7 +4,10 @@
 so that it works under `jit`, `vmap` and `scan`, and for masses under `grad` and `jacobian` too.
 """
 
+from typing import Any
+
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array
 
 from fluidkv.errors import InputError
@@ -19,11 +22,10 @@ from fluidkv.wait.chain.chains import (
 from fluidkv.wait.chain.counts import count_step
 from fluidkv.wait.chain.masses import fluid_step
 
-Chain = CountChain | FluidChain
-State = CountState | FluidState
 
-
-def step(chain: Chain, state: State, key: Array | None = None) -> tuple[State, Flows]:
+def step(
+    chain: CountChain | FluidChain, state: CountState | FluidState, key: Array | None = None
+) -> tuple[Any, Flows]:
     """One iteration of one run: wait, select, execute, arrive.
 
     Args:
@@ -52,8 +54,8 @@ def step(chain: Chain, state: State, key: Array | None = None) -> tuple[State, F
         >>> with jax.enable_x64(True):
         ...     run = rollout(fluid, empty(fluid), 40, step=step)
         ...     many = jax.vmap(lambda key: rollout(counts, empty(counts), 40, step=step, key=key))
-        ...     runs = many(jax.random.split(jax.random.key(0), 500))
-        >>> round(run.state.time.item(), 1), round(runs.state.time.mean().item(), 1)
+        ...     times = many(jax.random.split(jax.random.key(0), 500)).state.time
+        >>> round(run.state.time.item(), 1), round(float(np.asarray(times).mean()), 1)
         (61.2, 61.1)
     """
     if not jax.config.read("jax_enable_x64"):
@@ -65,12 +67,12 @@ def step(chain: Chain, state: State, key: Array | None = None) -> tuple[State, F
     if jax.tree.structure(state) != jax.tree.structure(start):
         raise InputError("state", state, f"a {type(start).__name__}")
     for name, value, own in zip(start._fields, state, start, strict=True):
-        if jax.numpy.shape(value) != own.shape:
+        if jnp.shape(value) != own.shape:
             allowed = f"{own.shape}, of one run; jax.vmap maps over several"
-            raise InputError(f"state.{name}", f"shape {jax.numpy.shape(value)}", allowed)
-    state = jax.tree.map(lambda value, own: jax.numpy.asarray(value, own.dtype), state, start)
+            raise InputError(f"state.{name}", f"shape {jnp.shape(value)}", allowed)
+    typed: Any = jax.tree.map(lambda value, own: jnp.asarray(value, own.dtype), state, start)
     if isinstance(chain, FluidChain):
-        return fluid_step(chain, state)
+        return fluid_step(chain, typed)
     if key is None:
         raise InputError("key", key, "a JAX random key, from which counts are drawn")
-    return count_step(chain, state, key)
+    return count_step(chain, typed, key)

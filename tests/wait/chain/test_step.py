@@ -114,8 +114,7 @@ def test_masses_are_the_literal_chain_with_every_draw_its_mean(drawn: Any) -> No
     """Exactly as long as no queue is within rounding of a threshold that it misses or reaches."""
     model, thresholds, clock = drawn
     chain = fluid_chain(model, thresholds, **clock)
-    coefficients = [clock.get(name) for name in ("base", "per_kv_token")]
-    literal_clock = clock_of(model, *coefficients, None)
+    literal_clock = clock_of(model, clock.get("base"), clock.get("per_kv_token"), None)
     draws = _exact_means(model, thresholds, clock, 24)
     state = empty(chain)
     for mean, count in zip(
@@ -151,7 +150,7 @@ def test_the_equilibrium_is_a_fixed_point(lengths: list[tuple[int, int]]) -> Non
     stages = np.arange(chain.stages) < chain.span[:, None]
     # A little more waits than joins, so that rounding never keeps a type out.
     masses = levels[:, None] * stages + 1e-6 * (np.arange(chain.stages) == 0)
-    state, flows = _step(chain, FluidState(masses, np.array(0.0)))
+    state, flows = _step(chain, FluidState(jnp.asarray(masses), jnp.float64(0)))
     np.testing.assert_allclose(state.masses, masses, rtol=1e-12, atol=1e-12)
     assert state.time.item() == pytest.approx(float(balance.iteration_time), rel=1e-12)
     assert flows.kv_tokens.item() == pytest.approx(float(balance.memory), rel=1e-12)
@@ -190,7 +189,8 @@ def test_many_small_prompts_are_masses() -> None:
 
 def test_derivatives_of_masses_are_those_of_differences() -> None:
     chain = fluid_chain(SYSTEM, (4, 5, 3))
-    start = FluidState(np.where(np.arange(chain.stages) < chain.span[:, None], 2.0, 0.0), 0.0)
+    masses = np.where(np.arange(chain.stages) < np.asarray(chain.span)[:, None], 2.0, 0.0)
+    start = FluidState(jnp.asarray(masses), jnp.float64(0))
 
     def time(d1: jax.Array) -> jax.Array:
         changed = dataclasses.replace(chain, per_kv_token=d1)
@@ -259,7 +259,10 @@ def test_what_a_step_cannot_take_is_named() -> None:
         ("chain", lambda: step(SYSTEM, empty(masses))),  # pyright: ignore[reportArgumentType]
         ("state", lambda: step(masses, empty(counts))),
         ("state", lambda: jax.jit(step)(counts, empty(masses), jax.random.key(0))),
-        ("state.masses", lambda: jax.jit(step)(masses, FluidState(jnp.ones((3, 2)), 0.0))),
+        (
+            "state.masses",
+            lambda: jax.jit(step)(masses, FluidState(jnp.ones((3, 2)), jnp.float64(0))),
+        ),
         ("key", lambda: step(counts, empty(counts))),
         ("thresholds", lambda: fluid_chain(SYSTEM, (4, 5))),
         ("thresholds", lambda: fluid_chain(SYSTEM, (4, 5, 0))),
