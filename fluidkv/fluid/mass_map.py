@@ -2,8 +2,9 @@
 
 Execute, arrive, evict, admit are four functions that `step` calls in that order. Shapes are static
 and no value is looked at, so `step` works under `jit`, `vmap` (over starts, capacities, systems),
-`grad`, `jacobian`, `lax.scan` and `jax.shard_map`; a batch is `jax.vmap`. All of it is a few
-operations on arrays of stages, in logarithmic depth: nothing runs stage by stage.
+`grad`, `jacobian`, `lax.scan` and `jax.shard_map`; a batch is `jax.vmap`. Eviction, the one part in
+which a stage depends on others, runs over the stages in one loop on a CPU, and as a tree of sums
+elsewhere; the two differ by rounding.
 
 The map is differentiable wherever the *front*, the stage that eviction trims, does not change with
 the perturbation; at a change of front derivatives are one-sided.
@@ -12,7 +13,7 @@ Source: Congestion, section 2.2 in the continuous form of 2.3, admission of 4.1.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +22,7 @@ from jaxtyping import Array, Float, Int
 
 from fluidkv.errors import InputError
 from fluidkv.fluid.model import MassModel
+from fluidkv.runs.devices import vary_like
 
 State = Float[Array, "*class stage"]
 """Masses of one trajectory: by class of a class model, by age of a cohort model."""
@@ -129,6 +131,33 @@ def evict(
         The masses that stay, the free memory in tokens, the front.
     """
     weights, capacity = jnp.asarray(model.weights), jnp.asarray(model.capacity)
+    return lax.platform_dependent(
+        executed, weights, capacity, cpu=_stage_by_stage, default=_all_stages_at_once
+    )
+
+
+def _stage_by_stage(executed: Array, weights: Array, capacity: Array) -> tuple[Array, Array, Array]:
+    """For a CPU: one loop from the last stage on, which hands out what is left."""
+
+    def stage(left: tuple[Array, Array], row: tuple[Array, Array, Array]) -> tuple[Any, Array]:
+        (free, front), (mass, weight, place) = left, row
+        needed = jnp.sum(mass * weight)
+        trimmed = needed > free
+        fraction = jnp.where(trimmed, free / jnp.where(trimmed, needed, 1.0), 1.0)
+        front = jnp.maximum(front, jnp.where(trimmed, place, NO_FRONT))
+        return (jnp.maximum(free - needed, 0.0), front), mass * fraction
+
+    places = jnp.arange(executed.shape[1], dtype=jnp.int32)
+    begun = vary_like((capacity, jnp.int32(NO_FRONT)), executed)
+    rows = executed.T, weights.T, places
+    (free, front), remaining = lax.scan(stage, begun, rows, reverse=True)
+    return remaining.T, free, front
+
+
+def _all_stages_at_once(
+    executed: Array, weights: Array, capacity: Array
+) -> tuple[Array, Array, Array]:
+    """For an accelerator: sums over later stages as a tree, in logarithmic depth."""
     needed = jnp.sum(executed * weights, axis=0)
     from_here_on = lax.cumsum(needed, reverse=True)
     later = jnp.concatenate([from_here_on[1:], jnp.zeros_like(needed[:1])])

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from fluidkv.errors import InputError
 from fluidkv.exact import mass
-from fluidkv.fluid import MassModel, class_model, cohort_model, perturbed_starts, step
+from fluidkv.fluid import MassModel, class_model, cohort_model, mass_map, perturbed_starts, step
 from fluidkv.fluid.mass_map import NO_FRONT
 from fluidkv.systems import Systems
 from fluidkv.workload import RequestClass, System, Workload
@@ -86,6 +86,23 @@ def test_the_front_is_the_last_stage_that_loses_mass(system, data):
     if losing and flows.front != NO_FRONT:  # a tie of rounding may differ from an exact one
         assert flows.front == max(losing)
         assert np.all(np.asarray(after)[:, : max(losing)] == 0.0)
+
+
+@given(systems(), st.data())
+def test_a_cpu_and_an_accelerator_evict_alike(system, data):
+    """The loop over stages and the tree of sums; where a rounding ties, both leave no more."""
+    model = padded(class_model(system))
+    executed = mass_map.execute(model, rectangle(data.draw(feasible_states(system))))
+    numbers = executed, model.weights, model.capacity
+    one, other = by_stage(*numbers), at_once(*numbers)
+    within = tolerance(model)
+    assert np.max(np.abs(np.asarray(one[0]) - np.asarray(other[0])) * model.weights) <= within
+    assert abs(one[1] - other[1]) <= within
+    tie = abs(float(mass_map.memory_used(model, executed)) - float(model.capacity)) <= within
+    assert tie or (one[2] == NO_FRONT) == (other[2] == NO_FRONT)
+
+
+by_stage, at_once = jax.jit(mass_map._stage_by_stage), jax.jit(mass_map._all_stages_at_once)
 
 
 def test_memory_that_is_exactly_full_evicts_and_admits_exactly_nothing():
