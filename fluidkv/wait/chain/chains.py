@@ -6,8 +6,6 @@ compile nothing. Axes of runs, where there are several, come last.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from fractions import Fraction
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -389,21 +387,7 @@ def _tables(
     """The bits of a column's number, first outcomes of arrivals, and the cells of all tables."""
     windows = [alias.poisson_window(mean) for mean in means]
     columns = alias.columns_for(max(*thresholds, *(size - 1 for _, size in windows)) + 1)
-    tables = [_arrivals(means[0], columns)]
+    tables = [alias.poisson_table(means[0], columns)]
     for n, p, mean in zip(thresholds[:-1], model.thinning, means[1:], strict=True):
-        tables += [_survivors(n, p, columns), _arrivals(mean, columns)]
+        tables += [alias.binomial_table(n, p, columns), alias.poisson_table(mean, columns)]
     return columns.bit_length() - 1, [first for first, _ in windows], np.concatenate(tables)
-
-
-@lru_cache(2**12)  # of a sweep: many chains have the same tables
-def _survivors(n: int, p: Fraction, columns: int) -> UInt64[np.ndarray, " column"]:
-    return alias.cells(alias.binomial_units(n, p, _bits(columns)), columns)
-
-
-@lru_cache(2**12)
-def _arrivals(mean: float, columns: int) -> UInt64[np.ndarray, " column"]:
-    return alias.cells(alias.poisson_units(mean, _bits(columns)), columns)
-
-
-def _bits(columns: int) -> int:
-    return alias.UNIT_BITS + columns.bit_length() - 1
