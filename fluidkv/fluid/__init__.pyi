@@ -6,7 +6,7 @@ from .cohorts.convergence import NOT_SETTLED as NOT_SETTLED
 from .cohorts.convergence import RETURNED as RETURNED
 from .cohorts.convergence import convergence as convergence
 from .cohorts.looks import CHECK_EVERY as CHECK_EVERY
-from .cohorts.starts import start_families as start_families
+from .boundary import start_families as start_families
 from .model import MassModel as MassModel
 from .model import class_model as class_model
 from .model import cohort_model as cohort_model

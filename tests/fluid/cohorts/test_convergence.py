@@ -22,7 +22,7 @@ from fluidkv.fluid.cohorts.convergence import NOT_SETTLED, PERIODIC, RETURNED, c
 from fluidkv.fluid.cohorts.eviction_free import eviction_free_radius, stable_modes
 from fluidkv.fluid.cohorts.following import advance
 from fluidkv.fluid.cohorts.parts import shares_of, tables_of
-from fluidkv.fluid.cohorts.starts import (
+from fluidkv.fluid.boundary import (
     burst_starts,
     pulse_starts,
     spare_starts,
