@@ -106,9 +106,7 @@ def drawn_starts(
     return starts
 
 
-def _parts(
-    sizes: Int[np.ndarray, " system"], chunk: int
-) -> Iterator[Int[np.ndarray, " some"]]:
+def _parts(sizes: Int[np.ndarray, " system"], chunk: int) -> Iterator[Int[np.ndarray, " some"]]:
     """Systems of like sizes, as many as draw that many numbers together, the largest first."""
     order = np.argsort(-sizes, kind="stable")
     while order.size:

@@ -104,7 +104,7 @@ def cohort_states(
         cohorts = _gathered(reader, states)
     if not reader.many:
         return cohorts[0]
-    return np.broadcast_to(cohorts, (reader.count, *cohorts.shape[1:]))
+    return np.broadcast_to(cohorts, (reader.systems, *cohorts.shape[1:]))
 
 
 def spread(model: MassModel, states: States) -> Float[np.ndarray, "system batch class stage"]:
@@ -127,13 +127,14 @@ class _Reader(NamedTuple):
     Fields:
         of: one system, many, or a model of one.
         many: whether starts have an axis of systems.
-        count, classes, stages: of the systems; the most that one has.
+        systems: how many.
+        classes, stages: the most that one has.
         argument: what is read, for messages.
     """
 
     of: System | Systems | MassModel
     many: bool
-    count: int
+    systems: int
     classes: int
     stages: int
     argument: str
@@ -149,7 +150,7 @@ class _Reader(NamedTuple):
         cohorts, classes = f"batch, {self.stages}", f"batch, {self.classes}, {self.stages}"
         if self.many:
             what = f"(system, {cohorts}), of cohorts, or (system, {classes}), by class"
-            return f"masses of shape {what}, of {self.count} systems"
+            return f"masses of shape {what}, of {self.systems} systems"
         if self.classes == 1:
             return f"masses of shape ({self.stages},), one a stage, or a batch of them"
         return f"masses of shape ({cohorts}), of cohorts, or ({classes}), by class"
@@ -180,7 +181,7 @@ def _reader(of: System | Systems | MassModel, argument: str) -> _Reader:
     elif isinstance(of, System):
         extent = 1, len(of.workload.classes), of.workload.longest_decode
     elif isinstance(of, MassModel) and of.weights.ndim == 2:
-        extent = 1, *of.weights.shape
+        extent = 1, len(of.weights), of.weights.shape[1]
     else:
         raise InputError("system", of, "a System, Systems, or the MassModel of one system")
     return _Reader(of, isinstance(of, Systems), *extent, argument)
@@ -215,7 +216,7 @@ def _by_shape(reader: _Reader, start: ArrayLike) -> States:
         masses = masses[None] if one_state else masses
     masses = masses if masses.ndim == 4 else masses[..., None, :]
     masses = masses.reshape((1,) * (4 - masses.ndim) + masses.shape)
-    if len(masses) not in (1, reader.count) or masses.shape[2] not in (1, reader.classes):
+    if len(masses) not in (1, reader.systems) or masses.shape[2] not in (1, reader.classes):
         raise wrong
     return States(masses, by_class=masses.shape[2] == reader.classes)
 

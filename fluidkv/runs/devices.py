@@ -40,6 +40,28 @@ def local_devices() -> list[Device]:
     return jax.local_devices() if chosen is None else jax.local_devices(backend=chosen)
 
 
+def vary_like(tree: Any, like: Any) -> Any:
+    """Values that begin a loop, of the type that they have in it, under `jax.shard_map` too.
+
+    There a type says over which axes of the mesh an array varies, and what a loop carries has one
+    type: a constant that meets the batch varies as the batch does. Elsewhere nothing changes.
+    """
+    axes = frozenset[Any]().union(*map(_varies_over, jax.tree.leaves(like)))
+
+    def cast(leaf: Any) -> Any:
+        missing = tuple(axes - _varies_over(leaf))
+        return jax.lax.pcast(leaf, missing, to="varying") if missing else leaf
+
+    return jax.tree.map(cast, tree) if axes else tree
+
+
+def _varies_over(leaf: Any) -> frozenset[Any]:
+    """By whichever name this JAX has for it."""
+    kind: Any = jax.typeof(leaf)
+    manual = getattr(kind, "manual_axis_type", None)
+    return getattr(kind, "vma", frozenset()) if manual is None else manual.varying
+
+
 def over_devices(
     call: Callable[[Any], Found],
     values: Any,

@@ -18,10 +18,6 @@ from fluidkv.exact import mass
 from fluidkv.exact.mixed.mix import two_lengths
 from fluidkv.exact.survival import survival_weights
 from fluidkv.fluid import class_model, cohort_model, perturbed_starts, uniform_starts
-from fluidkv.fluid.cohorts.convergence import NOT_SETTLED, PERIODIC, RETURNED, convergence
-from fluidkv.fluid.cohorts.eviction_free import eviction_free_radius, stable_modes
-from fluidkv.fluid.cohorts.following import advance
-from fluidkv.fluid.cohorts.parts import shares_of, tables_of
 from fluidkv.fluid.boundary import (
     burst_starts,
     pulse_starts,
@@ -29,6 +25,10 @@ from fluidkv.fluid.boundary import (
     sparse_starts,
     start_families,
 )
+from fluidkv.fluid.cohorts.convergence import NOT_SETTLED, PERIODIC, RETURNED, convergence
+from fluidkv.fluid.cohorts.eviction_free import eviction_free_radius, stable_modes
+from fluidkv.fluid.cohorts.following import advance
+from fluidkv.fluid.cohorts.parts import shares_of, tables_of
 from fluidkv.systems import Systems
 from fluidkv.workload import System
 from tests.conventions import complaints
