@@ -36,11 +36,16 @@ from .open.arrivals import bursts as bursts
 from .open.arrivals import class_rates as class_rates
 from .open.arrivals import poisson_arrivals as poisson_arrivals
 from .open.arrivals import steady as steady
-from .open.iteration import CapOn as CapOn
+from .open.iteration import OpenFlows as OpenFlows
+from .open.iteration import OpenModel as OpenModel
+from .open.iteration import OpenState as OpenState
+from .open.iteration import OpenWindows as OpenWindows
 from .open.iteration import Selection as Selection
+from .open.iteration import open_step as open_step
 from .open.reference import LiteralStep as LiteralStep
 from .open.reference import Masses as Masses
 from .open.reference import literal_step as literal_step
+from .open.system import CapOn as CapOn
 from .open.system import simulate_open as simulate_open
 from .recorded import RECORDS as RECORDS
 from .scan import scan_trajectory as scan_trajectory
