@@ -55,9 +55,9 @@ class OpenModel(eqx.Module):
     """
 
     mass: MassModel
-    rates: Float[Array, "*iteration class"]
+    rates: Float[Array, "*iteration class"] | Float[np.ndarray, "*iteration class"]
     cap: float | Float[Array, ""] = np.inf
-    class_cap: float | Float[Array, "..."] = np.inf
+    class_cap: float | Float[Array, " class"] | Float[np.ndarray, " class"] = np.inf
     selection: Selection = eqx.field(default="queued", static=True)
     blocked: Blocked = eqx.field(default="wait", static=True)
 
@@ -81,8 +81,8 @@ class OpenState(NamedTuple):
         0
     """
 
-    masses: Float[Array, "class stage"]
-    queue: Float[Array, " class"]
+    masses: Float[Array, "class stage"] | Float[np.ndarray, "class stage"]
+    queue: Float[Array, " class"] | Float[np.ndarray, " class"]
     iteration: int | Int[Array, ""] = 0
 
 

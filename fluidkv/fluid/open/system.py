@@ -123,7 +123,7 @@ def simulate_open(
     mass = _of_classes(model)
     if cap_on not in get_args(CapOn):
         raise InputError("cap_on", cap_on, " or ".join(get_args(CapOn)))
-    rules = OpenModel(mass, np.empty(0), selection=selection, blocked=blocked)  # pyright: ignore[reportArgumentType]  # NumPy's
+    rules = OpenModel(mass, np.empty(0), selection=selection, blocked=blocked)
     names = checked.records(record, OPEN_RECORDS)
     shares = mass.shares
     arrived = checked.amounts("arrivals", arrivals, ("iteration", "class"), shares.size)
