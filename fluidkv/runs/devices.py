@@ -33,11 +33,21 @@ _MANY_LANES = 1 << 17  # an accelerator has that many threads at once, so that f
 
 
 def local_devices() -> list[Device]:
-    """Those of this process, or the one that `jax.default_device` names."""
+    """Those of this process, or the one that `jax.default_device` names.
+
+    Raises:
+        InputError: it names a platform that JAX does not find here.
+    """
     chosen = jax.config.jax_default_device  # pyright: ignore[reportAttributeAccessIssue]
     if isinstance(chosen, jax.Device):
         return [chosen]
-    return jax.local_devices() if chosen is None else jax.local_devices(backend=chosen)
+    try:
+        return jax.local_devices() if chosen is None else jax.local_devices(backend=chosen)
+    except RuntimeError:
+        there = ", ".join(sorted({device.platform for device in jax.local_devices()}))
+        raise InputError(
+            "jax_default_device", chosen, f"a platform that is here: {there}"
+        ) from None
 
 
 def vary_like(tree: Any, like: Any) -> Any:
