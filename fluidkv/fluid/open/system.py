@@ -121,18 +121,42 @@ def simulate_open(
     """
     system = model if isinstance(model, System) else None
     mass = _of_classes(model)
-    if cap_on not in get_args(CapOn):
-        raise InputError("cap_on", cap_on, " or ".join(get_args(CapOn)))
     rules = OpenModel(mass, np.empty(0), selection=selection, blocked=blocked)
     names = checked.records(record, OPEN_RECORDS)
+    arrays = _arrays(mass, arrivals, start, queue, cap, cap_on)
+    iterations = arrays[0].shape[-2]
+    checked.check_windows(iterations, every)
+    with in_float64():
+        final, observed = _rolled(rules, *arrays, names, int(every))
+        final, observed = jax.device_get((final, observed))
+    ends = {"final_state": final.masses, "final_queue": final.queue}
+    return completed(_dataset(observed, ends, iterations, every), system=system)
+
+
+def _of_classes(model: MassModel | System) -> MassModel:
+    model = class_model(model) if isinstance(model, System) else model
+    if np.any((model.survival > 0) & (model.survival < 1)):
+        raise InputError("model", "a cohort model", "a class model, as eviction changes the mix")
+    return model
+
+
+def _arrays(
+    mass: MassModel,
+    arrivals: ArrayLike,
+    start: ArrayLike | None,
+    queue: ArrayLike | None,
+    cap: ArrayLike | None,
+    cap_on: CapOn,
+) -> tuple[np.ndarray, ...]:
+    """What `_rolled` takes, checked; of each run, or arrivals (iteration, class) for all."""
+    if cap_on not in get_args(CapOn):
+        raise InputError("cap_on", cap_on, " or ".join(get_args(CapOn)))
     shares = mass.shares
     arrived = checked.amounts("arrivals", arrivals, ("iteration", "class"), shares.size)
-    iterations = arrived.shape[-2]
-    checked.check_windows(iterations, every)
-    queued = np.zeros(shares.shape) if queue is None else queue
-    waiting = checked.amounts("queue", queued, ("class",), shares.size)
+    waiting = np.zeros_like(shares) if queue is None else queue
+    waiting = checked.amounts("queue", waiting, ("class",), shares.size)
     limit = checked.caps(cap)
-    masses = class_states(mass, np.zeros(mass.weights.shape) if start is None else start)
+    masses = class_states(mass, np.zeros_like(mass.weights) if start is None else start)
     batch = checked.common_batch(
         capacity=mass.capacity.shape,
         start=masses.shape[:-2],
@@ -141,39 +165,17 @@ def simulate_open(
         arrivals=arrived.shape[:-2],
     )
     # Both kinds of caps as arrays: another kind compiles nothing.
-    by_class = np.multiply.outer(limit, shares) if cap_on == "class" else np.full((1, 1), np.inf)
-    total = limit if cap_on == "total" else np.inf
-    with in_float64():
-        final, observed = _rolled(
-            rules,
-            arrived[0] if len(arrived) == 1 else arrived,
-            np.broadcast_to(mass.capacity, batch),
-            np.broadcast_to(total, batch),
-            np.broadcast_to(by_class, (batch, shares.size)),
-            np.broadcast_to(masses, (batch, *mass.weights.shape)),
-            np.broadcast_to(waiting, (batch, shares.size)),
-            names,
-            int(every),
-        )
-        final, observed = jax.device_get((final, observed))
-    variables: dict[str, Column] = {}
-    for name, values in observed.items():
-        axes, unit, title = _LABELS[name]
-        variables[name] = ("batch", "iteration", *axes), values, unit, title
-    for name, values in (("final_state", final.masses), ("final_queue", final.queue)):
-        axes, unit, title = _LABELS[name]
-        variables[name] = ("batch", *axes), values, unit, title
-    title = "n of the state that ends the window"
-    number = np.arange(every, iterations + 1, every)
-    coords: dict[str, Column] = {"iteration": ("iteration", number, "iteration", title)}
-    return completed(dataset(variables, coords, every=every), system=system)
-
-
-def _of_classes(model: MassModel | System) -> MassModel:
-    model = class_model(model) if isinstance(model, System) else model
-    if np.any((model.survival > 0) & (model.survival < 1)):
-        raise InputError("model", "a cohort model", "a class model, as eviction changes the mix")
-    return model
+    total, by_class = limit, np.full(shares.shape, np.inf)
+    if cap_on == "class":
+        total, by_class = np.inf, limit[..., None] * shares
+    return (
+        arrived if arrived.ndim == 3 and len(arrived) > 1 else arrived.reshape(-1, shares.size),
+        np.broadcast_to(mass.capacity, batch),
+        np.broadcast_to(total, batch),
+        np.broadcast_to(by_class, (batch, shares.size)),
+        np.broadcast_to(masses, (batch, *mass.weights.shape)),
+        np.broadcast_to(waiting, (batch, shares.size)),
+    )
 
 
 @partial(jax.jit, static_argnames=("names", "every"))
@@ -200,3 +202,18 @@ def _rolled(
 
     axes = (None if arrivals.ndim == 2 else 0, 0, 0, 0, 0, 0)
     return jax.vmap(run, axes)(arrivals, capacity, cap, class_cap, masses, queue)
+
+
+def _dataset(
+    records: dict[str, np.ndarray], ends: dict[str, np.ndarray], iterations: int, every: int
+) -> xr.Dataset:
+    """Records (batch, window, ...), and what is after the last iteration (batch, ...)."""
+    variables: dict[str, Column] = {}
+    for name, values in (records | ends).items():
+        axes, unit, title = _LABELS[name]
+        windows = ("iteration",) if name in records else ()
+        variables[name] = ("batch", *windows, *axes), values, unit, title
+    title = "n of the state that ends the window"
+    number = np.arange(every, iterations + 1, every)
+    coords: dict[str, Column] = {"iteration": ("iteration", number, "iteration", title)}
+    return dataset(variables, coords, every=every)

@@ -153,6 +153,14 @@ def test_starts_are_read_as_those_of_the_saturated_model():
     np.testing.assert_allclose(*found, rtol=16 * EPS)
 
 
+def test_one_iteration_is_a_run_of_its_own():
+    whole = simulate_open(MIXED, arrivals=np.ones((2, 2)), cap=[1.0, 2.0])
+    first = simulate_open(MIXED, arrivals=np.ones((1, 2)), cap=[1.0, 2.0])
+    again = simulate_open(MIXED, arrivals=np.ones((1, 1, 2)), cap=[1.0, 2.0])
+    np.testing.assert_array_equal(first.queue, whole.queue[:, :1])
+    np.testing.assert_array_equal(again.queue, first.queue)
+
+
 def test_times_in_queue_and_service_are_sums_of_levels():
     data = simulate_open(
         MIXED,
