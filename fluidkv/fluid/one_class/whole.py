@@ -32,6 +32,19 @@ _RECORDS = {
 }
 
 
+class WholeModel(NamedTuple):
+    """One class: w_j of each stage and M, whole tokens.
+
+    Examples:
+        >>> from fluidkv.fluid import WholeModel
+        >>> WholeModel._fields
+        ('weights', 'capacity')
+    """
+
+    weights: Int[Array, " stage"] | Int[np.ndarray, " stage"]
+    capacity: int | Int[Array, ""]
+
+
 class WholeFlows(NamedTuple):
     """What one iteration moved, requests, and the memory in use after it, tokens."""
 
@@ -42,13 +55,25 @@ class WholeFlows(NamedTuple):
 
 
 def whole_step(
-    weights: Int[Array, " stage"], capacity: Int[Array, ""], state: Int[Array, " stage"]
+    model: WholeModel, state: Int[Array, " stage"], key: Array | None = None
 ) -> tuple[Int[Array, " stage"], WholeFlows]:
-    """One decoding iteration of one trajectory of whole requests; pure, checks nothing."""
+    """One decoding iteration of one trajectory of whole requests; pure, checks nothing.
+
+    Args:
+        state: requests by stage, integers; memory at or below capacity.
+        key: not used, as nothing is drawn.
+
+    Examples:
+        >>> from fluidkv.fluid import WholeModel, whole_step
+        >>> state, flows = whole_step(WholeModel(np.array([3, 4, 5]), 24), np.array([8, 0, 0]))
+        >>> state.tolist(), flows.evicted.item()
+        ([0, 6, 0], 2)
+    """
+    state, weights = jnp.asarray(state), jnp.asarray(model.weights)
     # execute
     completed = state[-1]
     executed = jnp.concatenate([jnp.zeros_like(state[:1]), state[:-1]])
-    excess = jnp.sum(weights * executed) - capacity
+    excess = jnp.sum(weights * executed) - model.capacity
 
     # evict: from stage 1 up; a request that goes may free more than was needed.
     def stage(excess: Array, row: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -128,12 +153,12 @@ def simulate_whole(
 def _scan(weights: Any, capacity: Any, requests: Any, iterations: int, states: bool) -> Any:
     """Of a batch: the last states, and flows and states of all iterations."""
 
-    def one(capacity: Any, state: Any, _: None) -> Any:
-        state, flows = whole_step(weights, capacity, state)
-        return state, (flows, state if states else None)
-
     def run(capacity: Any, state: Any) -> Any:
-        return lax.scan(partial(one, capacity), state, None, length=iterations)
+        def one(state: Any, _: None) -> Any:
+            state, flows = whole_step(WholeModel(weights, capacity), state)
+            return state, (flows, state if states else None)
+
+        return lax.scan(one, state, None, length=iterations)
 
     return jax.vmap(run)(capacity, requests)
 
