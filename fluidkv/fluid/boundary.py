@@ -20,6 +20,7 @@ from fluidkv.errors import InputError
 from fluidkv.fluid.draws import Draw, Key, Path, check_size, drawn_starts
 from fluidkv.fluid.model import MassModel, class_model, cohort_model
 from fluidkv.fluid.states import cohort_states
+from fluidkv.runs.checks import count as count_of
 from fluidkv.systems import Systems
 from fluidkv.workload import System
 
@@ -136,8 +137,7 @@ def slice_starts(
     ends = cohort_states(system, corners, argument="start", full=True)
     if ends.shape[0] != 3:
         raise InputError("corners", f"{ends.shape[0]} states", "three states")
-    if isinstance(points, bool) or not isinstance(points, int | np.integer) or points < 2:
-        raise InputError("points", points, "an integer of at least 2")
+    count_of("points", points, least=2)
     first, second = np.tril_indices(points)
     steps = np.stack([points - 1 - first, first - second, second], axis=1)
     shares = steps / (points - 1)
@@ -165,8 +165,7 @@ def sparse_starts(
     Raises:
         InputError: a count or `most` below 1.
     """
-    if isinstance(most, bool) or not isinstance(most, int) or most < 1:
-        raise InputError("most", most, "an integer of at least 1")
+    count_of("most", most)
 
     def recipe(weights: np.ndarray, capacity: np.ndarray, draws: np.ndarray) -> np.ndarray:
         ages = weights.shape[-1]
@@ -246,13 +245,10 @@ def start_families(key: Key, system: System | Systems, *, count: int) -> dict[st
         >>> {name: starts.shape for name, starts in families.items()}
         {'burst': (3, 3), 'uniform': (2, 3), 'sparse': (2, 3), 'pulse': (2, 3), 'spare': (2, 3)}
     """
-    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 4:
-        raise InputError("count", count, "an integer of at least 4")
+    quarter = count_of("count", count, least=4) // 4
     kinds = [uniform_starts, sparse_starts, pulse_starts, spare_starts]
     drawn = {
-        make.__name__.removesuffix("_starts"): make(
-            key, system, count=int(count) // 4, path=((4, i),)
-        )
+        make.__name__.removesuffix("_starts"): make(key, system, count=quarter, path=((4, i),))
         for i, make in enumerate(kinds)
     }
     return {"burst": burst_starts(system)} | drawn

@@ -20,6 +20,7 @@ from fluidkv.errors import InputError
 from fluidkv.fluid.model import MassModel
 from fluidkv.fluid.states import lifted
 from fluidkv.runs.batch import power_of_two
+from fluidkv.runs.checks import count as count_of
 from fluidkv.runs.precision import in_float64
 from fluidkv.systems import Systems
 from fluidkv.workload import System
@@ -77,20 +78,20 @@ def drawn_starts(
     Raises:
         InputError: a count below 1, a key that is none.
     """
-    check_count(count)
+    count = count_of("count", count)
     if not isinstance(key, jax.Array | np.ndarray):
         raise InputError("key", key, "a JAX random key, as jax.random.key makes")
     if not isinstance(of, Systems):
         one = lifted(model(of))
-        sizes = [int(count) * draw.numbers(*one.weights.shape[1:]) for draw in draws]
+        sizes = [count * draw.numbers(*one.weights.shape[1:]) for draw in draws]
         tables = [_numbers(key, draw, size, None) for draw, size in zip(draws, sizes, strict=True)]
-        return recipe(one, *(table.reshape(1, int(count), -1) for table in tables))[0]
+        return recipe(one, *(table.reshape(1, count, -1) for table in tables))[0]
     extents = np.stack([of.classes, of.longest_decode], axis=1)
     rows = model(of[:1]).weights.shape[1]
-    starts = np.zeros((len(of), int(count), rows, extents[:, 1].max()))
-    for part in _parts(int(count) * extents.prod(axis=1), _CHUNK if _begins_alike(key) else 1):
+    starts = np.zeros((len(of), count, rows, extents[:, 1].max()))
+    for part in _parts(count * extents.prod(axis=1), _CHUNK if _begins_alike(key) else 1):
         shapes, shape_of = np.unique(extents[part], axis=0, return_inverse=True)
-        sizes = [[int(count) * draw.numbers(*shape) for shape in shapes.tolist()] for draw in draws]
+        sizes = [[count * draw.numbers(*shape) for shape in shapes.tolist()] for draw in draws]
         tables = [
             _numbers(key, draw, max(each), of.index[part])
             for draw, each in zip(draws, sizes, strict=True)
@@ -98,7 +99,7 @@ def drawn_starts(
         for i, (classes, stages) in enumerate(shapes.tolist()):
             alike = shape_of.ravel() == i
             numbers = (
-                table[alike, : each[i]].reshape(np.count_nonzero(alike), int(count), -1)
+                table[alike, : each[i]].reshape(np.count_nonzero(alike), count, -1)
                 for table, each in zip(tables, sizes, strict=True)
             )
             masses = recipe(_cut(lifted(model(of[part[alike]])), classes), *numbers)
@@ -113,12 +114,6 @@ def _parts(sizes: Int[np.ndarray, " system"], chunk: int) -> Iterator[Int[np.nda
         some = max(1, chunk // power_of_two(int(sizes[order[0]]), 64))
         yield order[:some]
         order = order[some:]
-
-
-def check_count(count: object) -> None:
-    """InputError for a number of starts below 1."""
-    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
-        raise InputError("count", count, "an integer of at least 1")
 
 
 def check_size(size: object) -> None:

@@ -13,9 +13,10 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
-from fluidkv.fluid.draws import Draw, Key, check_count, check_size, drawn_starts
+from fluidkv.fluid.draws import Draw, Key, check_size, drawn_starts
 from fluidkv.fluid.model import MassModel, class_model
 from fluidkv.fluid.states import lifted
+from fluidkv.runs.checks import count as count_of
 from fluidkv.systems import Systems
 from fluidkv.workload import System
 
@@ -92,7 +93,7 @@ def perturbed_starts(
         >>> np.round(starts @ [3, 4, 5], 9).ravel()
         array([24., 24., 24., 24., 24.])
     """
-    check_count(count)
+    count_of("count", count)
     check_size(size)
     if isinstance(model, MassModel) and model.capacity.shape not in ((), (count,)):
         raise InputError("count", count, f"{model.capacity.size}, the number of capacities")
@@ -134,7 +135,7 @@ def mode_starts(
         >>> np.round(starts, 3).tolist()
         [[[2.1, 1.845, 2.064]], [[1.9, 2.155, 1.936]]]
     """
-    check_count(count)
+    count_of("count", count)
     check_size(size)
     of = _by_class(model)
     roots = np.asarray(root, complex)

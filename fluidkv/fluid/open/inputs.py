@@ -1,12 +1,11 @@
 """What `simulate_open` takes, checked and as arrays, before any JAX runs."""
 
-from collections.abc import Iterable
-
 import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
+from fluidkv.runs.checks import count as count_of
 
 
 def common_batch(**shapes: tuple[int, ...]) -> int:
@@ -19,21 +18,9 @@ def common_batch(**shapes: tuple[int, ...]) -> int:
     return batch
 
 
-def records(record: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
-    """The names asked for, in the order of `known`: the same set is the same compiled function."""
-    names = tuple(known)
-    chosen = (record,) if isinstance(record, str) else tuple(record)
-    for name in chosen:
-        if name not in names:
-            raise InputError("record", name, "any of " + ", ".join(names))
-    return tuple(name for name in names if name in chosen)
-
-
-def check_windows(iterations: int, every: object) -> None:
+def check_windows(iterations: int, every: int) -> None:
     """Whole windows."""
-    if isinstance(every, bool) or not isinstance(every, int | np.integer) or every < 1:
-        raise InputError("every", every, "an integer of at least 1")
-    if iterations % every:
+    if iterations % count_of("every", every):
         raise InputError("every", every, f"a divisor of the {iterations} iterations of arrivals")
 
 

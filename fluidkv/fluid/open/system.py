@@ -122,12 +122,13 @@ def simulate_open(
     system = model if isinstance(model, System) else None
     mass = _of_classes(model)
     rules = OpenModel(mass, np.empty(0), selection=selection, blocked=blocked)
-    names = checked.records(record, OPEN_RECORDS)
+    watch = OpenWindows((record,) if isinstance(record, str) else tuple(record))
+    watch = OpenWindows(tuple(name for name in OPEN_RECORDS if name in watch.names))  # one order
     arrays = _arrays(mass, arrivals, start, queue, cap, cap_on)
     iterations = arrays[0].shape[-2]
     checked.check_windows(iterations, every)
     with in_float64():
-        final, observed = _rolled(rules, *arrays, names, int(every))
+        final, observed = _rolled(rules, *arrays, watch, int(every))
         final, observed = jax.device_get((final, observed))
     ends = {"final_state": final.masses, "final_queue": final.queue}
     return completed(_dataset(observed, ends, iterations, every), system=system)
@@ -178,7 +179,7 @@ def _arrays(
     )
 
 
-@partial(jax.jit, static_argnames=("names", "every"))
+@partial(jax.jit, static_argnames="every")
 def _rolled(
     rules: OpenModel,
     arrivals: Any,
@@ -187,7 +188,7 @@ def _rolled(
     class_cap: Any,
     masses: Any,
     queue: Any,
-    names: tuple[str, ...],
+    watch: OpenWindows,
     every: int,
 ) -> tuple[OpenState, dict[str, Any]]:
     """A batch; arrivals (iteration, class) serve all of it."""
@@ -196,7 +197,6 @@ def _rolled(
         mass = replace(rules.mass, capacity=capacity)
         model = replace(rules, mass=mass, rates=arrivals, cap=cap, class_cap=class_cap)
         begun, iterations = OpenState(masses, queue), arrivals.shape[0]
-        watch = OpenWindows(names)
         made = rollout(model, begun, iterations, observe=watch, step=open_step, every=every)
         return made.state, made.observed
 
