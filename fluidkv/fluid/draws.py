@@ -6,7 +6,7 @@ together. Of the generator that JAX takes by default a draw of n numbers begins 
 fewer; so numbers are drawn in few sizes, and little is ever compiled.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -81,28 +81,34 @@ def drawn_starts(
     count = count_of("count", count)
     if not isinstance(key, jax.Array | np.ndarray):
         raise InputError("key", key, "a JAX random key, as jax.random.key makes")
+
+    def numbers(draw: Draw, shape: Sequence[int]) -> int:
+        return count * draw.numbers(*shape)
+
+    def made(of_shape: MassModel, tables: Sequence[np.ndarray]) -> np.ndarray:
+        return recipe(of_shape, *(table.reshape(len(table), count, -1) for table in tables))
+
     if not isinstance(of, Systems):
         one = lifted(model(of))
-        sizes = [count * draw.numbers(*one.weights.shape[1:]) for draw in draws]
-        tables = [_numbers(key, draw, size, None) for draw, size in zip(draws, sizes, strict=True)]
-        return recipe(one, *(table.reshape(1, count, -1) for table in tables))[0]
+        shape = one.weights.shape[1:]
+        return made(one, [_numbers(key, draw, numbers(draw, shape), None) for draw in draws])[0]
     extents = np.stack([of.classes, of.longest_decode], axis=1)
     rows = model(of[:1]).weights.shape[1]
     starts = np.zeros((len(of), count, rows, extents[:, 1].max()))
     for part in _parts(count * extents.prod(axis=1), _CHUNK if _begins_alike(key) else 1):
         shapes, shape_of = np.unique(extents[part], axis=0, return_inverse=True)
-        sizes = [[count * draw.numbers(*shape) for shape in shapes.tolist()] for draw in draws]
+        most = [max(numbers(draw, shape) for shape in shapes.tolist()) for draw in draws]
         tables = [
-            _numbers(key, draw, max(each), of.index[part])
-            for draw, each in zip(draws, sizes, strict=True)
+            _numbers(key, draw, size, of.index[part])
+            for draw, size in zip(draws, most, strict=True)
         ]
         for i, (classes, stages) in enumerate(shapes.tolist()):
             alike = shape_of.ravel() == i
-            numbers = (
-                table[alike, : each[i]].reshape(np.count_nonzero(alike), count, -1)
-                for table, each in zip(tables, sizes, strict=True)
-            )
-            masses = recipe(_cut(lifted(model(of[part[alike]])), classes), *numbers)
+            own = [
+                table[alike, : numbers(draw, (classes, stages))]
+                for draw, table in zip(draws, tables, strict=True)
+            ]
+            masses = made(_cut(lifted(model(of[part[alike]])), classes), own)
             starts[part[alike], :, : masses.shape[2], :stages] = masses
     return starts
 
