@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from hypothesis import strategies as st
 
+from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.workload import RequestClass, System, Workload
 
 lengths = st.integers(1, 6)
@@ -32,6 +33,21 @@ def workloads(
             for part in parts
         )
     )
+
+
+@st.composite
+def length_mixes(
+    draw: st.DrawFn, *, longest: int = 10, common_input: bool | None = None
+) -> LengthMix:
+    """Two to four lengths, some with a common divisor, shares and, unless common, input ratios."""
+    factor = draw(st.sampled_from([1, *(f for f in (1, 2, 3) if 2 * f <= longest)]))
+    whole = st.integers(1, longest // factor)
+    decodes = draw(st.lists(whole, min_size=2, max_size=min(4, longest // factor), unique=True))
+    parts = [draw(st.integers(1, 9)) for _ in decodes]
+    common = draw(st.booleans()) if common_input is None else common_input
+    ratios = None if common else [draw(positive_rationals) for _ in decodes]
+    shares = [Fraction(part, sum(parts)) for part in parts]
+    return LengthMix([factor * n for n in decodes], shares, ratios)
 
 
 @st.composite
