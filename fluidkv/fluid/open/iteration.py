@@ -52,6 +52,17 @@ class OpenModel(eqx.Module):
 
     Raises:
         InputError: a selection or a fate of what is blocked that is none.
+
+    Examples:
+        >>> import jax
+        >>> from fluidkv.fluid import OpenModel, OpenState, open_step, rollout
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> model = OpenModel(fk.class_model(system), np.array([2.5]), cap=2.0)
+        >>> with jax.enable_x64(True):
+        ...     begun = OpenState(np.zeros((1, 3)), np.zeros(1))
+        ...     run = rollout(model, begun, 12, step=open_step)
+        >>> run.state.masses.tolist(), run.state.queue.tolist()
+        ([[2.0, 2.0, 2.0]], [6.0])
     """
 
     mass: MassModel
@@ -196,6 +207,17 @@ class OpenWindows(Observer):
 
     Raises:
         InputError: a name that is none of them.
+
+    Examples:
+        >>> import jax
+        >>> from fluidkv.fluid import OpenModel, OpenState, OpenWindows, open_step, rollout
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> model = OpenModel(fk.class_model(system), np.array([2.5]))
+        >>> with jax.enable_x64(True):
+        ...     begun, watch = OpenState(np.zeros((1, 3)), np.zeros(1)), OpenWindows(("evicted",))
+        ...     run = rollout(model, begun, 12, observe=watch, step=open_step, every=4)
+        >>> np.round(run.observed["evicted"], 3).tolist()
+        [[0.0], [0.903], [4.394]]
     """
 
     names: tuple[str, ...] = eqx.field(static=True)
