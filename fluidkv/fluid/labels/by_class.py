@@ -16,6 +16,7 @@ from fluidkv.fluid.labels.lane import (
     EVICTED,
     IN_FLIGHT,
     NEVER,
+    SLACK,
     STARTED,
     STARTED_CUT,
     STARTED_DONE,
@@ -64,7 +65,7 @@ def trim_started(sizes, classes, amounts, start, counts, begun, flows, now, requ
                 alive += mass
                 tokens += mass * (amounts[c, INPUTS] + (1 + stage + now))
         needed, cut = begun[stage] * tokens, begun[stage]
-        if needed > excess:
+        if needed - excess > SLACK * needed:
             cut = min(cut, excess / tokens)
         begun[stage] -= cut
         requests -= cut * alive
@@ -73,7 +74,7 @@ def trim_started(sizes, classes, amounts, start, counts, begun, flows, now, requ
                 flows[STARTED_CUT, classes[c, ROW]] += cut * start[classes[c, ROW], stage]
         if begun[stage] > 0.0:
             return requests
-        excess -= needed
+        excess = max(excess - needed, 0.0)
         counts[STARTED] += 1
     return requests
 

@@ -14,10 +14,13 @@ it, nor on where a call ends. `Tables`, `Lanes` and `Windows` say what the array
 kernel they are those of one system and of one lane.
 """
 
+import math
+
 import numpy as np
 
 from fluidkv.fluid.labels.by_class import complete_classes, trim_started
 from fluidkv.fluid.labels.lane import (
+    ANEW,
     CUT,
     EVICTIONS,
     FIRST_EVICTION,
@@ -30,6 +33,7 @@ from fluidkv.fluid.labels.lane import (
     QUIET,
     REQUESTS,
     SINCE,
+    SLACK,
     TOKENS,
     TOTAL,
     YOUNG,
@@ -37,10 +41,6 @@ from fluidkv.fluid.labels.lane import (
 from fluidkv.fluid.labels.looks import live_stages, record, sums, write_state
 from fluidkv.fluid.labels.tables import ALIVE, CLASSES, ENDS, GAINED, HELD, LEAVING, STAGES
 from fluidkv.runs.kernels import inner, kernel
-
-_ANEW = 256
-"""Iterations after which sums are made anew from the labels, up to a multiple of d. Between, a sum
-of requests rounds some four times an iteration, and memory adds these up."""
 
 
 @kernel
@@ -110,7 +110,7 @@ def _follow(
     requests, total, older = numbers[REQUESTS], numbers[TOTAL], numbers[OLDER]
     tokens, growth = numbers[TOKENS], requests  # growth: what execution adds, if none completes
     admitted = completed = evicted = 0.0
-    turn = stages * (1 + (_ANEW - 1) // stages)
+    turn = stages * (1 + (ANEW - 1) // stages)
     anew, window = -(-now // turn) * turn, now // every
     look = (window + 1) * every
     while now < until:
@@ -195,7 +195,7 @@ def _trim(
         at, age = np.uint64(young & mask), np.uint64(now - young)
         units = cut = mass[at]
         needed = units * unit[age, HELD]
-        if needed > excess:
+        if needed - excess > SLACK * needed:
             cut = min(units, excess / unit[age, HELD])
         mass[at] = units - cut
         if not one and sizes[CLASSES] > 0:
@@ -203,7 +203,7 @@ def _trim(
         requests -= cut if one else cut * unit[age, ALIVE]
         if cut < units:
             return young, requests
-        excess -= needed
+        excess = max(excess - needed, 0.0)
         young = link[at]
     if not one and excess > 0.0 and sizes[CLASSES] > 0:
         requests = trim_started(
@@ -226,7 +226,7 @@ def _lasting(total, older, tokens, most):
     """The last n, up to `most`, with C + A / (w + n) > 0: it falls with n, in floats too."""
     if older + total / (tokens + most) > 0.0:
         return most
-    n = min(max(int(np.ceil(-total / older - tokens)), 1), most)
+    n = min(max(int(math.ceil(-total / older - tokens)), 1), most)  # noqa: RUF046 (CUDA's is a float)
     while n > 1 and older + total / (tokens + (n - 1)) <= 0.0:
         n -= 1
     while older + total / (tokens + n) > 0.0:

@@ -3,6 +3,15 @@
 NEVER = -1
 """Stands for "not so far" where an iteration is given."""
 
+ANEW = 256
+"""Iterations after which sums are made anew from the labels, up to a multiple of d. Between, a sum
+of requests rounds some four times an iteration, and memory adds these up."""
+
+SLACK = 1e-12
+"""A label that needs all but so little of what it holds is used up: where in exact numbers eviction
+takes just all of it, as it does again and again on some orbits, no rounding is left over. The sums
+round by some 1e-14 of memory until they are made anew."""
+
 # Of `numbers`: requests in flight; A, C and w of `reference`, which hold from SINCE to QUIET.
 REQUESTS, TOTAL, OLDER, TOKENS = range(4)
 NUMBERS = 4

@@ -109,13 +109,19 @@ class Labels:
         start: for each stage, from 0, units; or the requests of each class. Memory is at or below
             capacity.
         turn: iterations after which sums are made anew.
+        slack: a label of which less than this part is left is used up: 0 in rationals.
     """
 
     def __init__(
-        self, unit: Unit, capacity: Number, start: Iterable[Number | Sequence[Number]], turn: int
+        self,
+        unit: Unit,
+        capacity: Number,
+        start: Iterable[Number | Sequence[Number]],
+        turn: int,
+        slack: float = 0,
     ) -> None:
         self.now = 0
-        self._unit, self._capacity, self._turn = unit, capacity, turn
+        self._unit, self._capacity, self._turn, self._slack = unit, capacity, turn, slack
         self._zero = 0 * capacity
         self.labels: deque[Label] = deque()
         for stage, mass in enumerate(start):
@@ -200,14 +206,14 @@ class Labels:
             youngest = self.labels[-1]
             alive, held = self._holds(youngest)
             needed, cut = youngest.units * held, youngest.units
-            if needed > excess:
+            if needed - excess > self._slack * needed:
                 cut = min(cut, excess / held)
             self._evict(youngest, cut)
             youngest.units -= cut
             self.requests -= cut * alive
             if youngest.units > 0:
                 return
-            excess -= needed
+            excess = max(excess - needed, self._zero)
             self.labels.pop()
 
     def _admit(self, free: Number) -> None:

@@ -5,16 +5,15 @@ from fractions import Fraction
 
 import numpy as np
 
+from fluidkv.fluid.labels.lane import ANEW, SLACK
 from fluidkv.fluid.labels.reference import Labels, Unit
 from fluidkv.fluid.labels.tables import ALIVE, GAINED, HELD, LEAVING, Tables, of_systems
 from fluidkv.workload import System
 
-TURN = 256
-
 
 def turn(stages: int) -> int:
-    """The kernel makes its sums anew at multiples of d, 256 iterations or more apart."""
-    return stages * -(-TURN // stages)
+    """The kernel makes its sums anew at multiples of d, at least so many iterations apart."""
+    return stages * -(-ANEW // stages)
 
 
 def order(system: System) -> list[int]:
@@ -53,7 +52,7 @@ def in_floats(system: System, tables: Tables, state: np.ndarray) -> Labels:
         held=tables.unit[0, :, HELD].tolist(),
     )
     start = state[order(system)].T.tolist() if by_class else state[0].tolist()
-    return Labels(unit, float(system.capacity), start, turn(int(tables.stages[0])))
+    return Labels(unit, float(system.capacity), start, turn(int(tables.stages[0])), SLACK)
 
 
 def rectangle(system: System, rows: Sequence[Sequence[Fraction]]) -> np.ndarray:
