@@ -22,6 +22,7 @@ from fluidkv.fluid.labels.lane import (
     LAST_FULL,
     LIVE,
     NEVER,
+    NOW,
     NUMBERS,
 )
 from fluidkv.fluid.labels.tables import Tables
@@ -95,16 +96,16 @@ def new_lanes(tables: Tables, count: int, rows: int) -> Lanes:
     """Room for lanes that have not begun."""
     (_, stages), ends = tables.segment.shape, tables.end.shape[1]
     ring = power_of_two(stages)
-    counts = np.empty((count, COUNTS), np.int64)
-    counts[:] = NEVER
+    counts = np.zeros((count, COUNTS), np.int64)
+    counts[:, [NOW, FIRST_EVICTION]] = NEVER
     return Lanes(
         numbers=np.empty((count, NUMBERS)),
         counts=counts,
-        mass=np.empty((count, ring)),
+        mass=np.zeros((count, ring)),
         link=np.empty((count, ring), np.int64),
         after=np.empty((count, ring), np.int64),
-        begun=np.empty((count, stages)),
-        flows=np.empty((count, FLOWS, max(ends, rows))),
+        begun=np.ones((count, stages)),
+        flows=np.zeros((count, FLOWS, max(ends, rows))),
     )
 
 
