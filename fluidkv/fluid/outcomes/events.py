@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
-from fluidkv.fluid.results import dataset_over, one_or_many
+from fluidkv.fluid.outcomes.results import dataset_over, one_or_many
 from fluidkv.fluid.states import cohort_states
 from fluidkv.labels import Column
 from fluidkv.processes import cores
