@@ -25,13 +25,13 @@ from fluidkv.fluid.labels.lane import (
     NOW,
     NUMBERS,
 )
-from fluidkv.fluid.labels.tables import Tables
+from fluidkv.fluid.labels.tables import CLASSES, Tables
 from fluidkv.processes import cores
 from fluidkv.runs.batch import Progress, Reached, Watch, go_on, in_groups, power_of_two
 
 REQUESTS = ("admitted", "completed", "evicted", "in_flight")  # in the order of the kernel's names
 RECORDS = (*REQUESTS, "memory", "empty_stages", "state")
-_CACHE = 2**19  # bytes of a group's labels, about what a core's own cache holds beside the rest
+_CACHE = 2**20  # bytes of a group's labels, about what a core's own cache holds beside the rest
 _LANES = 1024  # of a group at most: there are to be some for each thread
 _CALL = 2**25  # iterations of a call at most, a second or so: then an interrupt counts
 
@@ -95,7 +95,7 @@ class Windows(NamedTuple):
 def new_lanes(tables: Tables, count: int, rows: int) -> Lanes:
     """Room for lanes that have not begun."""
     (_, stages), ends = tables.segment.shape, tables.end.shape[1]
-    ring = power_of_two(stages)
+    ring, by_class = power_of_two(stages), bool(np.any(tables.sizes[:, CLASSES]))
     counts = np.zeros((count, COUNTS), np.int64)
     counts[:, [NOW, FIRST_EVICTION]] = NEVER
     return Lanes(
@@ -104,8 +104,8 @@ def new_lanes(tables: Tables, count: int, rows: int) -> Lanes:
         mass=np.zeros((count, ring)),
         link=np.empty((count, ring), np.int64),
         after=np.empty((count, ring), np.int64),
-        begun=np.ones((count, stages)),
-        flows=np.zeros((count, FLOWS, max(ends, rows))),
+        begun=np.ones((count, by_class * stages)),
+        flows=np.zeros((count, FLOWS, by_class * max(ends, rows))),
     )
 
 
