@@ -30,7 +30,7 @@ from fluidkv.systems import Systems
 from fluidkv.workload import System
 
 if TYPE_CHECKING:
-    from fluidkv.fluid.positions.engine import Advanced
+    from fluidkv.fluid.labels.engine import Advanced
 
 RETURNED = "returned"
 """What `convergence` says of a start that returned to the equilibrium.

@@ -18,8 +18,8 @@ from fluidkv.systems import Systems
 from fluidkv.workload import System
 
 if TYPE_CHECKING:  # its kernels are loaded where one is called
-    from fluidkv.fluid.positions.engine import Advanced
-    from fluidkv.fluid.positions.tables import Tables
+    from fluidkv.fluid.labels.engine import Advanced
+    from fluidkv.fluid.labels.tables import Tables
 
 Look = Callable[[Int[np.ndarray, " row"], int, "Advanced"], Bool[np.ndarray, " row"]]
 """What is asked of a look: (rows, n, advanced) are the trajectories still there, how many
@@ -71,7 +71,7 @@ class Returns(NamedTuple):
 
 def cohorts_of(of: System | Systems, batch: int, stages: int) -> Trajectories:
     """`batch` trajectories of cohorts for each system, in states of so many stages."""
-    from fluidkv.fluid.positions.tables import of_systems, pack
+    from fluidkv.fluid.labels.tables import of_systems, pack
 
     if isinstance(of, Systems):
         lengths = np.stack([of.input_length, of.decode_length], axis=-1)
@@ -97,7 +97,7 @@ def advance(
     every: int = 1,
 ) -> "Advanced":
     """So many iterations, by the mass engine; records are by window of `every` iterations."""
-    from fluidkv.fluid.positions import engine
+    from fluidkv.fluid.labels import engine
 
     return engine.advance(
         these.tables,

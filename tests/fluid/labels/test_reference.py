@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from fluidkv.exact import mass
 from fluidkv.exact.one_class.blocks import block_end, block_step
 from fluidkv.workload import RequestClass, System, Workload
-from tests.fluid.positions.cases import exact
+from tests.fluid.labels.cases import exact, order
 from tests.strategies import feasible_states, systems
 
 EXAMPLE_6 = System(Workload((RequestClass(2, 4),)), Fraction(63))
@@ -21,11 +21,12 @@ def assert_equal_for(system, state, iterations):
         step = mass.iterate(system, state)
         flows = labels.iterate()
         state = step.state
-        assert flows.admitted == step.admitted
-        assert flows.completed == step.completed
-        assert flows.evicted == [sum(row) for row in step.evicted]
-        rows = zip(labels.state(), state, strict=True)
-        assert [row[: len(other)] for row, other in rows] == state
+        by_end = order(system)
+        assert flows.admitted == [step.admitted[k] for k in by_end]
+        assert flows.completed == [step.completed[k] for k in by_end]
+        assert flows.evicted == [sum(step.evicted[k]) for k in by_end]
+        for row, k in zip(labels.state(), by_end, strict=True):
+            assert row[: len(state[k])] == state[k]
         assert labels.requests == sum(sum(row) for row in state)
 
 
