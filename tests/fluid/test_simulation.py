@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 from fluidkv.errors import InputError
 from fluidkv.fluid import (
     RECORDS,
+    Windows,
     burst_state,
     class_model,
     cohort_model,
     empty_state,
     perturbed_starts,
     plain,
-    scan_trajectory,
+    rollout,
     simulate,
 )
 from fluidkv.workload import RequestClass, System, Workload
@@ -154,7 +155,7 @@ def test_another_capacity_or_other_weights_compile_nothing(starts):
     @eqx.filter_jit
     @eqx.debug.assert_max_traces(max_traces=1)
     def run(model, state):
-        return scan_trajectory(model, state, 3, ("memory",))
+        return rollout(model, state, 3, observe=Windows(("memory",)), every=1)
 
     model = class_model(MIXED)
     other = class_model(
@@ -163,10 +164,9 @@ def test_another_capacity_or_other_weights_compile_nothing(starts):
             Fraction(200),
         )
     )
-    state = np.ascontiguousarray(starts.transpose(2, 1, 0))
     with jax.enable_x64(True):
         for m in (model, model.with_capacity(77), other):
-            run(m, state)
+            run(m, starts[0])
 
 
 def test_other_capacities_and_batches_compile_nothing(starts):
