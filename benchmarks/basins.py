@@ -14,13 +14,12 @@ is loss: checking starts, counting events, the turn in which throughput is measu
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 
 import jax
 import numpy as np
 
 from benchmarks.report import load
-from fluidkv.fluid import class_model, scan_trajectory
+from fluidkv.fluid import cohort_model, rollout
 from fluidkv.fluid.boundary import uniform_starts, weights_of_one_class
 from fluidkv.fluid.one_class import events
 from fluidkv.fluid.one_class.basins import MAXIMAL, NOT_SETTLED, basins
@@ -150,11 +149,11 @@ def _systems() -> tuple[int, float, int]:
 
 
 def _plain(system: System, masses: np.ndarray) -> float:
-    model = class_model(system)
+    model = cohort_model(system)
     with jax.enable_x64(True):
-        engine = jax.jit(partial(scan_trajectory, iterations=ITERATIONS))
-        start = jax.device_put(np.ascontiguousarray(masses.T[:, None]))
-        taken = times(lambda: jax.block_until_ready(engine(model, start)), calls=5).best
+        engine = jax.jit(jax.vmap(lambda state: rollout(model, state, ITERATIONS).state))
+        start = jax.device_put(masses)
+        taken = times(lambda: jax.block_until_ready(engine(start)), calls=5).best
     return masses.shape[0] * ITERATIONS / taken
 
 

@@ -17,7 +17,7 @@ import jax
 import numpy as np
 
 from benchmarks.report import load
-from fluidkv.fluid import class_model, scan_trajectory
+from fluidkv.fluid import cohort_model, rollout
 from fluidkv.fluid.one_class.blocks import scan_blocks
 from fluidkv.suite.tables import markdown_table as table
 from fluidkv.suite.tables import seconds
@@ -70,19 +70,19 @@ def run(name: str, gaps: tuple[int, ...]) -> BlockTiming:
         1 + 1e-6 * rng.uniform(-1, 1, (len(gaps), BATCH))
     )
     masses *= float(system.capacity) / ((INPUT + ends) @ masses)
-    states = np.zeros((DECODE, 1, BATCH))
-    states[ends - 1, 0] = masses
+    states = np.zeros((BATCH, DECODE))
+    states[:, ends - 1] = masses.T
     blocks, iterations = ROUNDS * len(gaps), ROUNDS * DECODE
-    model = class_model(system)
+    model = cohort_model(system)
     with jax.enable_x64(True):
         by_blocks = jax.jit(partial(scan_blocks, gaps, blocks=blocks))
-        physical = jax.jit(partial(scan_trajectory, iterations=iterations))
+        physical = jax.jit(jax.vmap(lambda state: rollout(model, state, iterations).state))
         y, x = jax.device_put(masses), jax.device_put(states)
         length = np.float64(INPUT)
         block_map = times(lambda: jax.block_until_ready(by_blocks(length, masses=y)), calls=REPEATS)
-        walk = times(lambda: jax.block_until_ready(physical(model, x)), calls=REPEATS)
+        walk = times(lambda: jax.block_until_ready(physical(x)), calls=REPEATS)
         end = by_blocks(length, masses=y)[0]
-        final = np.asarray(physical(model, x)[0])[ends - 1, 0]
+        final = np.asarray(physical(x)).T[ends - 1]
     if not (np.asarray(end.lost) == -1).all():
         raise AssertionError("a support was lost: the two do not simulate the same")
     difference = float(np.abs(np.asarray(end.masses) - final).max())

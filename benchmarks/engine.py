@@ -14,14 +14,13 @@ of the same size, measured in the same run.
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 
 import jax
 import numpy as np
 
 from benchmarks.inputs import trace_workload
 from benchmarks.report import load
-from fluidkv.fluid import cohort_model, perturbed_starts, scan_trajectory
+from fluidkv.fluid import cohort_model, perturbed_starts, rollout
 from fluidkv.runs.precision import in_float64, random_key
 from fluidkv.suite.mass.plain import run_numpy, run_python
 from fluidkv.suite.tables import markdown_table, seconds
@@ -73,8 +72,8 @@ def run(*, batch: int = BATCH, iterations: int = ITERATIONS) -> EngineTiming:
 
     flat = np.ascontiguousarray(starts[:, 0].T)
     with in_float64():
-        engine = jax.jit(partial(scan_trajectory, iterations=iterations))
-        start = jax.device_put(np.ascontiguousarray(starts.transpose(2, 1, 0)))
+        engine = _engine(iterations)
+        start = jax.device_put(starts[:, 0])
         first = times(lambda: jax.block_until_ready(engine(model, start)), calls=1, warm_up=0).best
         later = times(lambda: jax.block_until_ready(engine(model, start)), calls=REPEATS).best
     numpy_iterations = max(1, iterations // 10)
@@ -104,6 +103,13 @@ def run(*, batch: int = BATCH, iterations: int = ITERATIONS) -> EngineTiming:
     )
 
 
+def _engine(iterations: int):
+    def final(model, state):
+        return rollout(model, state, iterations).state
+
+    return jax.jit(jax.vmap(final, in_axes=(None, 0)))
+
+
 def _difference(model, starts: np.ndarray, *, iterations: int = 20) -> float:
     """Largest difference between the three after some iterations; raises if it is no rounding.
 
@@ -113,8 +119,7 @@ def _difference(model, starts: np.ndarray, *, iterations: int = 20) -> float:
     """
     flat = np.ascontiguousarray(starts[:, 0].T)
     with in_float64():
-        engine = jax.jit(partial(scan_trajectory, iterations=iterations))
-        by_engine = np.asarray(engine(model, starts.transpose(2, 1, 0))[0])[:, 0]
+        by_engine = np.asarray(_engine(iterations)(model, starts[:, 0])).T
     weights, capacity = model.weights[0], float(model.capacity)
     by_numpy = run_numpy(weights, capacity, flat, iterations)
     some = range(0, flat.shape[1], max(1, flat.shape[1] // 64))

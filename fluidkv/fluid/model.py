@@ -15,8 +15,9 @@ model carries thousands of classes, those of an empirical trace, at the cost of 
 import dataclasses
 
 import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Float, Int
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
@@ -37,6 +38,7 @@ class MassModel(eqx.Module):
         survival: requests in a unit of mass, in [0, 1]; 0 where the class has no such stage.
         shares: p_k, proportions of admission.
         capacity: M, tokens; one number, or one for each trajectory of the batch.
+        precision: of all masses, "float64" unless `in_float32` chose otherwise.
 
     Source: Congestion, sections 2.2 and 4.1, Appendix B.8.
 
@@ -52,6 +54,75 @@ class MassModel(eqx.Module):
     survival: Float[np.ndarray, "*system class stage"]
     shares: Float[np.ndarray, "*system class"]
     capacity: Float[np.ndarray, "*system"] | Float[np.ndarray, " batch"]
+    precision: str = eqx.field(default="float64", static=True)
+
+    @classmethod
+    def from_lengths(
+        cls,
+        input_length: Float[Array, " class"],
+        decode_length: Int[Array, " class"],
+        shares: Float[Array, " class"],
+        capacity: Float[Array, ""],
+        *,
+        stages: int,
+    ) -> "MassModel":
+        """The class model of numbers that JAX may trace: what one differentiates or maps over.
+
+        Args:
+            input_length: l0 of each class, tokens; may be any real number.
+            decode_length: l1 of each class, at most `stages`.
+            shares: p_k, which sum to 1.
+            capacity: M, tokens.
+            stages: of the state, static.
+
+        Examples:
+            >>> import jax
+            >>> from fluidkv.fluid import MassModel
+            >>> def best(inputs):
+            ...     model = MassModel.from_lengths(inputs, [3], [1.0], 24.0, stages=3)
+            ...     return model.equilibrium().sum() / 3  # requests completed an iteration
+            >>> with jax.enable_x64(True):
+            ...     slope = jax.grad(lambda l0: best(l0[None]))(jax.numpy.float64(2))
+            >>> round(slope.item(), 6)  # -M / (3 (l0 + 2)^2)
+            -0.5
+        """
+        inputs, parts = jnp.asarray(input_length, float), jnp.asarray(shares, float)
+        stage = jnp.arange(stages, dtype=inputs.dtype)[None]
+        alive = jnp.where(stage < jnp.asarray(decode_length, inputs.dtype)[:, None], 1.0, 0.0)
+        weights = alive * (inputs[:, None] + 1 + stage)
+        return cls(weights, alive, parts, jnp.asarray(capacity, float))  # pyright: ignore[reportArgumentType]  # JAX's here
+
+    def cohorts(self) -> "MassModel":
+        """All classes as one row, on the manifold x_ks = p_k y_s (Congestion, Lemma 9)."""
+        return dataclasses.replace(
+            self,
+            weights=self.shares[..., None, :] @ self.weights,
+            survival=self.shares[..., None, :] @ self.survival,
+            shares=np.ones((*self.shares.shape[:-1], 1)),
+        )
+
+    def equilibrium(self) -> Float[np.ndarray, "*system class stage"]:
+        """The eviction-free equilibrium: p_k x* at every stage that class k has.
+
+        Source: Congestion, section 4.2: x* = M / sum of V_s.
+        """
+        exists = (self.weights > 0).astype(self.weights.dtype)
+        held = (self.shares[..., None] * self.weights).sum(axis=(-2, -1))
+        unit = (self.capacity / held)[..., None, None]
+        return unit * self.shares[..., None] * exists
+
+    def in_float32(self) -> "MassModel":
+        """The same model by choice in single precision, for an accelerator: about seven digits.
+
+        What they decide, such as whether a trajectory has settled, or an exact tie, they may decide
+        otherwise than float64.
+        """
+        narrow = {
+            f.name: np.asarray(getattr(self, f.name), np.float32)
+            for f in dataclasses.fields(self)
+            if f.name != "precision"
+        }
+        return MassModel(**narrow, precision="float32")
 
     def with_capacity(self, capacity: ArrayLike) -> "MassModel":
         """The same model at another capacity, or at one capacity for each trajectory (a sweep).

@@ -19,9 +19,10 @@ a mean of the classes that are left; so its row takes the whole capacity and oth
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+import jax
 import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
@@ -185,7 +186,7 @@ def _owner(of: System | Systems | MassModel) -> _Owner:
 
 
 def _lifted(model: MassModel) -> MassModel:
-    return MassModel(*(getattr(model, f.name)[None] for f in fields(model)))
+    return jax.tree.map(lambda values: values[None], model)
 
 
 def _of_cohorts(model: MassModel) -> MassModel:

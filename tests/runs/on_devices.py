@@ -9,7 +9,7 @@ import jax
 import numpy as np
 import xarray as xr
 
-from fluidkv.fluid import class_model, scan_trajectory, simulate
+from fluidkv.fluid import Windows, class_model, rollout, simulate
 from fluidkv.runs.devices import over_devices
 from fluidkv.runs.precision import in_float64
 from fluidkv.systems import Systems
@@ -26,18 +26,12 @@ COLLECTIVE = ("all-reduce", "all-gather", "all-to-all", "collective-permute")
 
 def found() -> dict[str, bool]:
     there = {"eight devices are there": jax.local_device_count() == 8}
-    return there | plain_map() | simulated()
+    return there | plain_map() | sharded() | simulated()
 
 
 def plain_map() -> dict[str, bool]:
-    model = class_model(SYSTEM)
-    records = ("admitted", "memory")
-
     programs = {}
-
-    @jax.jit
-    def compiled(starts: jax.Array):
-        return scan_trajectory(model, starts.transpose(2, 1, 0), 40, records)
+    compiled = jax.jit(mapped)
 
     def call(starts: jax.Array):
         devices = len(starts.sharding.device_set)
@@ -46,8 +40,8 @@ def plain_map() -> dict[str, bool]:
         return programs[devices](starts)
 
     def on(count: int):
-        axes, devices = (2, {"admitted": 2, "memory": 1}), jax.local_devices()[:count]
-        return over_devices(call, starts(150), axes=0, found_axes=axes, devices=devices, lanes=16)
+        devices = jax.local_devices()[:count]
+        return over_devices(call, starts(150), axes=0, found_axes=0, devices=devices, lanes=16)
 
     with in_float64():
         equal = same(on(1), on(8))
@@ -56,6 +50,28 @@ def plain_map() -> dict[str, bool]:
         "the map is the same on eight devices": equal,
         "no device waits for another": not any(word in text for word in COLLECTIVE),
     }
+
+
+def mapped(starts: jax.Array):
+    """Final states and records of a batch."""
+    model, watch = class_model(SYSTEM), Windows(("admitted", "memory"))
+    run = jax.vmap(lambda state: rollout(model, state, 40, observe=watch, every=10))(starts)
+    return run.state, run.observed
+
+
+def sharded() -> dict[str, bool]:
+    """The same map under `shard_map`, as a user's own program has it."""
+    with in_float64():
+        mesh = jax.sharding.Mesh(np.array(jax.local_devices()), ("batch",))
+        spec = jax.P("batch")
+        split = jax.shard_map(mapped, mesh=mesh, in_specs=spec, out_specs=spec)
+        return {"shard_map finds the same": same(jax.jit(split)(starts(128)), _blocks(starts(128)))}
+
+
+def _blocks(starts: np.ndarray):
+    """One device, in blocks of 16: what each of the eight has."""
+    found = [jax.jit(mapped)(starts[first : first + 16]) for first in range(0, len(starts), 16)]
+    return jax.tree.map(lambda *parts: np.concatenate(parts), *found)
 
 
 def simulated() -> dict[str, bool]:
@@ -86,7 +102,7 @@ def starts(count: int) -> np.ndarray:
 def same(one, other) -> bool:
     """Bit for bit."""
     return all(
-        a.shape == b.shape and a.tobytes() == b.tobytes()
+        a.shape == b.shape and np.asarray(a).tobytes() == np.asarray(b).tobytes()
         for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
     )
 

@@ -1,0 +1,229 @@
+"""`rollout`: one driver for every map of this package, and for a user's own.
+
+A map is a pure `step(model, state, key) -> (state, flows)` of one trajectory. What is wanted of the
+way is said by *observers*, which are values (`fluidkv.fluid.observers`): each has something in its
+memory, takes in every iteration, may write down one thing a window, and may say that it has seen
+enough. Nothing else is kept, so that nothing else leaves the device. A batch is `jax.vmap` of a
+rollout.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Bool, Int, PyTree
+
+from fluidkv.errors import InputError
+from fluidkv.fluid.mass_map import step as saturated_step
+
+Step = Callable[[Any, Any, Array | None], tuple[Any, Any]]
+"""(model, state, key) -> (state, flows), pure."""
+
+
+class Transition(NamedTuple):
+    """One iteration, as an observer sees it.
+
+    Fields:
+        iteration: n; the iteration leads from X^(n-1) to X^n.
+        before: X^(n-1).
+        flows: what the step says that it moved.
+        after: X^n.
+
+    Examples:
+        >>> from fluidkv.fluid import Transition
+        >>> Transition._fields
+        ('iteration', 'before', 'flows', 'after')
+    """
+
+    iteration: Int[Array, ""]
+    before: Any
+    flows: Any
+    after: Any
+
+
+class Observer(eqx.Module):
+    """What is wanted of a trajectory; a value. Most need `init` and `update`.
+
+    Examples:
+        >>> import jax
+        >>> from fluidkv.fluid import Observer, rollout
+        >>> class Peak(Observer):
+        ...     def init(self, model, state):
+        ...         return state.max()
+        ...     def update(self, model, memory, seen):
+        ...         return jax.numpy.maximum(memory, seen.after.max())
+        >>> model = fk.cohort_model(fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24))
+        >>> with jax.enable_x64(True):
+        ...     rollout(model, np.array([4.0, 3.0, 0.0]), 12, observe=Peak()).observed.item()
+        8.0
+    """
+
+    def init(self, model: Any, state: Any) -> PyTree:
+        """The memory at the start."""
+        raise NotImplementedError
+
+    def update(self, model: Any, memory: PyTree, seen: Transition) -> PyTree:
+        """The memory after an iteration."""
+        raise NotImplementedError
+
+    def emit(self, model: Any, memory: PyTree, state: Any) -> tuple[PyTree, PyTree]:
+        """At the end of a window: the memory to go on with, and what is written down; None is
+        nothing."""
+        return memory, None
+
+    def ended(self, memory: PyTree) -> Bool[Array, ""] | None:
+        """Whether it has seen enough; None: it never says so. When all that can say so have, the
+        rollout stops at the end of the window."""
+        return None
+
+    def result(self, model: Any, memory: PyTree, written: PyTree) -> PyTree:
+        """What it found; `written` has a leading axis of windows."""
+        return memory
+
+
+class Rollout(NamedTuple):
+    """A trajectory that was followed.
+
+    Fields:
+        state: the last one.
+        iterations: how many were made.
+        observed: results, in the structure of `observe`.
+
+    Examples:
+        >>> from fluidkv.fluid import Rollout
+        >>> Rollout._fields
+        ('state', 'iterations', 'observed')
+    """
+
+    state: Any
+    iterations: Int[Array, ""]
+    observed: Any
+
+
+def rollout(
+    model: Any,
+    state: Any,
+    iterations: int,
+    *,
+    observe: Any = None,
+    step: Step = saturated_step,
+    every: int | None = None,
+    key: Array | None = None,
+) -> Rollout:
+    """Iterate a map from one state. Pure: call it under `jit`, `vmap`, `grad`, `jacobian`.
+
+    Args:
+        model: a pytree that the step knows.
+        state: of one trajectory.
+        iterations: how many at most, static, a multiple of `every`.
+        observe: observers in any structure (one, a tuple, a dict); None is none.
+        step: the map.
+        every: iterations of a window, static: observers write down, and may end, at its end. By
+            default all iterations are one window.
+        key: JAX random key where the step draws; iteration n draws with `fold_in(key, n)`.
+
+    Returns:
+        See `Rollout`. Where an observer can end it, fewer iterations may be made, always whole
+        windows; windows that were not reached are written down as 0. Reverse derivatives exist
+        where none can, forward ones always.
+
+    Raises:
+        InputError: iterations or `every` that are no integers of at least 1, or not whole windows;
+            something else than observers.
+
+    Examples:
+        >>> import jax
+        >>> from fluidkv.fluid import FirstEviction, Windows, rollout
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> model = fk.cohort_model(system)
+        >>> watch = {"flows": Windows(("completed",)), "first": FirstEviction()}
+        >>> with jax.enable_x64(True):
+        ...     run = rollout(model, np.array([4.0, 3.0, 0.0]), 12, observe=watch, every=3)
+        >>> np.round(run.observed["flows"]["completed"], 3).tolist()
+        [5.25, 4.938, 4.8, 4.8]
+        >>> run.observed["first"].item(), np.round(run.state, 3).tolist()
+        (1, [0.0, 6.0, 0.0])
+    """
+    every = iterations if every is None else every
+    _check(iterations, every)
+    observers, structure = jax.tree.flatten(observe, is_leaf=lambda x: isinstance(x, Observer))
+    for observer in observers:
+        if not isinstance(observer, Observer):
+            raise InputError("observe", observer, "observers, see fluidkv.fluid.observers")
+
+    def iterate(_: Any, carry: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+        done, before, memories = carry
+        n = done + 1
+        drawn = None if key is None else jax.random.fold_in(key, n)
+        after, flows = step(model, before, drawn)
+        seen = Transition(n, before, flows, after)
+        pairs = zip(observers, memories, strict=True)
+        return n, after, tuple(each.update(model, memory, seen) for each, memory in pairs)
+
+    def window(carry: Any) -> tuple[Any, Any]:
+        done, after, memories = lax.fori_loop(0, every, iterate, carry)
+        pairs = zip(observers, memories, strict=True)
+        emitted = [each.emit(model, memory, after) for each, memory in pairs]
+        return (done, after, tuple(m for m, _ in emitted)), tuple(out for _, out in emitted)
+
+    state = jax.tree.map(jnp.asarray, state)
+    begun = (jnp.int32(0), state, tuple(each.init(model, state) for each in observers))
+    can_end = [i for i, each in enumerate(observers) if each.ended(begun[2][i]) is not None]
+
+    def ended(memories: Any) -> Array:
+        return jnp.all(jnp.stack([_ended(observers[i], memories[i]) for i in can_end]))
+
+    windows = iterations // every
+    if can_end:
+        (done, state, memories), written = _until(window, begun, windows, lambda c: ended(c[2]))
+    else:
+        (done, state, memories), written = lax.scan(
+            lambda carry, _: window(carry), begun, None, length=windows
+        )
+    results = [
+        each.result(model, memory, out)
+        for each, memory, out in zip(observers, memories, written, strict=True)
+    ]
+    return Rollout(state, done, jax.tree.unflatten(structure, results))
+
+
+def _until(
+    window: Callable[[Any], tuple[Any, Any]],
+    begun: Any,
+    windows: int,
+    ended: Callable[[Any], Array],
+) -> tuple[Any, Any]:
+    """At most so many windows, until it has ended; what they write down has room for all."""
+    shapes = jax.eval_shape(window, begun)[1]
+    room = jax.tree.map(lambda out: jnp.zeros((windows, *out.shape), out.dtype), shapes)
+
+    def goes_on(loop: Any) -> Array:
+        place, carry, _ = loop
+        return (place < windows) & ~ended(carry)
+
+    def body(loop: Any) -> Any:
+        place, carry, written = loop
+        carry, out = window(carry)
+        written = jax.tree.map(lambda all_, one: all_.at[place].set(one), written, out)
+        return place + 1, carry, written
+
+    _, carry, written = lax.while_loop(goes_on, body, (jnp.int32(0), begun, room))
+    return carry, written
+
+
+def _ended(observer: Observer, memory: Any) -> Array:
+    ended = observer.ended(memory)
+    assert ended is not None, observer
+    return ended
+
+
+def _check(iterations: object, every: object) -> None:
+    for name, value in (("iterations", iterations), ("every", every)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+            raise InputError(name, value, "an integer of at least 1, static under jit")
+    if iterations % every:  # pyright: ignore[reportOperatorIssue]  # both are integers here
+        raise InputError("iterations", iterations, f"a multiple of every={every}")
