@@ -6,6 +6,7 @@ import re
 import shlex
 from pathlib import Path
 
+import jax
 import pytest
 import typer
 
@@ -244,7 +245,12 @@ def test_python_blocks_run_and_print_what_they_say(
     monkeypatch.chdir(tmp_path)
     # The first block of a page imports fluidkv; later ones may rely on it.
     names: dict[str, object] = {"fk": fluidkv}
-    exec(compile(code, f"{page.name}", "exec"), names)
+    double = jax.config.read("jax_enable_x64")
+    try:  # strictness is for the package's own code, not for a reader's
+        with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+            exec(compile(code, f"{page.name}", "exec"), names)
+    finally:
+        jax.config.update("jax_enable_x64", double)  # which a page may set for good
     said = re.findall(r"^print\(.*\)  # (.*)$", code, flags=re.M)
     found = capsys.readouterr().out
     if said:

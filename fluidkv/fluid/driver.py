@@ -19,6 +19,7 @@ from jaxtyping import Array, Bool, Int, PyTree
 
 from fluidkv.errors import InputError
 from fluidkv.fluid.mass_map import step as saturated_step
+from fluidkv.runs.devices import vary_like
 
 Step = Callable[[Any, Any, Array | None], tuple[Any, Any]]
 """(model, state, key) -> (state, flows), pure."""
@@ -171,7 +172,8 @@ def rollout(
         return (done, after, tuple(m for m, _ in emitted)), tuple(out for _, out in emitted)
 
     state = jax.tree.map(jnp.asarray, state)
-    begun = (jnp.int32(0), state, tuple(each.init(model, state) for each in observers))
+    memories = vary_like(tuple(each.init(model, state) for each in observers), (model, state))
+    begun = (jnp.int32(0), vary_like(state, model), memories)
     can_end = [i for i, each in enumerate(observers) if each.ended(begun[2][i]) is not None]
 
     def ended(memories: Any) -> Array:
@@ -200,6 +202,7 @@ def _until(
     """At most so many windows, until it has ended; what they write down has room for all."""
     shapes = jax.eval_shape(window, begun)[1]
     room = jax.tree.map(lambda out: jnp.zeros((windows, *out.shape), out.dtype), shapes)
+    room = vary_like(room, begun)
 
     def goes_on(loop: Any) -> Array:
         place, carry, _ = loop

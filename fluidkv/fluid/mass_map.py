@@ -22,6 +22,7 @@ from jaxtyping import Array, Float, Int
 
 from fluidkv.errors import InputError
 from fluidkv.fluid.model import MassModel
+from fluidkv.runs.devices import vary_like
 
 State = Float[Array, "*class stage"]
 """Masses of one trajectory: by class of a class model, by age of a cohort model."""
@@ -147,7 +148,7 @@ def _stage_by_stage(executed: Array, weights: Array, capacity: Array) -> tuple[A
         return (jnp.maximum(free - needed, 0.0), front), mass * fraction
 
     places = jnp.arange(executed.shape[1], dtype=jnp.int32)
-    begun = capacity, jnp.int32(NO_FRONT)
+    begun = vary_like((capacity, jnp.int32(NO_FRONT)), executed)
     rows = executed.T, weights.T, places
     (free, front), remaining = lax.scan(stage, begun, rows, reverse=True)
     return remaining.T, free, front

@@ -33,11 +33,43 @@ _MANY_LANES = 1 << 17  # an accelerator has that many threads at once, so that f
 
 
 def local_devices() -> list[Device]:
-    """Those of this process, or the one that `jax.default_device` names."""
+    """Those of this process, or the one that `jax.default_device` names.
+
+    Raises:
+        InputError: it names a platform that JAX does not find here.
+    """
     chosen = jax.config.jax_default_device  # pyright: ignore[reportAttributeAccessIssue]
     if isinstance(chosen, jax.Device):
         return [chosen]
-    return jax.local_devices() if chosen is None else jax.local_devices(backend=chosen)
+    try:
+        return jax.local_devices() if chosen is None else jax.local_devices(backend=chosen)
+    except RuntimeError:
+        there = ", ".join(sorted({device.platform for device in jax.local_devices()}))
+        raise InputError(
+            "jax_default_device", chosen, f"a platform that is here: {there}"
+        ) from None
+
+
+def vary_like(tree: Any, like: Any) -> Any:
+    """Values that begin a loop, of the type that they have in it, under `jax.shard_map` too.
+
+    There a type says over which axes of the mesh an array varies, and what a loop carries has one
+    type: a constant that meets the batch varies as the batch does. Elsewhere nothing changes.
+    """
+    axes = frozenset[Any]().union(*map(_varies_over, jax.tree.leaves(like)))
+
+    def cast(leaf: Any) -> Any:
+        missing = tuple(axes - _varies_over(leaf))
+        return jax.lax.pcast(leaf, missing, to="varying") if missing else leaf
+
+    return jax.tree.map(cast, tree) if axes else tree
+
+
+def _varies_over(leaf: Any) -> frozenset[Any]:
+    """By whichever name this JAX has for it."""
+    kind: Any = jax.typeof(leaf)
+    manual = getattr(kind, "manual_axis_type", None)
+    return getattr(kind, "vma", frozenset()) if manual is None else manual.varying
 
 
 def over_devices(

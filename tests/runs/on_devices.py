@@ -9,7 +9,7 @@ import jax
 import numpy as np
 import xarray as xr
 
-from fluidkv.fluid import Windows, class_model, rollout, simulate
+from fluidkv.fluid import FirstEviction, Windows, class_model, rollout, simulate
 from fluidkv.runs.devices import over_devices
 from fluidkv.runs.precision import in_float64
 from fluidkv.systems import Systems
@@ -59,13 +59,24 @@ def mapped(starts: jax.Array):
     return run.state, run.observed
 
 
+def first_evictions(starts: jax.Array):
+    model, watch = class_model(SYSTEM), FirstEviction(stops=True)
+    run = jax.vmap(lambda state: rollout(model, state, 40, observe=watch, every=10))(starts)
+    return run.iterations, run.observed
+
+
 def sharded() -> dict[str, bool]:
     """The same map under `shard_map`, as a user's own program has it."""
     with in_float64():
         mesh = jax.sharding.Mesh(np.array(jax.local_devices()), ("batch",))
         spec = jax.P("batch")
         split = jax.shard_map(mapped, mesh=mesh, in_specs=spec, out_specs=spec)
-        return {"shard_map finds the same": same(jax.jit(split)(starts(128)), _blocks(starts(128)))}
+        until = jax.shard_map(first_evictions, mesh=mesh, in_specs=spec, out_specs=spec)
+        alone = jax.jit(first_evictions)(starts(128))
+        return {
+            "shard_map finds the same": same(jax.jit(split)(starts(128)), _blocks(starts(128))),
+            "so it does where each stops by itself": same(jax.jit(until)(starts(128)), alone),
+        }
 
 
 def _blocks(starts: np.ndarray):

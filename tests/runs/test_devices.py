@@ -67,3 +67,11 @@ def test_a_chosen_device_is_the_only_one() -> None:
     assert local_devices() == jax.local_devices()
     with jax.default_device(last):
         assert local_devices() == [last]
+
+
+def test_a_device_that_is_not_there_is_named_in_one_line():
+    with (
+        jax.default_device("gpu"),
+        pytest.raises(InputError, match=r"jax_default_device: got 'gpu'; allowed: .* here: cpu"),
+    ):
+        local_devices()
