@@ -1,0 +1,188 @@
+"""The compiled engine against the same in Python floats, bit by bit, and against the plain map."""
+
+from fractions import Fraction
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fluidkv.fluid import (
+    class_model,
+    cohort_model,
+    perturbed_starts,
+    uniform_starts,
+)
+from fluidkv.fluid.labels import engine
+from fluidkv.fluid.labels.engine import advance
+from fluidkv.fluid.labels.tables import of_model, of_systems
+from fluidkv.workload import RequestClass, System, Workload
+from tests.fluid.labels.cases import in_floats, order, packed, rectangle
+from tests.strategies import cohort_profiles, feasible_states, systems
+
+EPS = np.finfo(np.float64).eps
+THIRD = Fraction(1, 3)
+MIXED = System(
+    Workload((RequestClass(3, 2, THIRD), RequestClass(1, 5, THIRD), RequestClass(2, 5, THIRD))),
+    Fraction(60),
+)
+
+
+def one(system, state, by_class, **options):
+    """`advance` of one trajectory."""
+    tables = packed(system, by_class=by_class)
+    capacity = np.array([float(system.capacity)])
+    return advance(tables, np.zeros(1, int), state[None], capacity, **options)
+
+
+def drawn_state(data, system, by_class):
+    if by_class:
+        return rectangle(system, data.draw(feasible_states(system)))
+    return np.array([[float(x) for x in data.draw(cohort_profiles(system))]])
+
+
+def assert_bits_of_the_reference(system, state, by_class, iterations):
+    labels = in_floats(system, packed(system, by_class=by_class), state)
+    found = one(system, state, by_class, iterations=iterations, record=engine.RECORDS)
+    for n in range(iterations):
+        flows = labels.iterate()
+        rows = order(system) if by_class else [0]
+        states = found.records["state"][0, n]
+        assert np.array_equal(np.array(labels.state()), states[rows])
+        assert found.records["empty_stages"][0, n] == np.all(states == 0, axis=0).sum()
+        if by_class:  # of cohorts the reference counts units
+            for name, flow in flows._asdict().items():
+                np.testing.assert_allclose(
+                    found.records[name][0, n][rows],
+                    flow,
+                    rtol=0,
+                    atol=64 * EPS * float(system.capacity),
+                )
+    assert np.array_equal(found.state, found.records["state"][:, -1])
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_every_bit_is_that_of_the_reference(data):
+    system, by_class = data.draw(systems()), data.draw(st.booleans())
+    state = drawn_state(data, system, by_class)
+    assert_bits_of_the_reference(system, state, by_class, 30)
+
+
+@pytest.mark.thorough
+@settings(max_examples=2000)
+@given(st.data())
+def test_every_bit_is_that_of_the_reference_in_more_cases(data):
+    system, by_class = data.draw(systems()), data.draw(st.booleans())
+    state = drawn_state(data, system, by_class)
+    assert_bits_of_the_reference(system, state, by_class, 100)
+
+
+@pytest.mark.parametrize(("decode_length", "iterations"), [(40, 2500), (200, 2500)])
+def test_every_bit_is_that_of_the_reference_on_a_long_horizon(decode_length, iterations):
+    system = System(Workload((RequestClass(20, decode_length),)), Fraction(12_000))
+    (start,) = uniform_starts(jax.random.key(3), system, count=1)
+    labels = in_floats(system, packed(system, by_class=True), start[None])
+    for _ in range(iterations):
+        labels.iterate()
+    found = one(system, start[None], True, iterations=iterations)
+    assert np.array_equal(np.array(labels.state()), found.state[0])
+
+
+@settings(max_examples=30)
+@given(st.data())
+def test_what_is_recorded_changes_no_bit(data):
+    system, by_class = data.draw(systems()), data.draw(st.booleans())
+    state = drawn_state(data, system, by_class)
+    alone = one(system, state, by_class, iterations=24)
+    fine = one(system, state, by_class, iterations=24, record=engine.RECORDS)
+    coarse = one(system, state, by_class, iterations=24, record=engine.RECORDS, every=8)
+    assert np.array_equal(alone.state, fine.state)
+    assert np.array_equal(alone.state, coarse.state)
+    assert np.array_equal(fine.records["state"][:, 7::8], coarse.records["state"])
+    for name in ("admitted", "completed", "evicted"):
+        sums = fine.records[name].reshape(1, 3, 8, -1).sum(axis=2)
+        tolerance = 64 * EPS * float(system.capacity)  # eight numbers, and what rounds each
+        np.testing.assert_allclose(coarse.records[name], sums, rtol=0, atol=tolerance)
+
+
+def many(count):
+    """Systems of unlike shapes, and two starts of each, padded."""
+    rng = np.random.default_rng(1)
+    made = []
+    for _ in range(count):
+        decode = rng.integers(1, 9, size=rng.integers(1, 4))
+        parts = rng.integers(1, 5, size=decode.size)
+        shares = [Fraction(int(p), int(parts.sum())) for p in parts]
+        inputs = rng.integers(1, 9, size=decode.size)
+        workload = Workload(
+            tuple(
+                RequestClass(int(i), int(d), p)
+                for i, d, p in zip(inputs, decode, shares, strict=True)
+            )
+        )
+        made.append(System(workload, Fraction(int(rng.integers(20, 90)))))
+    rows = max(len(s.workload.classes) for s in made)
+    stages = max(s.workload.longest_decode for s in made)
+    starts = np.zeros((count, 2, rows, stages))
+    for i, system in enumerate(made):
+        model = class_model(system)
+        drawn = perturbed_starts(jax.random.key(0), model, count=2, size=1.0)
+        starts[i, :, : drawn.shape[1], : drawn.shape[2]] = drawn
+    return made, starts
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_many_systems_equal_each_alone(threads, monkeypatch):
+    monkeypatch.setattr(engine, "_CACHE", 2**12)  # groups of a few trajectories
+    monkeypatch.setattr(engine, "_CALL", 64)  # and several calls for each
+    made, starts = many(12)
+    capacity = np.repeat([float(s.capacity) for s in made], 2)
+    found = advance(
+        of_systems(made, by_class=True),
+        np.repeat(np.arange(12), 2),
+        starts.reshape(24, *starts.shape[2:]),
+        capacity,
+        iterations=40,
+        record=engine.RECORDS,
+        every=4,
+        threads=threads,
+    )
+    monkeypatch.undo()
+    for i, system in enumerate(made):
+        classes, stages = len(system.workload.classes), system.workload.longest_decode
+        for b in (0, 1):
+            start = starts[i, b, :classes, :stages]
+            alone = one(system, start, True, iterations=40, record=engine.RECORDS, every=4)
+            lane = 2 * i + b
+            assert np.array_equal(found.state[lane, :classes, :stages], alone.state[0])
+            assert not found.state[lane, classes:].any()
+            assert found.evictions[lane] == alone.evictions[0]
+            for name, values in alone.records.items():
+                own = found.records[name][lane]
+                own = own[:, :classes] if values.ndim > 2 else own
+                assert np.array_equal(own[..., :stages] if name == "state" else own, values[0])
+
+
+def test_counts_of_evictions():
+    system = System(Workload((RequestClass(2, 4),)), Fraction(63))
+    found = one(system, np.array([[17.0, 3, 0, 0]]), True, iterations=8)
+    # Example 6: iterations 1, 2 and 4 of each turn evict; 17 + 3 ages twice, then 9 completes.
+    flows = one(system, np.array([[17.0, 3, 0, 0]]), True, iterations=8, record=["evicted"])
+    evicting = np.flatnonzero(flows.records["evicted"][0, :, 0]) + 1
+    assert found.evictions[0] == len(evicting)
+    assert found.first_eviction[0] == evicting[0]
+    assert found.last_full[0] == evicting[-1]
+    assert found.live[0] == 2
+
+
+def test_the_tables_of_a_model_are_those_of_its_system():
+    for by_class, build in ((True, class_model), (False, cohort_model)):
+        from_model, own = of_model(build(MIXED)), packed(MIXED, by_class=by_class)
+        assert from_model is not None
+        for name in ("sizes", "end", "segment"):
+            assert np.array_equal(getattr(from_model, name), getattr(own, name))
+        for name in ("unit", "freed"):
+            numbers = getattr(from_model, name), getattr(own, name)
+            np.testing.assert_allclose(*numbers, rtol=0, atol=64 * EPS)
