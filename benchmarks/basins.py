@@ -21,8 +21,8 @@ import numpy as np
 from benchmarks.report import load
 from fluidkv.fluid import cohort_model, rollout
 from fluidkv.fluid.boundary import uniform_starts, weights_of_one_class
-from fluidkv.fluid.one_class import events
-from fluidkv.fluid.one_class.basins import MAXIMAL, NOT_SETTLED, basins
+from fluidkv.fluid.outcomes import events
+from fluidkv.fluid.outcomes.basins import MAXIMAL, NOT_SETTLED, basins
 from fluidkv.suite.mass.plain import python_step
 from fluidkv.suite.tables import markdown_table as table
 from fluidkv.suite.tables import seconds

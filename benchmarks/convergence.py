@@ -19,8 +19,8 @@ from benchmarks.report import load
 from fluidkv.exact.mass import iterates
 from fluidkv.exact.mixed.mix import two_lengths
 from fluidkv.fluid import cohort_model, simulate, uniform_starts
-from fluidkv.fluid.cohorts import convergence as module
-from fluidkv.fluid.cohorts.convergence import convergence
+from fluidkv.fluid.outcomes import convergence as module
+from fluidkv.fluid.outcomes.convergence import convergence
 from fluidkv.runs.precision import random_key
 from fluidkv.suite.mass.plain import run_numpy, run_python
 from fluidkv.suite.tables import markdown_table as table

@@ -18,12 +18,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.inputs import SkippedError
+from fluidkv.runs.gpu import THREADS
 from fluidkv.suite.tables import markdown_table as table
 
 CAPABILITY = (9, 0)  # of an H100
 # NVIDIA H100 Tensor Core GPU Architecture (white paper, 2022), SXM5.
 MULTIPROCESSORS, REGISTERS, CLOCK, BANDWIDTH = 132, 65_536, 1.98e9, 3.35e12
-_BLOCK, _WARP, _ROUNDED = 128, 32, 8  # threads; registers of a thread are given in eights
+_ROUNDED = 8  # registers of a thread are given in eights
 _ACCESSES = 5  # where a label enters: one is read, one emptied, its mass and two links written
 _WORD, _SECTOR = 8, 32  # bytes: of an access, and of what memory reads or writes at least
 ASKED = 1e10  # trajectory-iterations a second
@@ -40,7 +41,7 @@ class Resources(NamedTuple):
     def threads(self) -> int:
         """That are on the GPU at once."""
         rounded = -(-self.registers // _ROUNDED) * _ROUNDED
-        return REGISTERS // (rounded * _BLOCK) * _BLOCK * MULTIPROCESSORS
+        return REGISTERS // (rounded * THREADS) * THREADS * MULTIPROCESSORS
 
 
 def labels_ptx(capability: tuple[int, int] = CAPABILITY) -> str:

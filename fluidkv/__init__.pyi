@@ -42,11 +42,11 @@ from .exact.routing.partition import best_partition as best_partition
 from .exact.survival import eviction_free_equilibrium as eviction_free_equilibrium
 from .exact.survival import survival_weights as survival_weights
 from .fluid.boundary import uniform_starts as uniform_starts
-from .fluid.cohorts.attractors import attractors as attractors
-from .fluid.cohorts.convergence import convergence as convergence
 from .fluid.model import class_model as class_model
 from .fluid.model import cohort_model as cohort_model
-from .fluid.one_class.basins import basins as basins
+from .fluid.outcomes.attractors import attractors as attractors
+from .fluid.outcomes.basins import basins as basins
+from .fluid.outcomes.convergence import convergence as convergence
 from .fluid.simulation import simulate as simulate
 from .fluid.starts import perturbed_starts as perturbed_starts
 from .logs.read import read_log as read_log

@@ -1,11 +1,6 @@
 from .boundary import nearby_starts as nearby_starts
 from .boundary import slice_starts as slice_starts
 from .boundary import uniform_starts as uniform_starts
-from .cohorts.attractors import attractors as attractors
-from .cohorts.convergence import NOT_SETTLED as NOT_SETTLED
-from .cohorts.convergence import RETURNED as RETURNED
-from .cohorts.convergence import convergence as convergence
-from .cohorts.looks import CHECK_EVERY as CHECK_EVERY
 from .cohorts.starts import start_families as start_families
 from .driver import Observer as Observer
 from .driver import Rollout as Rollout
@@ -27,10 +22,7 @@ from .observers import Fronts as Fronts
 from .observers import Settled as Settled
 from .observers import Total as Total
 from .observers import Windows as Windows
-from .one_class.basins import MAXIMAL as MAXIMAL
-from .one_class.basins import basins as basins
 from .one_class.blocks import scan_blocks as scan_blocks
-from .one_class.events import event_log as event_log
 from .one_class.whole import simulate_whole as simulate_whole
 from .open.arrivals import bursts as bursts
 from .open.arrivals import class_rates as class_rates
@@ -42,6 +34,14 @@ from .open.reference import LiteralStep as LiteralStep
 from .open.reference import Masses as Masses
 from .open.reference import literal_step as literal_step
 from .open.system import simulate_open as simulate_open
+from .outcomes.attractors import attractors as attractors
+from .outcomes.basins import MAXIMAL as MAXIMAL
+from .outcomes.basins import basins as basins
+from .outcomes.convergence import CHECK_EVERY as CHECK_EVERY
+from .outcomes.convergence import NOT_SETTLED as NOT_SETTLED
+from .outcomes.convergence import RETURNED as RETURNED
+from .outcomes.convergence import convergence as convergence
+from .outcomes.events import event_log as event_log
 from .recorded import RECORDS as RECORDS
 from .scan import scan_trajectory as scan_trajectory
 from .simulation import simulate as simulate

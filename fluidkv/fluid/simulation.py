@@ -4,21 +4,26 @@
 labelled dataset.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from fluidkv.fluid.choice import by_positions, by_twin, chosen_tables, takes_row
-from fluidkv.fluid.many import simulate_systems
+from fluidkv.errors import InputError
+from fluidkv.fluid.labels.tables import Tables, of_model, pack
 from fluidkv.fluid.model import MassModel, class_model
-from fluidkv.fluid.recorded import check_counts, checked_record, labelled
-from fluidkv.fluid.scan import scan_batch
-from fluidkv.fluid.states import class_states
+from fluidkv.fluid.plain import Rolled, roll_batch, roll_systems
+from fluidkv.fluid.recorded import check_counts, checked_record, labelled, shape_of
+from fluidkv.fluid.states import class_states, read_states, spread
+from fluidkv.runs.devices import local_devices
 from fluidkv.systems import Systems
 from fluidkv.workload import System
+
+ENGINES = ("auto", "plain", "labels")
+
+_NUMBERS = 2**24  # of a part of many systems, states and records: 128 MB
 
 
 def simulate(
@@ -44,11 +49,10 @@ def simulate(
         record: names out of `RECORDS`. Nothing else is computed or stored.
         every: length of a window, iterations. One record a window: `admitted`, `completed` and
             `evicted` are sums over it, the others are read after its last iteration.
-        engine: "plain" computes each stage in each iteration, in JAX; "positions" follows what
-            completes and what is used up (docs/mass_engine.md), on the CPU; "row" is "plain" in
-            compiled code, for a model of one row on the CPU. They agree up to rounding. "auto"
-            takes the fastest; on an accelerator, where nothing is recorded, a twin of "positions"
-            in JAX for one class of 16 stages or more, else "plain".
+        engine: "plain" computes each stage in each iteration, in JAX; "labels" follows what
+            completes and what is used up (docs/mass_engine.md), in compiled code on the CPU. They
+            agree up to rounding. "auto" takes "labels" on a CPU, "plain" on an accelerator and for
+            a model of one's own weights.
         final_state: whether to keep it: of many systems it may be the largest of all.
 
     Returns:
@@ -76,41 +80,122 @@ def simulate(
     """
     names = checked_record(record)
     check_counts(iterations, every)
-    if not isinstance(model, MassModel | System):
-        return simulate_systems(
-            Systems.of(model),
-            start,
-            iterations=int(iterations),
-            record=names,
-            every=int(every),
-            engine=engine,
-            final_state=final_state,
-        )
-    system = model if isinstance(model, System) else None
-    model = class_model(model) if isinstance(model, System) else model
-    state = _checked_start(model, start)
-    tables = chosen_tables(model, engine, len(state))
-    by_row = tables is None and takes_row(model, engine)
-    twin = by_twin(model, state, int(iterations), engine, names)
-    if twin is not None:
-        final, records = twin, {}
-    elif tables is not None:
-        found = by_positions(tables, model, state, int(iterations), names, int(every))
-        final, records = found.state, found.records
-    elif by_row:
-        from fluidkv.fluid.one_row.engine import advance_row  # its kernel is loaded here
-
-        final, records = advance_row(
-            model, state, iterations=int(iterations), record=names, every=int(every)
-        )
+    if engine not in ENGINES:
+        raise InputError("engine", engine, "any of " + ", ".join(ENGINES))
+    counts = int(iterations), names, int(every)
+    of = model if isinstance(model, System | MassModel) else Systems.of(model)
+    if isinstance(of, Systems):
+        final, records = _of_systems(of, start, *counts, engine, final_state)
     else:
-        final, records = scan_batch(model, state, int(iterations), names, int(every))
+        of_classes = class_model(of) if isinstance(of, System) else of
+        final, records = _of_model(of_classes, start, *counts, engine)
+    system = None if isinstance(of, MassModel) else of
     return labelled(final if final_state else None, records, iterations, every, of=system)
 
 
-def _checked_start(model: MassModel, start: ArrayLike) -> Float[np.ndarray, "batch class stage"]:
+def _of_model(
+    model: MassModel,
+    start: ArrayLike,
+    iterations: int,
+    record: tuple[str, ...],
+    every: int,
+    engine: str,
+) -> Rolled:
     state = class_states(model, start)
-    batch = model.capacity.shape
-    if batch and state.shape[0] == 1:
-        state = np.broadcast_to(state, (*batch, *state.shape[1:]))
-    return state
+    if model.capacity.shape and len(state) == 1:
+        state = np.broadcast_to(state, (*model.capacity.shape, *state.shape[1:]))
+    tables = of_model(model) if _wants_labels(engine) else None
+    if tables is None:
+        if engine == "labels":
+            raise InputError("engine", engine, "auto or plain for weights of one's own or float32")
+        return roll_batch(model, state, iterations, record, every)
+    system = np.zeros(len(state), np.int64)
+    return _by_labels(tables, system, state, model.capacity, iterations, record, every)
+
+
+def _of_systems(
+    systems: Systems,
+    start: ArrayLike,
+    iterations: int,
+    record: tuple[str, ...],
+    every: int,
+    engine: str,
+    final_state: bool,
+) -> Rolled:
+    """In parts that memory can hold; what a system does not have is 0."""
+    states = read_states(systems, start)
+    sizes = {
+        "batch": states.masses.shape[1],
+        "class": systems.decode_length.shape[1],
+        "stage": int(systems.longest_decode.max()),
+        "iteration": iterations // every,
+    }
+    shapes = {name: shape_of(name, sizes) for name in (*record, "final_state")}
+    kept = (*record, "final_state") if final_state else record
+    whole = {name: np.empty((len(systems), *shapes[name])) for name in kept}
+    labels = _wants_labels(engine)
+    for part in _parts(len(systems), sum(int(np.prod(shape)) for shape in shapes.values())):
+        model = class_model(systems[part], stages=sizes["stage"])
+        begun = spread(model, states.part(part))
+        if labels:
+            final, records = _many_by_labels(systems[part], model, begun, iterations, record, every)
+        else:
+            final, records = roll_systems(model, begun, iterations, record, every)
+        for name, values in ({"final_state": final} | records).items():
+            if name in whole:
+                whole[name][part] = values
+    return whole.pop("final_state", np.empty(0)), whole
+
+
+def _many_by_labels(
+    systems: Systems,
+    model: MassModel,
+    start: Float[np.ndarray, "system batch class stage"],
+    iterations: int,
+    record: tuple[str, ...],
+    every: int,
+) -> Rolled:
+    """A lane for each start of each system, which has its own place in the tables."""
+    count, batch = len(systems), start.shape[1]
+    lengths = np.stack([systems.input_length, systems.decode_length], axis=-1)
+    start = np.broadcast_to(start, (count, *start.shape[1:]))
+    final, records = _by_labels(
+        pack(lengths, model.shares, by_class=True),
+        np.repeat(np.arange(count), batch),
+        start.reshape(count * batch, *start.shape[2:]),
+        np.repeat(model.capacity, batch),
+        iterations,
+        record,
+        every,
+    )
+    apart = {name: v.reshape(count, batch, *v.shape[1:]) for name, v in records.items()}
+    return final.reshape(start.shape), apart
+
+
+def _by_labels(
+    tables: Tables,
+    system: np.ndarray,
+    start: Float[np.ndarray, "lane class stage"],
+    capacity: np.ndarray,
+    iterations: int,
+    record: tuple[str, ...],
+    every: int,
+) -> Rolled:
+    from fluidkv.fluid.labels.engine import advance  # its kernel is loaded here
+
+    capacity = np.broadcast_to(capacity, len(start))
+    found = advance(
+        tables, system, start, capacity, iterations=iterations, record=record, every=every
+    )
+    return found.state, found.records
+
+
+def _wants_labels(engine: str) -> bool:
+    """Whether labels are followed, where the model has them."""
+    return engine == "labels" or (engine == "auto" and local_devices()[0].platform == "cpu")
+
+
+def _parts(count: int, numbers: int) -> Iterator[slice]:
+    size = max(1, _NUMBERS // numbers)
+    for first in range(0, count, size):
+        yield slice(first, min(first + size, count))

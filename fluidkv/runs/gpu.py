@@ -21,9 +21,8 @@ __all__ = ["cuda", "free_bytes", "gpu_problem", "launch", "room", "thread", "to_
 Array = Any
 """Of a GPU; its shape and the type of its numbers are as NumPy has them."""
 
-_THREADS = (
-    128  # of a block: three such blocks fill a multiprocessor where a thread has 170 registers
-)
+THREADS = 64
+"""Of a block. A multiprocessor shares its registers out by whole blocks, so that small ones fill it."""
 
 
 def gpu_problem() -> str | None:
@@ -40,7 +39,7 @@ def thread(function: Callable[..., None]) -> Any:
 
 def launch(threads: Any, lanes: int, arguments: Sequence[Any]) -> None:
     """A thread for each lane, and some that have none; wait for all."""
-    threads[-(-lanes // _THREADS), _THREADS](*arguments)
+    threads[-(-lanes // THREADS), THREADS](*arguments)
     cuda.synchronize()
 
 

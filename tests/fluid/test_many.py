@@ -14,10 +14,10 @@ from fluidkv.fluid import (
     RECORDS,
     burst_state,
     equilibrium_state,
-    many,
     perturbed_starts,
-    scan,
+    plain,
     simulate,
+    simulation,
     uniform_starts,
 )
 from fluidkv.systems import Systems
@@ -26,7 +26,7 @@ from tests.conventions import complaints
 KEY = jax.random.key(3)
 HALF = Fraction(1, 2)
 EPS = float(np.finfo(np.float64).eps)
-ENGINES = ("plain", "positions")
+ENGINES = ("plain", "labels")
 
 # 36 systems of three shapes among longer ones: alone, each shape is compiled once.
 UNLIKE = Systems.of(
@@ -74,15 +74,15 @@ def test_many_systems_equal_each_alone(kind: str, engine: str) -> None:
 
 def test_both_engines_say_the_same_of_many() -> None:
     starts = uniform_starts(KEY, UNLIKE, count=3)
-    plain, positions = (simulate(UNLIKE, starts, iterations=12, engine=e) for e in ENGINES)
-    for name in plain.data_vars:
-        np.testing.assert_allclose(plain[name], positions[name], rtol=0, atol=60 * 12 * 40 * EPS)
+    each_stage, labels = (simulate(UNLIKE, starts, iterations=12, engine=e) for e in ENGINES)
+    for name in labels.data_vars:
+        np.testing.assert_allclose(each_stage[name], labels[name], rtol=0, atol=60 * 12 * 40 * EPS)
 
 
 def test_parts_are_as_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     starts = uniform_starts(KEY, UNLIKE, count=3)
     whole = simulate(UNLIKE, starts, iterations=12)
-    monkeypatch.setattr(many, "_NUMBERS", 1)
+    monkeypatch.setattr(simulation, "_NUMBERS", 1)
     xr.testing.assert_identical(simulate(UNLIKE, starts, iterations=12), whole)
     half = simulate(UNLIKE[10:20], starts[10:20], iterations=12)
     assert half.system.values.tolist() == list(range(10, 20))
@@ -91,12 +91,12 @@ def test_parts_are_as_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_another_sweep_of_the_same_shape_compiles_nothing() -> None:
-    compiled: Any = scan._scan_systems
+    compiled: Any = plain._roll_systems
     starts = uniform_starts(KEY, UNLIKE, count=3)
     simulate(UNLIKE, starts, iterations=12, engine="plain")
     before = compiled._cache_size()
-    simulate(UNLIKE[3:], starts[3:], iterations=11, engine="plain")
-    simulate(UNLIKE, starts[:, :2], iterations=10, engine="plain")
+    simulate(UNLIKE[3:], starts[3:], iterations=12, engine="plain")
+    simulate(UNLIKE, starts[:, :2], iterations=12, engine="plain")
     assert compiled._cache_size() == before
 
 
@@ -180,9 +180,9 @@ def test_a_long_run_is_cut_into_calls_that_change_no_bit(
     for of in (UNLIKE[0], UNLIKE[:2]):
         whole = simulate(of, np.zeros((1, 3)), **call)
         with monkeypatch.context() as patch:
-            patch.setattr(scan, "_CALL", {"cpu": 30})
-            calls = Mock(wraps=scan.over_devices)
-            patch.setattr(scan, "over_devices", calls)
+            patch.setattr(plain, "_CALL", {"cpu": 30})
+            calls = Mock(wraps=plain.over_devices)
+            patch.setattr(plain, "over_devices", calls)
             cut = simulate(of, np.zeros((1, 3)), **call)
         assert calls.call_count > 1
         xr.testing.assert_identical(cut, whole)

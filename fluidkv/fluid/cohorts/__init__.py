@@ -1,1 +1,1 @@
-"""Requests of several lengths, by age: starts, returns to the equilibrium, attractors."""
+"""Requests of several lengths, by age: starts."""

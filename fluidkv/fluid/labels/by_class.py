@@ -118,4 +118,6 @@ def record_classes(
             for stage in range(classes[c, DECODE] - now):
                 requests += begun[stage] * start[row, stage]
             levels[wanted[IN_FLIGHT], window, row] = requests
-    flows[:] = 0.0
+    for flow in range(flows.shape[0]):
+        for place in range(flows.shape[1]):
+            flows[flow, place] = 0.0

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fluidkv.fluid.labels.kernel import advance_lanes
-from fluidkv.fluid.labels.lane import COUNTS, FLOWS, NEVER, NUMBERS
+from fluidkv.fluid.labels.lane import COUNTS, FIRST_EVICTION, FLOWS, NEVER, NOW, NUMBERS
 from fluidkv.fluid.labels.tables import Tables
 from fluidkv.runs.batch import power_of_two
 
@@ -87,14 +87,14 @@ def new_lanes(tables: Tables, count: int, rows: int) -> Lanes:
     """Room for lanes that have not begun."""
     (_, stages), ends = tables.segment.shape, tables.end.shape[1]
     ring = power_of_two(stages)
-    counts = np.empty((count, COUNTS), np.int64)
-    counts[:] = NEVER
+    counts = np.zeros((count, COUNTS), np.int64)
+    counts[:, [NOW, FIRST_EVICTION]] = NEVER
     return Lanes(
         numbers=np.empty((count, NUMBERS)),
         counts=counts,
-        mass=np.empty((count, ring)),
+        mass=np.zeros((count, ring)),
         link=np.empty((count, ring), np.int64),
         after=np.empty((count, ring), np.int64),
-        begun=np.empty((count, stages)),
-        flows=np.empty((count, FLOWS, max(ends, rows))),
+        begun=np.ones((count, stages)),
+        flows=np.zeros((count, FLOWS, max(ends, rows))),
     )

@@ -45,46 +45,47 @@ from fluidkv.runs.kernels import inner, kernel
 
 @kernel
 def advance_lanes(
-    sizes, unit, segment, end, freed, classes, amounts,
-    system, start, capacity, numbers, counts, mass, link, after, begun, flows,
+    sizes, units, segments, ends, freed, classes, amounts,
+    systems, starts, capacities, numbers, counts, masses, links, afters, begun, flows,
     wanted, levels, empty, states, final, until, every,
 ):  # fmt: skip
     """All lanes to iteration `until`, from where they are, or from their starts.
 
     Args:
         sizes, ..., amounts: `Tables`.
-        system, start, capacity: see `engine.advance`.
+        systems, starts, capacities: see `engine.advance`.
         numbers, ..., flows: `Lanes`.
         wanted, ..., states: `Windows`, each of `every` iterations, to be filled in.
         final: masses at `until`, (lane, row, stage), to be filled in.
     """
-    for i in range(system.size):
-        s = system[i]
-        if counts[i, NOW] == NEVER:
-            _lay(sizes[s], start[i], counts[i], mass[i], link[i], after[i], begun[i], flows[i])
-        one = sizes[s, ENDS] == 1 and sizes[s, CLASSES] == 0 and unit[s, 0, ALIVE] == 1.0
+    for i in range(systems.size):
+        s = systems[i]
+        size, unit, segment, end = sizes[s], units[s], segments[s], ends[s]
+        free, kinds, amount = freed[s], classes[s], amounts[s]
+        start, number, count, flow = starts[i], numbers[i], counts[i], flows[i]
+        mass, link, after, left = masses[i], links[i], afters[i], begun[i]
+        level, gaps, state = levels[:, i], empty[i], states[i]
+        if count[NOW] == NEVER:
+            _lay(size, start, count, mass, link, after)
+        one = size[ENDS] == 1 and size[CLASSES] == 0 and unit[0, ALIVE] == 1.0
         if one:  # the same, compiled for one end and units of one request
             _follow(
-                one, sizes[s], unit[s], segment[s], end[s], freed[s], classes[s], amounts[s],
-                start[i], capacity[i], numbers[i], counts[i], mass[i], link[i], after[i], begun[i],
-                flows[i], wanted, levels[:, i], empty[i], states[i], until, every,
+                one, size, unit, segment, end, free, kinds, amount, start, capacities[i], number,
+                count, mass, link, after, left, flow, wanted, level, gaps, state, until, every,
             )  # fmt: skip
         else:
             _follow(
-                one, sizes[s], unit[s], segment[s], end[s], freed[s], classes[s], amounts[s],
-                start[i], capacity[i], numbers[i], counts[i], mass[i], link[i], after[i], begun[i],
-                flows[i], wanted, levels[:, i], empty[i], states[i], until, every,
+                one, size, unit, segment, end, free, kinds, amount, start, capacities[i], number,
+                count, mass, link, after, left, flow, wanted, level, gaps, state, until, every,
             )  # fmt: skip
-        write_state(final[i], until, sizes[s], classes[s], amounts[s], start[i], mass[i], begun[i])
+        write_state(final[i], until, size, kinds, amount, start, mass, left)
 
 
 @inner
-def _lay(sizes, start, counts, mass, link, after, begun, flows):
+def _lay(sizes, start, counts, mass, link, after):
     """The labels of the start, oldest first."""
     mask, young = mass.size - 1, -sizes[STAGES]
-    mass[:], begun[:], flows[:] = 0.0, 1.0, 0.0
-    counts[:] = 0
-    counts[FIRST_EVICTION] = NEVER
+    counts[NOW] = 0
     for stage in range(sizes[STAGES] - 1, -1, -1):
         if sizes[CLASSES] == 0 and start[0, stage] > 0.0:
             if young == -sizes[STAGES]:

@@ -3,7 +3,7 @@
 NEVER = -1
 """Stands for "not so far" where an iteration is given."""
 
-ANEW = 256
+ANEW = 64
 """Iterations after which sums are made anew from the labels, up to a multiple of d. Between, a sum
 of requests rounds some four times an iteration, and memory adds these up."""
 

@@ -48,7 +48,9 @@ def record(
     if states.shape[0] > 0:
         write_state(states[window], now, sizes, classes, amounts, start, mass, begun)
     if levels.shape[2] > max(1, sizes[CLASSES]):  # there are rows that the system does not have
-        levels[:, window] = 0.0
+        for level in range(levels.shape[0]):
+            for row in range(levels.shape[2]):
+                levels[level, window, row] = 0.0
     if sizes[CLASSES] > 0:
         record_classes(
             sizes, classes, amounts, start, mass, begun, flows, wanted, levels, now, window,
@@ -69,7 +71,9 @@ def record(
 def write_state(state, now, sizes, classes, amounts, start, mass, begun):
     """Masses (row, stage)."""
     mask = mass.size - 1
-    state[:] = 0.0
+    for row in range(state.shape[0]):
+        for age in range(state.shape[1]):
+            state[row, age] = 0.0
     if sizes[CLASSES] == 0:
         for age in range(sizes[STAGES]):
             state[0, age] = mass[(now - age) & mask]

@@ -88,11 +88,14 @@ def of_systems(systems: Sequence[System], *, by_class: bool) -> Tables:
 
 
 def of_model(model: MassModel) -> Tables | None:
-    """The one system of a model; None where the model is none of `class_model` or `cohort_model`.
+    """The one system of a model; None where the model is none of `class_model` or `cohort_model`,
+    or in float32.
 
     What is asked of the weights is what the kernel uses: between two ends they grow by one token
     for each request that is alive, up to the roundings of `cohort_model`.
     """
+    if model.precision != "float64":
+        return None
     weights, alive = np.asarray(model.weights), np.asarray(model.survival)
     stage = np.arange(weights.shape[1])
     if len(weights) == 1:

@@ -1,1 +1,1 @@
-"""Requests that are all alike: events, basins, blocks, whole requests."""
+"""Requests that are all alike: blocks, whole requests."""

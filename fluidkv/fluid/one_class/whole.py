@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
 from fluidkv.fluid.boundary import weights_of_one_class
-from fluidkv.fluid.one_class.events import check_horizon
+from fluidkv.fluid.outcomes.events import check_horizon
 from fluidkv.labels import Column, dataset
 from fluidkv.runs.precision import in_float64
 from fluidkv.workload import System

@@ -92,7 +92,7 @@ def _together(
 
 
 def _basins(systems: Systems, starts: np.ndarray, row: Row) -> Mapping[str, np.ndarray]:
-    from fluidkv.fluid.one_class.basins import basins
+    from fluidkv.fluid.outcomes.basins import basins
 
     found = basins(systems, starts, iterations=row["iterations"])
     return {
@@ -128,7 +128,7 @@ def _simulate(systems: Systems, starts: np.ndarray, row: Row) -> Mapping[str, np
 
 
 def _convergence(systems: Systems, starts: np.ndarray, row: Row) -> Mapping[str, np.ndarray]:
-    from fluidkv.fluid.cohorts.convergence import convergence
+    from fluidkv.fluid.outcomes.convergence import convergence
 
     found = convergence(systems, starts, iterations=row["iterations"])
     return {
@@ -139,7 +139,7 @@ def _convergence(systems: Systems, starts: np.ndarray, row: Row) -> Mapping[str,
 
 
 def _attractors(systems: Systems, starts: np.ndarray, row: Row) -> Mapping[str, np.ndarray]:
-    from fluidkv.fluid.cohorts.attractors import attractors
+    from fluidkv.fluid.outcomes.attractors import attractors
 
     found = attractors(
         systems, starts, iterations=row["iterations"], longest_period=row["longest_period"]

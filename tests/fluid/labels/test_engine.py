@@ -8,10 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fluidkv.errors import InputError
 from fluidkv.fluid import (
+    RECORDS,
+    MassModel,
     class_model,
     cohort_model,
     perturbed_starts,
+    simulate,
     uniform_starts,
 )
 from fluidkv.fluid.labels import engine
@@ -186,3 +190,59 @@ def test_the_tables_of_a_model_are_those_of_its_system():
         for name in ("unit", "freed"):
             numbers = getattr(from_model, name), getattr(own, name)
             np.testing.assert_allclose(*numbers, rtol=0, atol=64 * EPS)
+
+
+@settings(max_examples=6)  # the plain map compiles for each shape
+@given(st.data())
+def test_the_engine_agrees_with_the_plain_map(data):
+    # Three iterations: a rounding of 1e-16 of capacity may grow by (l0 + l1) / (l0 + 1) <= 6 in
+    # each of them (Congestion, equation (3)), and by as much again where it moves a small mass.
+    system, by_class = data.draw(systems()), data.draw(st.booleans())
+    model = class_model(system) if by_class else cohort_model(system)
+    state = drawn_state(data, system, by_class)
+    fast, plain = (
+        simulate(model, state, iterations=3, record=RECORDS, engine=name)
+        for name in ("labels", "plain")
+    )
+    tolerance = 1e4 * EPS * float(system.capacity)
+    for name in (*RECORDS, "final_state"):
+        if name != "empty_stages":
+            np.testing.assert_allclose(fast[name], plain[name], rtol=0, atol=tolerance)
+
+
+def test_memory_stays_full_and_requests_are_conserved_for_long():
+    for system, by_class in ((MIXED, True), (MIXED, False)):
+        model = class_model(system) if by_class else cohort_model(system)
+        start = perturbed_starts(jax.random.key(5), model, count=8, size=1.0)
+        found = simulate(model, start, iterations=5000, record=RECORDS, every=50, engine="labels")
+        used = np.einsum("bnks,ks->bn", found.state.values, model.weights)
+        # The running sum rounds some 10 times in a turn of at most 5 iterations.
+        assert np.abs(used - 60).max() <= 200 * EPS * 60
+        flying = found.in_flight.values.sum(axis=2)
+        before = np.concatenate([(start * model.survival).sum((1, 2))[:, None], flying[:, :-1]], 1)
+        flows = {n: found[n].values.sum(axis=2) for n in ("admitted", "completed", "evicted")}
+        left = before + flows["admitted"] - flows["completed"] - flows["evicted"]
+        assert np.abs(left - flying).max() <= 50 * 60 * EPS * 60
+
+
+def test_an_iteration_that_finds_memory_full_admits_exactly_nothing():
+    system = System(Workload((RequestClass(2, 3),)), Fraction(24))
+    found = simulate(system, [[5 / 2, 2, 17 / 10]], iterations=40, record=RECORDS)
+    state, admitted = found.state.values[0, :, 0], found.admitted.values[0, :, 0]
+    assert np.array_equal(state[:, 0], admitted)
+    assert set(np.unique(found.empty_stages.values)) >= {0.0, 1.0, 2.0}
+    full = found.evicted.values[0, :, 0] > 0
+    assert np.all(admitted[full] == 0.0)
+    assert np.all((state == 0).sum(axis=1) == found.empty_stages.values[0])
+
+
+def test_weights_of_ones_own_are_for_the_plain_map():
+    model = class_model(MIXED)
+    odd = MassModel(model.weights * 2, model.survival, model.shares, model.capacity * 2)
+    assert of_model(odd) is None
+    start = np.zeros(model.weights.shape)
+    assert simulate(odd, start, iterations=2).sizes["iteration"] == 2
+    with pytest.raises(InputError, match=r"^engine: .*weights of one's own"):
+        simulate(odd, start, iterations=2, engine="labels")
+    with pytest.raises(InputError, match=r"^engine: .*any of auto, plain, labels"):
+        simulate(model, start, iterations=2, engine="fast")

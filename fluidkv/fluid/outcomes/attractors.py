@@ -12,7 +12,7 @@ a return counts only if it has the same period twice, half the burn-in apart.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -20,17 +20,11 @@ from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
-from fluidkv.fluid.cohorts.parts import (
-    in_threads,
-    longest_of,
-    masses_of,
-    parts_of,
-    shares_of,
-    tables_of,
-)
-from fluidkv.fluid.results import (
+from fluidkv.fluid.outcomes.following import Trajectories, advance, cohorts_of, first_return
+from fluidkv.fluid.outcomes.results import (
     NONE,
-    Found,
+    Discovered,
+    by_attractor,
     dataset_over,
     discovered,
     one_or_many,
@@ -40,10 +34,6 @@ from fluidkv.fluid.states import cohort_states
 from fluidkv.labels import Column
 from fluidkv.systems import Systems
 from fluidkv.workload import System
-
-if TYPE_CHECKING:
-    from fluidkv.fluid.cohorts.following import Returns
-    from fluidkv.fluid.cohorts.lanes import Tables
 
 EQUILIBRIUM = "equilibrium"
 PULSE = "pulse cycle"
@@ -128,26 +118,20 @@ def attractors(
     masses = cohort_states(of, starts)
     masses = masses if isinstance(of, Systems) else masses[None]
     _check_search(iterations, longest_period, within)
-    longest = longest_of(of)
-    search = int(iterations) // 2, int(longest_period), float(within)
-    parts = [
-        _part(chosen, tables_of(chosen, longest), masses[part], search)
-        for part, chosen in parts_of(of, longest * (8 + 4 * masses.shape[1]))
-    ]
-    orbits = _Orbits(*(np.concatenate(each) for each in zip(*parts, strict=True)))
-    found = discovered(orbits.code)
+    orbits = _orbits(of, masses, int(iterations) // 2, int(longest_period), float(within))
+    known = discovered(orbits.code)
     name = _NAMES[np.minimum(orbits.code, _PERIODIC)]
     rate = "request/iteration"
     columns: dict[str, Column] = {
         "attractor": ((), name, "1", "what the start settled on"),
-        "id": ((), found.ids, "1", f"number of the attractor; {NONE}: not settled"),
+        "id": ((), known.ids, "1", f"number of the attractor; {NONE}: not settled"),
         "period": ((), orbits.period, "iteration", "period; 0: not settled"),
         "throughput": ((), orbits.throughput, rate, "requests completed an iteration"),
         "share_of_best": ((), orbits.share_of_best, "1", "throughput over x*"),
         "evicted": ((), orbits.evicted, rate, "requests evicted an iteration"),
         "state": ("stage", orbits.state, "request", "cohort masses after the burn-in"),
     }
-    table = _table(found, name, orbits)
+    table = _table(known, name, orbits)
     return dataset_over(
         of,
         columns,
@@ -169,69 +153,90 @@ def _check_search(iterations: int, longest_period: int, within: float) -> None:
         raise InputError("within", within, "a number in (0, 1)")
 
 
-def _part(
+def _orbits(
     of: System | Systems,
-    tables: "Tables",
     masses: Float[np.ndarray, "system batch stage"],
-    search: tuple[int, int, float],
+    half: int,
+    longest_period: int,
+    within: float,
 ) -> _Orbits:
-    half, longest_period, within = search
-    shape, batch = masses.shape[:2], masses.shape[1]
-    shares, tolerance = shares_of(tables, masses), within * tables.equilibrium
-    _advance(tables, shares, batch, half)
-    middle = _watch(tables, shares, batch, tolerance, longest_period).period
-    _advance(tables, shares, batch, half)
-    late = _watch(tables, shares, batch, tolerance, longest_period)
-    period = np.where(late.period == middle, late.period, 0)
-    span = np.where(late.period > 0, late.period, longest_period)
-    # Where the two periods differ the flows are of one of them, and not of the whole stretch.
-    again = np.flatnonzero((period == 0) & (late.period > 0))
-    if again.size:
-        nowhere = np.full_like(tolerance, -1.0)
-        whole = _watch(tables, shares, batch, nowhere, longest_period, again)
-        late.completed[again], late.evicted[again] = whole.completed[again], whole.evicted[again]
-        span[again] = longest_period
-    state = masses_of(tables, shares)
-    scale = tables.capacity[:, None] / span.reshape(shape)
-    completed = late.completed.reshape(shape) * scale
-    best = tables.capacity / tables.weights.sum(axis=1)
-    code = _codes(of, tables, shares, state, best, period.reshape(shape), within)
+    """What each start has settled on after twice `half` iterations."""
+    shape, stages = masses.shape[:2], masses.shape[2]
+    these = cohorts_of(of, shape[1], stages)
+    near = np.repeat(within * these.best[:, None], stages, axis=1)
+    middle = advance(these, masses.reshape(-1, stages), half).state[:, 0]
+    once = first_return(these, middle, middle, near, most=longest_period)
+    state = advance(these, middle, half).state[:, 0]
+    again = first_return(these, state, state, near, most=longest_period)
+    same = (again.period > 0) & (again.period == once.period)
+    period = np.where(same, again.period, 0)
+    completed, evicted = again.completed, again.evicted
+    # Where the two periods differ the flows are to be of the whole stretch.
+    unlike = np.flatnonzero(~same & (again.period > 0))
+    if unlike.size:
+        names = ("completed", "evicted")
+        flows = advance(
+            these.of(unlike), state[unlike], longest_period, record=names, every=longest_period
+        ).records
+        completed[unlike], evicted[unlike] = (flows[name][:, 0, 0] for name in names)
+    span = np.where(same, period, longest_period)
+    by_system = state.reshape(masses.shape)
+    throughput = (completed / span).reshape(shape)
+    code = _codes(these, _divisors(of), by_system, period.reshape(shape), within)
+    others = np.flatnonzero(code.ravel() == _PERIODIC)
+    first = _first_on_orbit(these.of(others), state[others], period[others], _SAME * near)
+    code.ravel()[others] += others[first] % shape[1]
     return _Orbits(
         code=code,
         period=period.reshape(shape),
-        throughput=completed,
-        share_of_best=completed / best[:, None],
-        evicted=late.evicted.reshape(shape) * scale,
-        state=state,
+        throughput=throughput,
+        share_of_best=throughput / these.best[:, None],
+        evicted=(evicted / span).reshape(shape),
+        state=by_system,
     )
 
 
 def _codes(
-    of: System | Systems,
-    tables: "Tables",
-    shares: Float[np.ndarray, "trajectory age"],
+    these: Trajectories,
+    divisor: Int[np.ndarray, " system"],
     state: Float[np.ndarray, "system batch stage"],
-    best: Float[np.ndarray, " system"],
     period: Int[np.ndarray, "system batch"],
     within: float,
 ) -> Int[np.ndarray, "system batch"]:
-    """A number for each orbit: of the equilibrium, of the pulse cycle, of each other one."""
-    from fluidkv.fluid.cohorts.following import orbits
-
-    here = (tables.weights > 0)[:, None]
-    off = np.where(here, np.abs(state - best[:, None, None]), 0.0).max(axis=2)
-    divisor = _divisors(of)
+    """A number for the equilibrium, for the pulse cycle, for other orbits."""
+    best, own = these.best[:, None], these.weights[:, None] > 0
+    off = np.where(own, np.abs(state - best[..., None]), 0.0).max(axis=2)
     pulse = (period == divisor[:, None]) & _one_residue(state, divisor)
     code = np.where(pulse, 1, _PERIODIC)
-    code[off <= _APPROACH * within * best[:, None]] = 0
+    code[off <= _APPROACH * within * best] = 0
     code[period == 0] = NONE
-    others = np.flatnonzero(code.ravel() == _PERIODIC)
-    if others.size:
-        same = np.arange(code.size)
-        batch, tolerance = period.shape[1], _SAME * within * tables.equilibrium
-        orbits(tables, batch, others, shares, period.ravel(), tolerance, same)
-        code.ravel()[others] = _PERIODIC + same[others] % batch
     return code
+
+
+def _first_on_orbit(
+    these: Trajectories,
+    state: Float[np.ndarray, "trajectory stage"],
+    period: Int[np.ndarray, " trajectory"],
+    within: Float[np.ndarray, "system stage"],
+) -> Int[np.ndarray, " trajectory"]:
+    """Of each trajectory, the first one on the same orbit: of its system, of its period, and met
+    within a period."""
+    first = np.arange(len(state))
+    left = first
+    while left.size:
+        # The first of each system and period stands for its orbit, and all others are compared
+        # with it; those on other orbits remain.
+        alike = np.stack([these.system[left], period[left]])
+        _, heads, which = np.unique(alike, axis=1, return_index=True, return_inverse=True)
+        head = left[heads[which.ravel()]]
+        others = left != head
+        left, head = left[others], head[others]
+        longest = int(period[left].max(initial=0))
+        meets = first_return(these.of(left), state[left], state[head], within, most=longest)
+        met = meets.period > 0
+        first[left[met]] = head[met]
+        left = left[~met]
+    return first
 
 
 def _divisors(of: System | Systems) -> Int[np.ndarray, " system"]:
@@ -257,45 +262,14 @@ def _one_residue(
     return found
 
 
-def _advance(
-    tables: "Tables", shares: Float[np.ndarray, "trajectory age"], batch: int, iterations: int
-) -> None:
-    """In place."""
-    from fluidkv.fluid.cohorts.following import advance
-
-    in_threads(lambda lanes: advance(tables, batch, lanes, iterations, shares), len(shares))
-
-
-def _watch(
-    tables: "Tables",
-    shares: Float[np.ndarray, "trajectory age"],
-    batch: int,
-    tolerance: Float[np.ndarray, "system age"],
-    most: int,
-    chosen: Int[np.ndarray, " lane"] | None = None,
-) -> "Returns":
-    from fluidkv.fluid.cohorts.following import Returns, watch
-
-    count = len(shares)
-    returns = Returns(np.zeros(count, np.int64), np.zeros(count), np.zeros(count))
-    which = np.arange(count) if chosen is None else chosen
-
-    def group(lanes: np.ndarray) -> None:
-        watch(tables, batch, which[lanes], shares, tolerance, most, returns)
-
-    in_threads(group, which.size)
-    return returns
-
-
-def _table(found: Found, name: np.ndarray, orbits: _Orbits) -> dict[str, Column]:
+def _table(known: Discovered, name: np.ndarray, orbits: _Orbits) -> dict[str, Column]:
     """A row for each attractor; empty text, 0 and NaN where a system has fewer than another."""
-    here = found.first != NONE
-    rows = np.arange(len(here))[:, None], np.maximum(found.first, 0)
-    rate = np.where(here, orbits.throughput[rows], np.nan)
-    period = np.where(here, orbits.period[rows], 0)
+    names = by_attractor(known, name, "")
+    period = by_attractor(known, orbits.period, 0)
+    rate = by_attractor(known, orbits.throughput, np.nan)
     return {
-        "name": ("attractor_id", np.where(here, name[rows], ""), "1", "the attractor"),
+        "name": ("attractor_id", names, "1", "the attractor"),
         "length": ("attractor_id", period, "iteration", "period of the attractor"),
         "rate": ("attractor_id", rate, "request/iteration", "requests completed an iteration"),
-        **share_columns(found),
+        **share_columns(known),
     }

@@ -10,9 +10,9 @@ from scipy import stats
 
 from fluidkv.errors import InputError
 from fluidkv.fluid import event_log, nearby_starts, uniform_starts
-from fluidkv.fluid.one_class import events
-from fluidkv.fluid.one_class.basins import BALANCED, FIXED, MAXIMAL, NOT_SETTLED, basins
-from fluidkv.fluid.results import discovered
+from fluidkv.fluid.outcomes import events
+from fluidkv.fluid.outcomes.basins import BALANCED, FIXED, MAXIMAL, NOT_SETTLED, basins
+from fluidkv.fluid.outcomes.results import discovered
 from fluidkv.systems import Systems
 from fluidkv.workload import RequestClass, System, Workload
 from tests.conventions import complaints

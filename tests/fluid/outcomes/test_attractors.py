@@ -13,7 +13,7 @@ from fluidkv.exact.mixed.cycles.pulse_stability import pulse_stability
 from fluidkv.exact.mixed.mix import LengthMix, two_lengths
 from fluidkv.fluid import cohort_model, simulate
 from fluidkv.fluid.boundary import uniform_starts
-from fluidkv.fluid.cohorts.attractors import attractors
+from fluidkv.fluid.outcomes.attractors import attractors
 from fluidkv.systems import Systems
 from fluidkv.workload import System
 from tests.conventions import complaints

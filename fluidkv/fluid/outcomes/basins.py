@@ -7,7 +7,7 @@ import xarray as xr
 from jaxtyping import Bool, Int
 from numpy.typing import ArrayLike
 
-from fluidkv.fluid.one_class.events import (
+from fluidkv.fluid.outcomes.events import (
     NEVER,
     Classes,
     Events,
@@ -17,9 +17,10 @@ from fluidkv.fluid.one_class.events import (
     settle,
     starts_of,
 )
-from fluidkv.fluid.results import (
+from fluidkv.fluid.outcomes.results import (
     NONE,
-    Found,
+    Discovered,
+    by_attractor,
     dataset_over,
     discovered,
     one_or_many,
@@ -107,14 +108,14 @@ def basins(
     events = settle(classes, masses, int(iterations))
     live = events.final > 0
     codes, cycles = _codes(events, live, classes)
-    found = discovered(codes)
+    attractors = discovered(codes)
     variables = columns(events, classes) | {
         "attractor": ((), _NAMES[np.minimum(codes, _MORE)], "1", "what the start settled on"),
-        "id": ((), found.ids, "1", f"number of the attractor; {NONE}: not settled"),
+        "id": ((), attractors.ids, "1", f"number of the attractor; {NONE}: not settled"),
         "live": ("stage", live, "1", "whether the relative position has mass at the end"),
         "start": ("stage", masses, "request", "mass by stage of the start"),
     }
-    table = _table(found, codes, cycles, classes, np.asarray(variables["throughput"][1]))
+    table = _table(attractors, codes, cycles, classes, np.asarray(variables["throughput"][1]))
     return dataset_over(of, variables, table, iterations=int(iterations))
 
 
@@ -145,29 +146,27 @@ def _gaps(live: Bool[np.ndarray, " stage"]) -> tuple[int, ...]:
 
 
 def _table(
-    found: Found,
+    attractors: Discovered,
     codes: Int[np.ndarray, "system batch"],
     cycles: list[tuple[int, ...]],
     classes: Classes,
     throughput: np.ndarray,
 ) -> dict[str, Column]:
     """A row for each attractor; empty text, 0 and NaN where a system has fewer than another."""
-    here = found.first != NONE
-    rows = np.arange(len(codes))[:, None], np.maximum(found.first, 0)
-    code = np.where(here, codes[rows], NONE)
-    most = int(classes.decode_length.max())
-    gaps = np.zeros((*code.shape, most), np.int32)
-    gaps[..., 0] = np.where(code == _MAXIMAL, classes.decode_length[:, None], 0)
-    fixed = np.arange(most) < classes.decode_length[:, None]
-    gaps += ((code == _FIXED)[..., None] & fixed[:, None]).astype(np.int32)
+    code = by_attractor(attractors, codes, NONE)
+    names = by_attractor(attractors, _NAMES[np.minimum(codes, _MORE)], "")
+    rate = by_attractor(attractors, throughput, np.nan)
+    decode_length = classes.decode_length[:, None]
+    position = np.arange(classes.decode_length.max())
+    gaps = np.zeros((*code.shape, position.size), np.int32)
+    gaps[..., 0] = np.where(code == _MAXIMAL, decode_length, 0)
+    gaps[(code == _FIXED)[..., None] & (position < decode_length)[:, None]] = 1
     for row in np.argwhere(code >= _MORE):
         cycle = cycles[code[tuple(row)] - _MORE]
         gaps[(*row, slice(len(cycle)))] = cycle
-    names = np.where(here, _NAMES[np.minimum(code, _MORE)], "")
-    rate = np.where(here, throughput[rows], np.nan)
     return {
         "name": ("attractor_id", names, "1", "the attractor"),
         "gaps": (("attractor_id", "position"), gaps, "iteration", "gaps of its live positions"),
         "rate": ("attractor_id", rate, "request/iteration", "requests completed an iteration"),
-        **share_columns(found),
+        **share_columns(attractors),
     }

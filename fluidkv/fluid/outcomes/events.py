@@ -1,6 +1,6 @@
 """Events of a collapse: evictions, support losses, settling; no state is recorded on the way.
 
-For one class. `fluidkv.fluid.positions.settling` follows a trajectory from event to event; here
+For one class. `fluidkv.fluid.labels.settling` follows a trajectory from event to event; here
 trajectories go to it in groups, on all cores, and what it found is laid out. `fluidkv.exact` has
 the same in rationals: `mass` iteration by iteration, `one_class.blocks` from block to block.
 
@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
-from fluidkv.fluid.results import dataset_over, one_or_many
+from fluidkv.fluid.outcomes.results import dataset_over, one_or_many
 from fluidkv.fluid.states import cohort_states
 from fluidkv.labels import Column
 from fluidkv.processes import cores
@@ -153,7 +153,7 @@ def settle(
     classes: Classes, masses: Float[np.ndarray, "system batch stage"], iterations: int
 ) -> Events:
     """Every trajectory to its end, or to the horizon."""
-    from fluidkv.fluid.positions.settling import follow
+    from fluidkv.fluid.labels.settling import follow
 
     shape, stages = masses.shape[:2], masses.shape[2]
     count = shape[0] * shape[1]

@@ -2,37 +2,35 @@
 
 Local stability is about a neighbourhood of the equilibrium; this is about all states. Mixed
 workloads are followed on the cohort manifold, which every trajectory enters within d iterations
-(Congestion, Lemma 9), so that a state is one mass for each cohort age. `following` has the loops.
+(Congestion, Lemma 9), so that a state is one mass for each cohort age (`following`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
-from fluidkv.fluid.cohorts.eviction_free import Rule, rule_of
-from fluidkv.fluid.cohorts.looks import NEVER, REPEATS_WITHIN
-from fluidkv.fluid.cohorts.parts import (
-    in_threads,
-    longest_of,
-    masses_of,
-    parts_of,
-    shares_of,
-    tables_of,
+from fluidkv.fluid.outcomes.eviction_free import Rules, rules_of
+from fluidkv.fluid.outcomes.following import (
+    Trajectories,
+    advance,
+    cohorts_of,
+    first_return,
+    follow,
+    upto,
 )
-from fluidkv.fluid.results import dataset_over, one_or_many
+from fluidkv.fluid.outcomes.results import dataset_over, one_or_many
 from fluidkv.fluid.states import cohort_states
 from fluidkv.labels import Column
 from fluidkv.systems import Systems
 from fluidkv.workload import System
 
 if TYPE_CHECKING:
-    from fluidkv.fluid.cohorts.following import Ends, Rules
-    from fluidkv.fluid.cohorts.lanes import Tables
+    from fluidkv.fluid.labels.engine import Advanced
 
 RETURNED = "returned"
 """What `convergence` says of a start that returned to the equilibrium.
@@ -54,10 +52,39 @@ NOT_SETTLED = "not settled"
 ('not settled', True)
 """
 
+_NEVER = -1
+"""Stands for "not within the iterations run" where an iteration is given."""
+
+CHECK_EVERY = 60
+"""Iterations between two looks at a trajectory: the resolution of `settled`. Divisible by many
+periods, so that a short cycle shows after few looks.
+
+>>> from fluidkv.fluid import CHECK_EVERY
+>>> system = fk.System(fk.Workload.from_lengths([(20, 2), (20, 3)]), capacity=1000)
+>>> found = fk.convergence(system, [[47, 0, 0]], iterations=600)
+>>> CHECK_EVERY, found.settled.item() % CHECK_EVERY
+(60, 0)
+"""
+
+_LOOKS = (1, 1, 2, 4, 8)
+"""Looks that are made together, the first time, the second, ..., then always: that takes less time
+for each, and a trajectory goes on for some iterations after it has ended."""
+
+_ROUND = 64
+"""Looks at which a state is compared with the same earlier one: a cycle shows if its period divides
+`CHECK_EVERY` times a number up to this."""
+
+_REPEATS_WITHIN = 1e-12
+"""Largest change of a memory share after a period that still counts as a repetition. A share is at
+most 1 and is rounded at 1e-16; an attracting cycle whose multipliers are not nearly 1 is followed
+to within a few hundred roundings. It is far below any radius of the equilibrium."""
+
 _LONGEST_PERIOD = 512
+_PART = 2**23
+"""Numbers in the states and rules of the systems that are followed at a time."""
 
 
-class _Found(NamedTuple):
+class _Ends(NamedTuple):
     """Results of trajectories, (system, batch, ...)."""
 
     outcome: np.ndarray
@@ -136,14 +163,13 @@ def convergence(
     masses = cohort_states(of, starts, argument="start")
     masses = masses if isinstance(of, Systems) else masses[None]
     _check_rule(iterations, radius)
-    longest = longest_of(of)
-    found, rules = [], []
-    for part, chosen in parts_of(of, longest * (2 * longest + 4 * masses.shape[1])):
-        tables = tables_of(chosen, longest)
-        own = _rules(tables, radius)
-        found.append(_part(tables, own, masses[part], int(iterations)))
-        rules += own
-    all_of = _Found(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+    ends, rules = [], []
+    for part, chosen in _parts(of, masses.shape):
+        these = cohorts_of(chosen, *masses.shape[1:])
+        own = rules_of(these.weights, radius)
+        ends.append(_followed(these, own, masses[part], int(iterations)))
+        rules += [own.rules[i] for i in own.of]
+    all_of = _Ends(*(np.concatenate(columns) for columns in zip(*ends, strict=True)))
     columns: dict[str, Column] = {
         name: ("stage" if name == "final_state" else (), values, *_ABOUT[name])
         for name, values in all_of._asdict().items()
@@ -167,104 +193,104 @@ def _check_rule(iterations: int, radius: float | None) -> None:
         raise InputError("radius", radius, "a number in (0, 1)")
 
 
-def _rules(tables: "Tables", radius: float | None) -> list[Rule]:
-    """Of each system; those that differ in capacity alone share one."""
-    if radius is not None:
-        return [Rule(None, float(radius))] * len(tables.ages)
-    known: dict[bytes, Rule] = {}
-    found = []
-    for ages, weights in zip(tables.ages, tables.weights, strict=True):
-        own = weights[:ages]
-        if own.tobytes() not in known:
-            known[own.tobytes()] = rule_of(own)
-        found.append(known[own.tobytes()])
-    return found
-
-
-def _packed(rules: list[Rule], longest: int) -> "Rules":
-    """As the loops take them; modes with large parts first, which are the first to say no."""
-    from fluidkv.fluid.cohorts.following import Rules
-
-    parts = np.zeros((len(rules), longest, longest), np.complex128)
-    most = np.zeros(len(rules), np.int64)
-    for i, rule in enumerate(rules):
-        if rule.modes is not None:
-            own = rule.modes.parts
-            order = np.argsort(-np.abs(own).max(axis=1), kind="stable")
-            most[i] = len(own)
-            parts[i, : len(own), : len(own)] = own[order]
-    radius = np.array([np.nan if rule.radius is None else rule.radius for rule in rules])
-    return Rules(radius, most, np.ascontiguousarray(parts.real), np.ascontiguousarray(parts.imag))
-
-
-def _part(
-    tables: "Tables",
-    rules: list[Rule],
-    masses: Float[np.ndarray, "system batch stage"],
-    horizon: int,
-) -> _Found:
-    shape, longest = masses.shape[:2], masses.shape[2]
-    ends = _followed(tables, _packed(rules, longest), shares_of(tables, masses), shape[1], horizon)
-    period = np.zeros(len(ends.settled), np.int64)
-    held = np.flatnonzero(ends.settled == NEVER)
-    if held.size:
-        period[held] = _periods(tables, ends.shares, shape[1], held)
-    final = masses_of(tables, ends.shares)
-    held_units = np.einsum("nbs,ns->nb", final - masses, tables.alive * tables.weights)
-    lost = ends.lost.reshape(shape) * tables.capacity[:, None] - held_units
-    evicting = ends.last_full.reshape(shape) > 0
-    here = tables.weights > 0
-    relative = np.abs(
-        ends.shares.reshape(masses.shape) / np.where(here, tables.equilibrium, 1.0)[:, None] - 1.0
-    )
-    which = [ends.settled != NEVER, period > 0]
-    return _Found(
-        outcome=np.select(which, [RETURNED, PERIODIC], NOT_SETTLED).reshape(shape),
-        settled=ends.settled.reshape(shape),
-        last_eviction=ends.last_full.reshape(shape),
-        evicted=np.where(evicting, np.maximum(lost, 0.0), 0.0),
-        period=period.reshape(shape),
-        deviation=np.where(here[:, None], relative, 0.0).max(axis=2),
-        final_state=final,
-    )
+def _parts(
+    of: System | Systems, shape: tuple[int, ...]
+) -> Iterator[tuple[slice, System | Systems]]:
+    """Systems one after the other, some tens of megabytes of states and rules at a time."""
+    count, batch, stages = shape
+    size = max(1, _PART // (stages * (2 * stages + 4 * batch)))
+    for first in range(0, count, size):
+        part = slice(first, first + size)
+        yield part, of[part] if isinstance(of, Systems) else of
 
 
 def _followed(
-    tables: "Tables",
-    rules: "Rules",
-    shares: Float[np.ndarray, "trajectory age"],
-    batch: int,
+    these: Trajectories,
+    rules: Rules,
+    masses: Float[np.ndarray, "system batch stage"],
     horizon: int,
-) -> "Ends":
-    from fluidkv.fluid.cohorts.following import Ends, follow
+) -> _Ends:
+    """Each trajectory to the first look that finds it free of evictions, or back where it was at
+    the beginning of its round of looks, or to the horizon."""
+    shape, start = masses.shape[:2], masses.reshape(-1, masses.shape[2])
+    count, own, best = len(start), these.weights > 0, these.best[:, None]
+    # Of memory shares V_s y_s / M; stages that a system does not have hold nothing.
+    within = _REPEATS_WITHIN * these.capacity[:, None] / np.where(own, these.weights, 1.0)
+    mark, final = np.array(start), np.array(start)
+    settled, last_full = np.full(count, _NEVER, np.int32), np.zeros(count, np.int32)
+    evicted = np.zeros(count)
 
-    count = len(shares)
-    ends = Ends(
-        shares=shares,
-        last_full=np.zeros(count, np.int32),
-        lost=np.zeros(count),
-        settled=np.full(count, NEVER, np.int32),
-        repeated=np.zeros(count, np.bool_),
+    def deviation(
+        system: Int[np.ndarray, " row"], state: Float[np.ndarray, "row stage"]
+    ) -> Float[np.ndarray, "row stage"]:
+        return np.where(own[system], state / best[system] - 1.0, 0.0)
+
+    def look(
+        rows: Int[np.ndarray, " row"], n: int, advanced: "Advanced"
+    ) -> Bool[np.ndarray, " row"]:
+        states, system = advanced.records["state"][:, :, 0], these.system[rows]
+        looks = states.shape[1]
+        owner = np.repeat(system, looks)
+        free = rules.free_of_evictions(owner, deviation(owner, states.reshape(len(owner), -1)))
+        free = free.reshape(-1, looks)
+        back = np.abs(states - mark[rows][:, None]) <= within[system][:, None]
+        ends = free | np.all(back, axis=2)
+        ended = np.any(ends, axis=1)
+        last = np.where(ended, ends.argmax(axis=1), looks - 1)
+        at = np.arange(rows.size), last
+        settled[rows[free[at]]] = (n - CHECK_EVERY * (looks - 1 - last))[free[at]]
+        evicted[rows] += upto(last, advanced.records["evicted"])
+        full = _last_full(these.of(rows), final[rows], advanced.last_full, last)
+        last_full[rows] = np.where(full > 0, n - CHECK_EVERY * looks + full, last_full[rows])
+        final[rows] = states[at]
+        if n % (CHECK_EVERY * _ROUND) == 0:
+            mark[rows] = states[at]
+        return ~ended
+
+    follow(
+        these,
+        start,
+        look,
+        every=CHECK_EVERY,
+        windows=_LOOKS,
+        most=-(-horizon // CHECK_EVERY),
+        record=("state", "evicted"),
     )
-    in_threads(lambda lanes: follow(tables, rules, batch, lanes, horizon, ends), count)
-    return ends
+    held = np.flatnonzero(settled == _NEVER)
+    period = np.zeros(count, np.int64)
+    period[held] = first_return(
+        these.of(held), final[held], final[held], within, most=_LONGEST_PERIOD
+    ).period
+    ways = [settled != _NEVER, period > 0]
+    off = np.abs(deviation(these.system, final)).max(axis=1)
+    return _Ends(
+        outcome=np.select(ways, [RETURNED, PERIODIC], NOT_SETTLED).reshape(shape),
+        settled=settled.reshape(shape),
+        last_eviction=last_full.reshape(shape),
+        evicted=evicted.reshape(shape),
+        period=period.reshape(shape),
+        deviation=off.reshape(shape),
+        final_state=final.reshape(masses.shape),
+    )
 
 
-def _periods(
-    tables: "Tables",
-    shares: Float[np.ndarray, "trajectory age"],
-    batch: int,
-    held: Int[np.ndarray, " lane"],
-) -> Int[np.ndarray, " lane"]:
-    """The smallest number of iterations after which each state repeats itself; 0 if none is."""
-    from fluidkv.fluid.cohorts.following import Returns, watch
+def _last_full(
+    these: Trajectories,
+    begun: Float[np.ndarray, "row stage"],
+    full: Int[np.ndarray, " row"],
+    last: Int[np.ndarray, " row"],
+) -> Int[np.ndarray, " row"]:
+    """Of iterations since the look before, the last one up to a trajectory's end that left memory
+    full; 0 if none.
 
-    count = len(shares)
-    returns = Returns(np.zeros(count, np.int64), np.zeros(count), np.zeros(count))
-    within = np.full(tables.weights.shape, REPEATS_WITHIN)
-
-    def group(lanes: np.ndarray) -> None:
-        watch(tables, batch, held[lanes], shares, within, _LONGEST_PERIOD, returns)
-
-    in_threads(group, held.size)
-    return returns.period[held]
+    Args:
+        begun: states at the look before.
+        full: the same up to the last of the looks made together.
+        last: which of them ends the trajectory.
+    """
+    full = np.array(full)
+    beyond = full > CHECK_EVERY * (last + 1)
+    for looks in np.unique(last[beyond]) + 1:  # once more, up to the end alone
+        rows = np.flatnonzero(beyond & (last == looks - 1))
+        full[rows] = advance(these.of(rows), begun[rows], CHECK_EVERY * int(looks)).last_full
+    return full

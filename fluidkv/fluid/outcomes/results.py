@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from scipy.special import betaincinv
 
 from fluidkv.labels import Column, dataset
@@ -25,7 +25,7 @@ CONFIDENCE = 0.95
 """Of the interval of a share."""
 
 
-class Found(NamedTuple):
+class Discovered(NamedTuple):
     """What the starts of each system lead to.
 
     Fields:
@@ -68,20 +68,20 @@ def dataset_over(
     """
     many = isinstance(of, Systems)
 
-    def column(lead: tuple[str, ...], given: Column) -> Column:
-        dims, values, units, title = given
+    def placed(lead: tuple[str, ...], column: Column) -> Column:
+        dims, values, units, title = column
         tail = (dims,) if isinstance(dims, str) else tuple(dims)
         values = np.asarray(values)
         return (*lead[not many :], *tail), values if many else values[0], units, title
 
-    found = {name: column(("system", "batch"), each) for name, each in starts.items()}
-    found |= {name: column(("system",), each) for name, each in (systems or {}).items()}
+    variables = {name: placed(("system", "batch"), column) for name, column in starts.items()}
+    variables |= {name: placed(("system",), column) for name, column in (systems or {}).items()}
     if not isinstance(of, Systems):
-        return dataset(found, system=of, **attrs)
-    return dataset(found, of.described(found), **attrs)
+        return dataset(variables, system=of, **attrs)
+    return dataset(variables, of.described(variables), **attrs)
 
 
-def discovered(codes: Int[np.ndarray, "system batch"]) -> Found:
+def discovered(codes: Int[np.ndarray, "system batch"]) -> Discovered:
     """Ids of what has a code of its own, from 0 on; NONE is nothing."""
     ids = np.full(codes.shape, NONE, np.int32)
     known = np.flatnonzero(codes.ravel() != NONE)
@@ -101,24 +101,31 @@ def discovered(codes: Int[np.ndarray, "system batch"]) -> Found:
     firsts[owner, place] = known[first[order]] % codes.shape[1]
     starts = np.zeros((len(codes), most), np.int32)
     starts[owner, place] = counts[order]
-    return Found(ids, firsts, starts)
+    return Discovered(ids, firsts, starts)
 
 
-def share_columns(found: Found) -> dict[str, Column]:
+def by_attractor(
+    attractors: Discovered, values: Shaped[np.ndarray, "system batch"], none: Any
+) -> Shaped[np.ndarray, "system attractor_id"]:
+    """What the first start that leads to each attractor has; `none` where a system has fewer."""
+    rows = np.arange(len(values))[:, None], np.maximum(attractors.first, 0)
+    return np.where(attractors.first != NONE, values[rows], none)
+
+
+def share_columns(attractors: Discovered) -> dict[str, Column]:
     """What a table of attractors says of the starts that lead to each, as variables of systems."""
-    batch = found.ids.shape[1]
-    low, high = interval_of_share(found.starts, batch)
-    here = found.first != NONE
-    nan = np.full(here.shape, np.nan)
-    of = f"{CONFIDENCE:.0%} confidence interval of basin_share"
+    starts, first, batch = attractors.starts, attractors.first, attractors.ids.shape[1]
+    low, high = interval_of_share(starts, batch)
+    share, low, high = (np.where(first != NONE, x, np.nan) for x in (starts / batch, low, high))
+    interval = f"{CONFIDENCE:.0%} confidence interval of basin_share"
     columns = {
-        "starts": (found.starts, "starts that lead there"),
-        "first_start": (found.first, f"first start that leads there; {NONE}: no such attractor"),
-        "basin_share": (np.where(here, found.starts / batch, nan), "share of the starts given"),
-        "basin_low": (np.where(here, low, nan), f"lower end of the {of}"),
-        "basin_high": (np.where(here, high, nan), f"upper end of the {of}"),
+        "starts": (starts, "starts that lead there"),
+        "first_start": (first, f"first start that leads there; {NONE}: no such attractor"),
+        "basin_share": (share, "share of the starts given"),
+        "basin_low": (low, f"lower end of the {interval}"),
+        "basin_high": (high, f"upper end of the {interval}"),
     }
-    return {name: ("attractor_id", values, "1", said) for name, (values, said) in columns.items()}
+    return {name: ("attractor_id", values, "1", title) for name, (values, title) in columns.items()}
 
 
 def interval_of_share(

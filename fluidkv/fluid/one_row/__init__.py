@@ -1,1 +1,0 @@
-"""Models of one row, every stage computed, trajectories side by side: for a CPU."""
