@@ -22,7 +22,7 @@ Array = Any
 """Of a GPU; its shape and the type of its numbers are as NumPy has them."""
 
 THREADS = 64
-"""Of a block. A multiprocessor shares its registers out by whole blocks, so that small ones fill it."""
+"""Of a block. A multiprocessor gives its registers to whole blocks, so that small ones fill it."""
 
 
 def gpu_problem() -> str | None:

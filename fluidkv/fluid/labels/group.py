@@ -10,10 +10,10 @@ from jaxtyping import Float, Int
 
 from fluidkv.fluid.labels.kernel import advance_lanes
 from fluidkv.fluid.labels.lane import COUNTS, FIRST_EVICTION, FLOWS, NEVER, NOW, NUMBERS
-from fluidkv.fluid.labels.tables import Tables
+from fluidkv.fluid.labels.tables import CLASSES, Tables
 from fluidkv.runs.batch import power_of_two
 
-_CACHE = 2**19  # bytes of a group's labels, about what a core's own cache holds beside the rest
+_CACHE = 2**20  # bytes of a group's labels, about what a core's own cache holds beside the rest
 _LANES = 1024  # of a group at most: there are to be some for each thread
 _CALL = 2**25  # iterations of a call at most, a second or so: then an interrupt counts
 
@@ -86,7 +86,7 @@ CPU = Processor(_here, lambda labels, lane: min(_CACHE // labels, _LANES), _CALL
 def new_lanes(tables: Tables, count: int, rows: int) -> Lanes:
     """Room for lanes that have not begun."""
     (_, stages), ends = tables.segment.shape, tables.end.shape[1]
-    ring = power_of_two(stages)
+    ring, by_class = power_of_two(stages), bool(np.any(tables.sizes[:, CLASSES]))
     counts = np.zeros((count, COUNTS), np.int64)
     counts[:, [NOW, FIRST_EVICTION]] = NEVER
     return Lanes(
@@ -95,6 +95,6 @@ def new_lanes(tables: Tables, count: int, rows: int) -> Lanes:
         mass=np.zeros((count, ring)),
         link=np.empty((count, ring), np.int64),
         after=np.empty((count, ring), np.int64),
-        begun=np.ones((count, stages)),
-        flows=np.zeros((count, FLOWS, max(ends, rows))),
+        begun=np.ones((count, by_class * stages)),
+        flows=np.zeros((count, FLOWS, by_class * max(ends, rows))),
     )

@@ -111,7 +111,7 @@ def _follow(
     requests, total, older = numbers[REQUESTS], numbers[TOTAL], numbers[OLDER]
     tokens, growth = numbers[TOKENS], requests  # growth: what execution adds, if none completes
     admitted = completed = evicted = 0.0
-    turn = stages * (1 + (ANEW - 1) // stages)
+    turn = stages * (2 + (ANEW - 1) // stages)
     anew, window = -(-now // turn) * turn, now // every
     look = (window + 1) * every
     while now < until:

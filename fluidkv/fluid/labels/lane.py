@@ -4,8 +4,8 @@ NEVER = -1
 """Stands for "not so far" where an iteration is given."""
 
 ANEW = 64
-"""Iterations after which sums are made anew from the labels, up to a multiple of d. Between, a sum
-of requests rounds some four times an iteration, and memory adds these up."""
+"""Sums are made anew from the labels at multiples of d, about d + ANEW iterations apart. Between, a
+sum of requests rounds some four times an iteration, and memory adds these up."""
 
 SLACK = 1e-12
 """A label that needs all but so little of what it holds is used up: where in exact numbers eviction

@@ -12,8 +12,8 @@ from fluidkv.workload import System
 
 
 def turn(stages: int) -> int:
-    """The kernel makes its sums anew at multiples of d, at least so many iterations apart."""
-    return stages * -(-ANEW // stages)
+    """After how many iterations the kernel makes its sums anew."""
+    return stages * (2 + (ANEW - 1) // stages)
 
 
 def order(system: System) -> list[int]:
