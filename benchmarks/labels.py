@@ -1,21 +1,18 @@
-"""What each trick of the engine of labels buys, and when the plain map is the faster one.
+"""What the kernel of labels buys beside the plain map, and beside its step without the jump.
 
-    python -m benchmarks.positions
+    python -m benchmarks.labels
 
 One class with l0 = 20 and decode length L, memory for 50 of the largest requests, 4,096 uniform
-starts, 1,000 iterations; then mixes of several ends in the cohort model, where the choice between
-the engines was made. Rates are per second of the processor's time (all threads together), so that
-what else the machine does counts less. Final states are compared before anything is timed.
+starts, 1,000 iterations; then mixes of several ends in the cohort model. Rates are per second of
+the processor's time (all threads together), so that what else the machine does counts less. Final
+states are compared before anything is timed.
 """
 
-import re
 import time
-from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.report import load
@@ -27,19 +24,14 @@ from fluidkv.fluid import (
     simulate,
     uniform_starts,
 )
-from fluidkv.fluid.positions import on_device
-from fluidkv.fluid.positions.engine import advance
-from fluidkv.fluid.positions.on_device import follow_jit
-from fluidkv.fluid.positions.tables import of_systems
+from fluidkv.fluid.labels.engine import advance
+from fluidkv.fluid.labels.tables import of_systems
 from fluidkv.runs.kernels import kernel
-from fluidkv.runs.precision import in_float64
 from fluidkv.suite.tables import markdown_table as table
 from fluidkv.workload import RequestClass, System, Workload
 
 INPUT, LENGTHS = 20, (8, 40, 200)
 BATCH, ITERATIONS, SOME, REPEATS = 4096, 1000, 256, 3
-LANES = (1, 8, 32, 256)
-COUNTED = 2048  # lanes whose steps are counted
 FLOWS = ("admitted", "completed", "evicted", "memory")
 ENDS = ((40, 2), (40, 8), (40, 40), (256, 2), (256, 32), (256, 64), (256, 128), (256, 256))
 
@@ -58,24 +50,15 @@ def ways(length: int) -> dict[str, float]:
     def plain():
         return simulate(model, few[:, None], iterations=ITERATIONS, record=(), engine="plain")
 
-    def twin():
-        arrays = np.full(SOME, float(INPUT)), np.full(SOME, length, np.int32)
-        with in_float64():
-            ending = np.int32(ITERATIONS)
-            return np.asarray(
-                follow_jit(*arrays, np.full(SOME, capacity), np.ascontiguousarray(few.T), ending)
-            ).T
-
     stepped = np.empty_like(starts)
     found = labels(BATCH, threads=1)
     _each_iteration(INPUT, length, capacity, starts, stepped, ITERATIONS)
-    for other in (stepped, twin(), plain().final_state.values[:, 0]):
+    for other in (stepped, plain().final_state.values[:, 0]):
         # Roundings grow by the unstable modes; none of these starts has lost a label by them.
         np.testing.assert_allclose(other, found.state[: len(other), 0], rtol=0, atol=1e-7)
     one = {"threads": 1, "record": FLOWS}
     return {
         "plain map in JAX": _rate(plain, SOME),
-        "labels in JAX (the twin for accelerators)": _rate(twin, SOME),
         "labels, iteration by iteration": _rate(
             lambda: _each_iteration(INPUT, length, capacity, starts, stepped, ITERATIONS), BATCH
         ),
@@ -88,8 +71,8 @@ def ways(length: int) -> dict[str, float]:
     }
 
 
-def ends(stages: int, count: int) -> tuple[float, float, float]:
-    """Nanoseconds of a trajectory-iteration: the plain map, the row, labels."""
+def ends(stages: int, count: int) -> tuple[float, float]:
+    """Nanoseconds of a trajectory-iteration: the plain map, labels."""
     model = mixed(stages, count)
     starts = perturbed_starts(jax.random.key(0), model, count=SOME, size=1.0)
 
@@ -97,16 +80,7 @@ def ends(stages: int, count: int) -> tuple[float, float, float]:
         call = {"iterations": ITERATIONS, "record": (), "engine": engine}
         return 1e9 / _rate(lambda: simulate(model, starts, **call), SOME)
 
-    return run("plain"), run("row"), run("positions")
-
-
-def mass(lanes: int, engine: str, stages: int = 256) -> float:
-    """Nanoseconds of a mass in an iteration, recorded as a study does, of so many trajectories."""
-    model = mixed(stages, stages)
-    starts = perturbed_starts(jax.random.key(0), model, count=lanes, size=1.0)
-    record = ("completed", "evicted", "in_flight", "empty_stages")
-    call = {"iterations": ITERATIONS, "record": record, "every": 10, "engine": engine}
-    return 1e9 / _rate(lambda: simulate(model, starts, **call), lanes) / stages
+    return run("plain"), run("labels")
 
 
 def mixed(stages: int, count: int) -> MassModel:
@@ -115,26 +89,6 @@ def mixed(stages: int, count: int) -> MassModel:
     chosen = [*rng.choice(np.arange(1, stages), count - 1, replace=False).tolist(), stages]
     classes = tuple(RequestClass(INPUT, d, Fraction(1, count)) for d in chosen)
     return cohort_model(System(Workload(classes), Fraction(50 * (INPUT + stages))))
-
-
-def twin_steps(length: int) -> tuple[float, int, Counter[str]]:
-    """Steps of a lane of the twin, on average and at most; passes of a compiled step, by kind."""
-    system = System(Workload((RequestClass(INPUT, length),)), Fraction(50 * (INPUT + length)))
-    starts = uniform_starts(jax.random.key(0), system, count=COUNTED)
-    with in_float64():
-        inputs, stages = jnp.full(COUNTED, float(INPUT)), np.full(COUNTED, length, np.int32)
-        capacity, until = jnp.full(COUNTED, float(system.capacity)), np.int32(ITERATIONS)
-        step, summed = jax.jit(on_device._step), jax.jit(on_device._summed)
-        lanes = on_device._begin(inputs, capacity, jnp.asarray(starts.T))
-        steps, made = np.zeros(COUNTED, int), 0
-        while (going := np.asarray((lanes.now < until) | (lanes.excess > 0))).any():
-            steps += going
-            lanes, made = step(inputs, stages, lanes, until), made + 1
-            if made % length == 0:
-                lanes = summed(inputs, capacity, lanes)
-        text = step.lower(inputs, stages, lanes, until).compile().as_text()
-    passes = re.findall(r"= \S+ (fusion|scatter|gather)\(", text or "")
-    return float(steps.mean()), int(steps.max()), Counter(passes)
 
 
 @kernel
@@ -204,8 +158,6 @@ def report() -> str:
         if not way.startswith("first")
     ]
     first = ", ".join(f"{each['first eviction, mean iteration']:.1f}" for each in by_length)
-    steps = [twin_steps(length) for length in LENGTHS]
-    passes = steps[0][2]
     taken = [(stages, count, *ends(stages, count)) for stages, count in ENDS]
     return "\n".join(
         [
@@ -217,23 +169,11 @@ def report() -> str:
             "",
             f"The first eviction comes, on average, in iteration {first}.",
             "",
-            f"A lane of the twin takes {', '.join(f'{mean:.0f}' for mean, _, _ in steps)} steps on"
-            f" average and {', '.join(str(most) for _, most, _ in steps)} at most ({COUNTED:,}"
-            f" starts). A step is compiled to {passes['fusion']} fusions,"
-            f" {passes['scatter']} scatters and {passes['gather']} gathers.",
-            "",
             "Nanoseconds of processor time for an iteration of the cohort model:",
             "",
             table(
-                ["ages", "ends", "plain map", "row", "labels"],
+                ["ages", "ends", "plain map", "labels"],
                 [[f"{s}", f"{e}", *(f"{each:.0f}" for each in took)] for s, e, *took in taken],
-            ),
-            "",
-            "Nanoseconds of a mass in an iteration, 256 ages, with 4 records of each 10:",
-            "",
-            table(
-                ["trajectories", "plain map", "row"],
-                [[f"{n}", f"{mass(n, 'plain'):.1f}", f"{mass(n, 'row'):.1f}"] for n in LANES],
             ),
             "",
             f"Load at the end: {load()}.",
