@@ -18,7 +18,7 @@ from fluidkv.fluid.labels.lane import COUNTS, EVICTIONS, FIRST_EVICTION, LAST_FU
 from fluidkv.fluid.labels.tables import Tables
 from fluidkv.processes import cores
 from fluidkv.runs.batch import Progress, Reached, Watch, go_on, in_groups
-from fluidkv.runs.devices import local_devices
+from fluidkv.runs.devices import kernels_on_gpu
 
 REQUESTS = ("admitted", "completed", "evicted", "in_flight")  # in the order of the kernel's names
 RECORDS = (*REQUESTS, "memory", "empty_stages", "state")
@@ -120,12 +120,11 @@ def advance(
 
 def default_processor() -> Processor:
     """A GPU, where JAX computes on one and the kernel can; else the CPU."""
-    if local_devices()[0].platform != "gpu":
+    if not kernels_on_gpu():
         return CPU
     from fluidkv.fluid.labels.gpu import GPU
-    from fluidkv.runs.gpu import gpu_problem
 
-    return CPU if gpu_problem() else GPU
+    return GPU
 
 
 def _windows(record: Sequence[str], windows: int, shape: tuple[int, ...]) -> Windows:

@@ -11,12 +11,13 @@ import pytest
 
 from benchmarks.gpu_kernel import MULTIPROCESSORS, labels_ptx, resources
 from benchmarks.inputs import SkippedError
+from fluidkv.fluid import simulation
 from fluidkv.fluid.labels import engine
 from fluidkv.fluid.labels.engine import RECORDS, advance
 from fluidkv.fluid.labels.gpu import GPU
 from fluidkv.fluid.labels.group import CPU
 from fluidkv.fluid.labels.tables import pack
-from fluidkv.runs import gpu
+from fluidkv.runs import devices, gpu
 from fluidkv.runs.gpu import THREADS
 
 
@@ -64,7 +65,9 @@ def test_a_gpu_agrees_with_the_cpu_up_to_rounding():
 @pytest.mark.parametrize("platform", ["cpu", "gpu"])
 @pytest.mark.parametrize("problem", [None, "no driver"])
 def test_a_gpu_is_taken_where_jax_has_one_and_the_kernel_can(platform, problem, monkeypatch):
-    monkeypatch.setattr(engine, "local_devices", lambda: [SimpleNamespace(platform=platform)])
+    for module in (devices, simulation):
+        monkeypatch.setattr(module, "local_devices", lambda: [SimpleNamespace(platform=platform)])
     monkeypatch.setattr(gpu, "gpu_problem", lambda: problem)
     taken = GPU if platform == "gpu" and problem is None else CPU
     assert engine.default_processor() is taken
+    assert simulation._wants_labels("auto") == (platform == "cpu" or taken is GPU)
