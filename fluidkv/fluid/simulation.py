@@ -17,7 +17,7 @@ from fluidkv.fluid.model import MassModel, class_model
 from fluidkv.fluid.plain import Rolled, roll_batch, roll_systems
 from fluidkv.fluid.recorded import check_counts, checked_record, labelled, shape_of
 from fluidkv.fluid.states import class_states, read_states, spread
-from fluidkv.runs.devices import local_devices
+from fluidkv.runs.devices import kernels_on_gpu, local_devices
 from fluidkv.systems import Systems
 from fluidkv.workload import System
 
@@ -50,9 +50,9 @@ def simulate(
         every: length of a window, iterations. One record a window: `admitted`, `completed` and
             `evicted` are sums over it, the others are read after its last iteration.
         engine: "plain" computes each stage in each iteration, in JAX; "labels" follows what
-            completes and what is used up (docs/mass_engine.md), in compiled code on the CPU. They
-            agree up to rounding. "auto" takes "labels" on a CPU, "plain" on an accelerator and for
-            a model of one's own weights.
+            completes and what is used up (docs/mass_engine.md), in code compiled for the CPU, or
+            for a GPU that JAX computes on where numba-cuda is installed. They agree up to rounding.
+            "auto" takes "labels" there, "plain" elsewhere and for a model of one's own weights.
         final_state: whether to keep it: of many systems it may be the largest of all.
 
     Returns:
@@ -192,7 +192,9 @@ def _by_labels(
 
 def _wants_labels(engine: str) -> bool:
     """Whether labels are followed, where the model has them."""
-    return engine == "labels" or (engine == "auto" and local_devices()[0].platform == "cpu")
+    if engine != "auto":
+        return engine == "labels"
+    return local_devices()[0].platform == "cpu" or kernels_on_gpu()
 
 
 def _parts(count: int, numbers: int) -> Iterator[slice]:

@@ -72,6 +72,15 @@ def _varies_over(leaf: Any) -> frozenset[Any]:
     return getattr(kind, "vma", frozenset()) if manual is None else manual.varying
 
 
+def kernels_on_gpu() -> bool:
+    """Whether compiled kernels go to a GPU: JAX computes on one, and numba-cuda finds it."""
+    if local_devices()[0].platform != "gpu":
+        return False
+    from fluidkv.runs.gpu import gpu_problem  # it takes a third of a second
+
+    return gpu_problem() is None
+
+
 def over_devices(
     call: Callable[[Any], Found],
     values: Any,

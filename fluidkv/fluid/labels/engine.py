@@ -1,4 +1,4 @@
-"""Trajectories of many systems on the CPU, by what completes and what is used up: `advance`.
+"""Trajectories of many systems, by what completes and what is used up: `advance`.
 
 Each trajectory names its system, so that a batch may hold 100,000 different ones: each does its own
 work and none waits for another. Groups of trajectories go to threads; what a trajectory does
@@ -13,27 +13,15 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from fluidkv.fluid.labels.kernel import advance_lanes
-from fluidkv.fluid.labels.lane import (
-    COUNTS,
-    EVICTIONS,
-    FIRST_EVICTION,
-    FLOWS,
-    LAST_FULL,
-    LIVE,
-    NEVER,
-    NOW,
-    NUMBERS,
-)
-from fluidkv.fluid.labels.tables import CLASSES, Tables
+from fluidkv.fluid.labels.group import CPU, Processor, Windows, new_lanes
+from fluidkv.fluid.labels.lane import COUNTS, EVICTIONS, FIRST_EVICTION, LAST_FULL, LIVE, NEVER
+from fluidkv.fluid.labels.tables import Tables
 from fluidkv.processes import cores
-from fluidkv.runs.batch import Progress, Reached, Watch, go_on, in_groups, power_of_two
+from fluidkv.runs.batch import Progress, Reached, Watch, go_on, in_groups
+from fluidkv.runs.devices import kernels_on_gpu
 
 REQUESTS = ("admitted", "completed", "evicted", "in_flight")  # in the order of the kernel's names
 RECORDS = (*REQUESTS, "memory", "empty_stages", "state")
-_CACHE = 2**20  # bytes of a group's labels, about what a core's own cache holds beside the rest
-_LANES = 1024  # of a group at most: there are to be some for each thread
-_CALL = 2**25  # iterations of a call at most, a second or so: then an interrupt counts
 
 
 class Advanced(NamedTuple):
@@ -58,57 +46,6 @@ class Advanced(NamedTuple):
     live: Int[np.ndarray, " lane"]
 
 
-class Lanes(NamedTuple):
-    """Trajectories where they are.
-
-    Fields:
-        numbers, counts: columns of `lane`.
-        mass, link, after: units of the label that entered in iteration b, and the births of those
-            before and after it that are left, at b modulo the size of the ring.
-        begun, flows: see `by_class` and `lane`.
-    """
-
-    numbers: Float[np.ndarray, "lane number"]
-    counts: Int[np.ndarray, "lane count"]
-    mass: Float[np.ndarray, "lane label"]
-    link: Int[np.ndarray, "lane label"]
-    after: Int[np.ndarray, "lane label"]
-    begun: Float[np.ndarray, "lane stage"]
-    flows: Float[np.ndarray, "lane 4 end|row"]
-
-
-class Windows(NamedTuple):
-    """What is read at the end of each window.
-
-    Fields:
-        wanted: of each of `REQUESTS`, which of the levels it is; NEVER where it is not wanted.
-        levels: requests, summed over the window or at its end.
-        empty, states: stages without mass; masses. No windows where they are not wanted.
-    """
-
-    wanted: Int[np.ndarray, " 4"]
-    levels: Float[np.ndarray, "wanted lane window row"]
-    empty: Float[np.ndarray, "lane window"]
-    states: Float[np.ndarray, "lane window row stage"]
-
-
-def new_lanes(tables: Tables, count: int, rows: int) -> Lanes:
-    """Room for lanes that have not begun."""
-    (_, stages), ends = tables.segment.shape, tables.end.shape[1]
-    ring, by_class = power_of_two(stages), bool(np.any(tables.sizes[:, CLASSES]))
-    counts = np.zeros((count, COUNTS), np.int64)
-    counts[:, [NOW, FIRST_EVICTION]] = NEVER
-    return Lanes(
-        numbers=np.empty((count, NUMBERS)),
-        counts=counts,
-        mass=np.zeros((count, ring)),
-        link=np.empty((count, ring), np.int64),
-        after=np.empty((count, ring), np.int64),
-        begun=np.ones((count, by_class * stages)),
-        flows=np.zeros((count, FLOWS, by_class * max(ends, rows))),
-    )
-
-
 def advance(
     tables: Tables,
     system: Int[np.ndarray, " lane"],
@@ -120,6 +57,7 @@ def advance(
     every: int = 1,
     threads: int | None = None,
     progress: Progress | None = None,
+    processor: Processor | None = None,
 ) -> Advanced:
     """Iterate each trajectory in its own system. Checks nothing.
 
@@ -135,28 +73,26 @@ def advance(
         every: length of a window; `iterations` is a multiple of it where anything is recorded.
         threads: by default one for each core.
         progress: told now and then, maybe from another thread: iterations, trajectories done.
+        processor: `group.CPU` or `gpu.GPU`; by default as `default_processor` says.
 
     Returns:
-        See `Advanced`. The same bits for any number of threads, any group, and any record. `memory`
-        is the capacity, which each iteration fills: it cannot be written to.
+        See `Advanced`. The same bits for any number of threads, any group, and any record; on a GPU
+        the same up to rounding. `memory` is the capacity, which each iteration fills: it cannot be
+        written to.
     """
-    lanes, rows, stages = start.shape
+    processor = default_processor() if processor is None else processor
+    lanes, rows, _ = start.shape
     every = every if record else max(1, iterations)
     windows = iterations // every
     system = np.ascontiguousarray(system, dtype=np.int64)
     start = np.ascontiguousarray(start, dtype=np.float64)
     capacity = np.ascontiguousarray(capacity, dtype=np.float64)
-    names = [name for name in REQUESTS if name in record]
-    read = Windows(
-        wanted=np.array([names.index(name) if name in names else NEVER for name in REQUESTS]),
-        levels=np.empty((len(names), lanes, windows, rows)),
-        empty=np.empty((lanes, windows if "empty_stages" in record else 0)),
-        states=np.empty((lanes, windows if "state" in record else 0, rows, stages)),
-    )
+    read = _windows(record, windows, start.shape)
     final, counts = np.empty(start.shape), np.empty((lanes, COUNTS), np.int64)
-    one = new_lanes(tables, 1, rows)
-    size = max(1, min(_CACHE // sum(field.nbytes for field in one), _LANES))
-    block = max(1, _CALL // size)
+    labels = sum(field.nbytes for field in new_lanes(tables, 1, rows))
+    own_bytes = sum(array.nbytes for array in (start, *read, final)) // max(1, lanes)
+    size = max(1, processor.size(labels, labels + own_bytes))
+    block = max(1, processor.call // max(1, min(size, lanes)))
     block = every * max(1, block // every) if record else block
     watch = Watch(progress)
 
@@ -164,24 +100,51 @@ def advance(
         at, count = slice(members[0], members[-1] + 1), len(members)
         group = new_lanes(tables, count, rows)
         own = system[at], start[at], capacity[at]
-        out = Windows(read.wanted, read.levels[:, at], read.empty[at], read.states[at])
+        out = read.wanted, read.levels[:, at], read.empty[at], read.states[at], final[at]
+        with processor.opened(tables, own, group, out) as advance_group:
 
-        def on(now: int) -> Reached:
-            until = min(now + block, iterations)
-            advance_lanes(*tables, *own, *group, *out, final[at], until, every)
-            done = count if until == iterations else 0
-            return Reached(until, until * count, done, until < iterations)
+            def on(now: int) -> Reached:
+                until = min(now + block, iterations)
+                advance_group(until, every)
+                done = count if until == iterations else 0
+                return Reached(until, until * count, done, until < iterations)
 
-        go_on(on, iterations, watch)
+            go_on(on, iterations, watch)
         counts[at] = group.counts
 
-    in_groups(run, lanes, size, min(threads or cores(), -(-lanes // size)), watch)
-    records = dict(zip(names, read.levels, strict=True))
-    if "memory" in record:
-        records["memory"] = np.broadcast_to(capacity[:, None], (lanes, windows))
-    if "empty_stages" in record:
-        records["empty_stages"] = read.empty
-    if "state" in record:
-        records["state"] = read.states
+    threads = threads or processor.threads or cores()
+    in_groups(run, lanes, size, min(threads, -(-lanes // size)), watch)
     found = (counts[:, column] for column in (EVICTIONS, FIRST_EVICTION, LAST_FULL, LIVE))
-    return Advanced(final, {name: records[name] for name in RECORDS if name in record}, *found)
+    return Advanced(final, _records(record, read, capacity), *found)
+
+
+def default_processor() -> Processor:
+    """A GPU, where JAX computes on one and the kernel can; else the CPU."""
+    if not kernels_on_gpu():
+        return CPU
+    from fluidkv.fluid.labels.gpu import GPU
+
+    return GPU
+
+
+def _windows(record: Sequence[str], windows: int, shape: tuple[int, ...]) -> Windows:
+    """Room for what is recorded of so many windows of states of this shape."""
+    lanes, rows, stages = shape
+    names = [name for name in REQUESTS if name in record]
+    return Windows(
+        wanted=np.array([names.index(name) if name in names else NEVER for name in REQUESTS]),
+        levels=np.empty((len(names), lanes, windows, rows)),
+        empty=np.empty((lanes, windows if "empty_stages" in record else 0)),
+        states=np.empty((lanes, windows if "state" in record else 0, rows, stages)),
+    )
+
+
+def _records(
+    record: Sequence[str], read: Windows, capacity: Float[np.ndarray, " lane"]
+) -> dict[str, np.ndarray]:
+    """What was recorded, by name, in the order of `RECORDS`."""
+    lanes, windows = read.levels.shape[1:3]
+    values = dict(zip((name for name in REQUESTS if name in record), read.levels, strict=True))
+    values["memory"] = np.broadcast_to(capacity[:, None], (lanes, windows))
+    values |= {"empty_stages": read.empty, "state": read.states}
+    return {name: values[name] for name in RECORDS if name in record}

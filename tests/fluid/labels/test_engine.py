@@ -20,6 +20,7 @@ from fluidkv.fluid import (
 )
 from fluidkv.fluid.labels import engine
 from fluidkv.fluid.labels.engine import advance
+from fluidkv.fluid.labels.group import CPU
 from fluidkv.fluid.labels.tables import of_model, of_systems
 from fluidkv.workload import RequestClass, System, Workload
 from tests.fluid.labels.cases import in_floats, order, packed, rectangle
@@ -138,9 +139,8 @@ def many(count):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_many_systems_equal_each_alone(threads, monkeypatch):
-    monkeypatch.setattr(engine, "_CACHE", 2**12)  # groups of a few trajectories
-    monkeypatch.setattr(engine, "_CALL", 64)  # and several calls for each
+def test_many_systems_equal_each_alone(threads):
+    few = CPU._replace(size=lambda labels, lane: 5, call=64)  # lanes; several calls for a group
     made, starts = many(12)
     capacity = np.repeat([float(s.capacity) for s in made], 2)
     found = advance(
@@ -152,8 +152,8 @@ def test_many_systems_equal_each_alone(threads, monkeypatch):
         record=engine.RECORDS,
         every=4,
         threads=threads,
+        processor=few,
     )
-    monkeypatch.undo()
     for i, system in enumerate(made):
         classes, stages = len(system.workload.classes), system.workload.longest_decode
         for b in (0, 1):
