@@ -75,8 +75,8 @@ def simulate(
         >>> found = fk.simulate(system, [[4, 3, 0]], iterations=12)
         >>> dict(found.sizes)
         {'batch': 1, 'iteration': 12, 'class': 1, 'stage': 3}
-        >>> round(found.completed[0, -3:].mean().item(), 3), found.final_state.values[0].tolist()
-        (1.6, [[0.0, 6.0, 0.0]])
+        >>> round(found.completed[0, -3:].mean().item(), 3), found.final_state.values[0].round(3)
+        (1.6, array([[0., 6., 0.]]))
     """
     names = checked_record(record)
     check_counts(iterations, every)
