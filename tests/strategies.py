@@ -38,21 +38,6 @@ def workloads(
 
 
 @st.composite
-def length_mixes(
-    draw: st.DrawFn, *, longest: int = 10, common_input: bool | None = None
-) -> LengthMix:
-    """Two to four lengths, some with a common divisor, shares and, unless common, input ratios."""
-    factor = draw(st.sampled_from([1, *(f for f in (1, 2, 3) if 2 * f <= longest)]))
-    whole = st.integers(1, longest // factor)
-    decodes = draw(st.lists(whole, min_size=2, max_size=min(4, longest // factor), unique=True))
-    parts = [draw(st.integers(1, 9)) for _ in decodes]
-    common = draw(st.booleans()) if common_input is None else common_input
-    ratios = None if common else [draw(positive_rationals) for _ in decodes]
-    shares = [Fraction(part, sum(parts)) for part in parts]
-    return LengthMix([factor * n for n in decodes], shares, ratios)
-
-
-@st.composite
 def systems(draw: st.DrawFn, *, workloads: st.SearchStrategy[Workload] | None = None) -> System:
     """A workload and a rational capacity above its largest request."""
     workload = draw(workloads if workloads is not None else _any_workload)
@@ -173,10 +158,11 @@ def length_mixes(
 ) -> LengthMix:
     """Two to `classes` decode lengths up to `longest` whose greatest common divisor is the drawn.
 
-    Divisors are 1 to 4 unless told otherwise; inputs are common to the classes without `ratios`.
+    Divisors are 1 to 4 at most unless told otherwise; inputs are common to the classes without
+    `ratios`.
     Without `one` no length is the divisor itself.
     """
-    divisor = draw(st.integers(1, 4) if divisors is None else divisors)
+    divisor = draw(st.integers(1, min(4, longest // 2)) if divisors is None else divisors)
     first, most = 1 if one else 2, longest // divisor
     pair = draw(st.sampled_from(coprime_pairs(most, shortest=first)))
     more = draw(st.sets(st.integers(first, most), max_size=classes - 2))

@@ -13,7 +13,7 @@ from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.precision import working
 from fluidkv.symbolic import INPUT_LENGTH, Z
 from tests.exact.mixed.mixes import NEVER, TOUCHING, TRIPLE, random_mixes
-from tests.strategies import length_mixes
+from tests.strategies import length_mixes, positive_rationals
 
 HALF = Fraction(1, 2)
 FIVE_NINE = LengthMix((5, 9), [HALF])
@@ -44,7 +44,7 @@ def held_to_the_pencil(mix: LengthMix) -> None:
 
 
 @settings(max_examples=15)
-@given(length_mixes(longest=9))
+@given(length_mixes(longest=9, ratios=positive_rationals))
 def test_crossings_are_those_that_angles_give(mix):
     held_to_the_pencil(mix)
 
@@ -72,7 +72,7 @@ def test_each_window_of_the_threshold_has_its_modes(mix):
 
 
 @settings(max_examples=15)
-@given(length_mixes(longest=8))
+@given(length_mixes(longest=8, ratios=positive_rationals))
 def test_the_boundary_is_where_the_last_stable_window_begins(mix):
     boundary = symbolic.stability_boundary(mix).boundary
     last = exact.input_threshold(mix).windows[-1]

@@ -12,7 +12,7 @@ from fluidkv.errors import InputError
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.precision import working
 from fluidkv.symbolic import INPUT_LENGTH, Z
-from tests.strategies import length_mixes
+from tests.strategies import length_mixes, positive_rationals
 
 EPS = sympy.Symbol("eps")
 HALVES = [Fraction(1, 2)]
@@ -40,7 +40,7 @@ def test_what_is_left_of_f_is_of_the_next_order(mix, order):
 
 
 @settings(max_examples=5)
-@given(length_mixes(longest=4))
+@given(length_mixes(longest=4, ratios=positive_rationals))
 def test_it_agrees_with_the_balls_and_the_branch(mix):
     """To 1e-25 with the two orders in balls, and with the tracked root within the proved bound."""
     length, root = 1000, exact.limit_roots(mix)[0]

@@ -18,7 +18,7 @@ from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.precision import working
 from fluidkv.symbolic import CAPACITY, DECODE_LENGTH, INPUT_LENGTH, Z
 from fluidkv.workload import RequestClass, System, Workload
-from tests.strategies import length_mixes
+from tests.strategies import length_mixes, positive_rationals
 
 HALF = Fraction(1, 2)
 MIX = LengthMix((5, 9), [HALF])
@@ -87,7 +87,7 @@ def inside(certified: list[tuple[acb, int]], found: symbolic.Roots, digits: int)
 
 
 @settings(max_examples=15)
-@given(length_mixes(longest=9), st.integers(0, 3000))
+@given(length_mixes(longest=9, ratios=positive_rationals), st.integers(0, 3000))
 def test_roots_of_f_lie_in_the_balls(mix, length):
     f: Any = symbolic.characteristic_polynomial(mix).subs(INPUT_LENGTH, length)
     found = symbolic.roots(f)

@@ -28,7 +28,7 @@ def descending(expression: Any) -> list[Any]:
     return sympy.Poly(expression, Z).all_coeffs()
 
 
-@given(length_mixes(), positive_rationals)
+@given(length_mixes(ratios=positive_rationals), positive_rationals)
 def test_coefficients_are_the_exact_weights_at_each_input_length(mix, length):
     f = symbolic.characteristic_polynomial(mix).subs(INPUT_LENGTH, sympy.Rational(length))
     assert descending(f) == rationals(mix.weights(length))
@@ -42,7 +42,7 @@ def test_a_workload_has_its_own_inputs(workload):
 
 
 @settings(max_examples=20)
-@given(length_mixes(common_input=True), st.booleans())
+@given(length_mixes(), st.booleans())
 def test_with_a_common_input_it_is_equation_30(mix, shares):
     f = symbolic.characteristic_polynomial(mix, shares=shares)
     a = symbolic.limit_polynomial(mix, shares=shares)
@@ -60,7 +60,7 @@ def test_with_symbols_it_is_equation_10_as_printed(mix):
 
 
 @settings(max_examples=20)
-@given(length_mixes())
+@given(length_mixes(ratios=positive_rationals))
 def test_its_roots_by_balls_are_roots_of_the_expression(mix):
     """One of the balls of each pair, at L = 7, to 60 digits."""
     f = symbolic.characteristic_polynomial(mix).subs(INPUT_LENGTH, 7)
