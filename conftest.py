@@ -1,4 +1,7 @@
-"""Rules that hold in every test: strict JAX, seeded Hypothesis, outside data optional."""
+"""Rules that hold in every test: strict JAX, compiled code shared, outside data optional.
+
+Which checks run, and on which cases, is in `tests.cases`.
+"""
 
 import os
 import signal
@@ -8,12 +11,13 @@ from typing import TYPE_CHECKING
 
 import jax
 import pytest
-from hypothesis import HealthCheck, settings
 
 from fluidkv.cli import progress
 
 if TYPE_CHECKING:
     from fluidkv.answers.replay import Replay
+
+pytest_plugins = ["tests.cases"]
 
 ROOT = Path(__file__).parent
 
@@ -31,15 +35,6 @@ for name, value in COMPILED.items():
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
-# Limits on time are on the machine, not on the code; a derandomized run ends the same everywhere.
-UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("ci", UNTIMED, derandomize=True, max_examples=60)
-settings.register_profile("thorough", UNTIMED, max_examples=1000)
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--thorough", action="store_true", help="run the deeper checks too (minutes)")
-
 
 def children_hear_signals() -> None:
     """What ignores a signal hands that on to its children: a shell's job with `&`, or `nohup`.
@@ -55,16 +50,6 @@ def children_hear_signals() -> None:
 def pytest_configure(config: pytest.Config) -> None:
     children_hear_signals()
     progress.FIRST_S = 1e6  # however slow the machine is; tests/cli/test_progress.py looks at that
-    settings.load_profile("thorough" if config.getoption("--thorough") else "ci")
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("--thorough"):
-        return
-    skip = pytest.mark.skip(reason="deeper check; run with --thorough")
-    for item in items:
-        if "thorough" in item.keywords:
-            item.add_marker(skip)
 
 
 @pytest.fixture(autouse=True, scope="module")

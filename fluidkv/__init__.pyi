@@ -10,6 +10,7 @@ from . import routing as routing
 from . import runs as runs
 from . import serving as serving
 from . import sweeps as sweeps
+from . import symbolic as symbolic
 from . import tokenpd as tokenpd
 from . import traces as traces
 from . import wait as wait

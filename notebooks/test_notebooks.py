@@ -296,6 +296,19 @@ assert float(collapsed) < 1.05 and all(mean[a] > 2 * mean[b] for a, b in zip(rat
 returned = [int(times.observed.sum()) for times in back.values()]
 assert returned == [0, 60, 0, 60]
 """,
+    "14_jax.ipynb": """
+# "Not one of them finds the smooth state", "about one request in six is evicted"
+assert (np.asarray(seen["first"]) > 0).all() and 0.15 < late["evicted"] < 0.19
+# "exactly the roots", "once in four iterations or so", "by four to five percent"
+assert gap < 1e-12 and len(proof.modes) == 1 and proof.complete
+(mode,) = proof.modes
+assert 3.5 < mode.period < 4.5 and 1.04 < mode.modulus[0] < mode.modulus[1] < 1.05
+# "the boundary that Newton's method found in floats"
+assert abs(float(boundary.boundary) - edge) < 1e-9
+assert fk.input_threshold(mix).least == 30
+# "The slope jumps where the front changes"
+assert 4 <= len(np.unique(np.asarray(slope).round(6))) <= 12
+""",
     "06_measured_log.ipynb": """
 assert found.verdict is fk.Stability.UNSTABLE and found.unstable_modes == 2
 assert measured.oscillation.beats_red_noise and measured.oscillation.methods_agree

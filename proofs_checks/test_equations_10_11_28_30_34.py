@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fluidkv.exact.mass import iterate
-from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.roots.polynomial import characteristic_polynomial
 from fluidkv.exact.survival import eviction_free_equilibrium, survival_weights
 from fluidkv.papers.congestion.instances import printed
 from fluidkv.workload import RequestClass, System, Workload
+from tests.strategies import length_mixes
 
 Z = fmpq_poly([0, 1])
 
@@ -29,16 +29,9 @@ TUPLES += [(1, 2, 3, 4), (2, 3, 5, 7), (3, 6, 9, 12)]
 rationals = st.builds(Fraction, st.integers(1, 40), st.integers(1, 12))
 
 
-@st.composite
-def mixes(draw: st.DrawFn) -> LengthMix:
-    """Two to five lengths up to 40; half of them with a common divisor."""
-    factor = draw(st.sampled_from([1, 1, 2, 5]))
-    lengths = draw(st.lists(st.integers(1, 40 // factor), min_size=2, max_size=5, unique=True))
-    parts = [draw(st.integers(1, 9)) for _ in lengths]
-    ratios = [draw(rationals) for _ in lengths]
-    return LengthMix(
-        [factor * n for n in lengths], [Fraction(x, sum(parts)) for x in parts], ratios
-    )
+mixes = length_mixes(
+    divisors=st.sampled_from([1, 1, 2, 5]), longest=40, classes=5, ratios=rationals
+)
 
 
 def q(value: Fraction | int) -> fmpq:
@@ -114,7 +107,7 @@ def test_derivative_at_roots_of_unity_in_symbols(lengths):
 # --- exact rationals ------------------------------------------------------------------------------
 
 
-@given(mixes(), rationals)
+@given(mixes, rationals)
 def test_identities_in_rationals(mix, scale):
     lengths, d = mix.decode_lengths, mix.ages
     p, r = exact(mix.shares), exact(mix.input_ratios)
@@ -133,7 +126,7 @@ def test_identities_in_rationals(mix, scale):
         assert fmpq_poly(characteristic_polynomial(weights)) == weights.denominator * literal
 
 
-@given(mixes())
+@given(mixes)
 def test_derivative_at_roots_of_unity_in_rationals(mix):
     lengths = mix.decode_lengths
     p, r = exact(mix.shares), exact(mix.input_ratios)
@@ -145,7 +138,7 @@ def test_derivative_at_roots_of_unity_in_rationals(mix):
     assert weight != 0
 
 
-@given(mixes(), rationals)
+@given(mixes, rationals)
 def test_two_class_displays_in_rationals(mix, l0):
     (a, n), share = mix.decode_lengths[:2], q(mix.shares[0])
     rest, length = 1 - share, q(l0)
@@ -215,7 +208,7 @@ def test_equation_9_fails_where_something_is_evicted():
     assert any(value != 0 for value in values)
 
 
-@given(mixes(), rationals, st.data())
+@given(mixes, rationals, st.data())
 def test_token_balance_of_b_1(mix, l0, data):
     (a, n), share = mix.decode_lengths[:2], mix.shares[0]
     x = [data.draw(rationals) for _ in range(n + 1)]  # newest first

@@ -84,7 +84,6 @@ def test_there_is_no_limit_cycle_besides_the_balanced_ones(system_and_gaps):
     assert count_outside_and_on(multiplier_polynomial(system, gaps))[1] == 0
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("l0", [1, 3, 10, 100])
 def test_no_cycle_of_a_longer_pipeline_completes_less(l0):
     for l1 in range(10, 15):

@@ -9,15 +9,14 @@ import math
 from fractions import Fraction
 
 import pytest
-from flint import fmpq, fmpq_poly
+from flint import fmpq, fmpq_poly, fmpz_poly
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fluidkv.papers.congestion.claims.mixed.spectral_gap import double_root
-from fluidkv.papers.congestion.instances.coprime_pairs import coprime_pairs
+from tests.strategies import coprime_pairs, shares
 
-EVEN = [(a, n) for a, n in coprime_pairs(60) if a % 2 == 0]
-SHARES = st.fractions(Fraction(1, 100), Fraction(99, 100), max_denominator=100)
+EVEN = [(a, n) for a, n in coprime_pairs(200) if a % 2 == 0]
 
 
 def p_n(a, n, p):
@@ -28,7 +27,7 @@ def p_n(a, n, p):
     return fmpq_poly(coefficients)
 
 
-@given(st.sampled_from(list(coprime_pairs(30))), SHARES)
+@given(st.sampled_from(coprime_pairs(30)), shares)
 def test_rational_shares_give_a_multiple_root_only_at_two_three(pair, p):
     a, n = pair
     polynomial = p_n(a, n, p)
@@ -36,15 +35,32 @@ def test_rational_shares_give_a_multiple_root_only_at_two_three(pair, p):
     assert multiple == ((a, n, p) == (2, 3, Fraction(3, 4)))
 
 
-def test_the_one_rationaldouble_root():
+def test_the_one_rational_double_root():
     polynomial = p_n(2, 3, Fraction(3, 4))
     common = polynomial.gcd(polynomial.derivative())
     assert common == fmpq_poly([fmpq(1, 2), 1])
 
 
-@pytest.mark.parametrize(("a", "n"), EVEN[::6])
-def testdouble_root_is_where_both_vanish_and_inside_as_stated(a, n):
-    p, s = double_root(a, n)
+@given(st.sampled_from(coprime_pairs(20)), shares, shares)
+def test_even_lengths_have_their_double_root_at_one_share_and_odd_ones_at_none(pair, p, other):
+    # Exact: the discriminant changes its sign there and nowhere else.
+    a, n = pair
+    at_double = double_root(a, n)[0] if a % 2 == 0 else 1.0
+
+    def sign(share):
+        numer = fmpz_poly([int(c) for c in (share.denominator * p_n(a, n, share)).coeffs()])
+        value = numer.discriminant()
+        return (value > 0) - (value < 0)
+
+    assert (sign(p) == 0) == ((a, n, p) == (2, 3, Fraction(3, 4)))
+    if sign(p) and sign(other):
+        same_side = (p < at_double) == (other < at_double)
+        assert (sign(p) == sign(other)) == same_side
+
+
+@given(st.sampled_from(EVEN))
+def test_the_double_root_is_where_both_vanish_and_inside_as_stated(pair):
+    (a, n), (p, s) = pair, double_root(*pair)
     q = 1 - p
     # P_n(-s) and P_n'(-s) s, to the rounding of a few powers of numbers below 1
     value = (-s) ** n - p * (-s) ** (n - a) - q

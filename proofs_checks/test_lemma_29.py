@@ -15,19 +15,20 @@ from fluidkv.exact.mixed.mix import two_lengths
 from fluidkv.exact.mixed.thresholds.threshold import input_threshold
 from fluidkv.exact.roots.spectrum import count_unstable
 from fluidkv.papers.congestion.claims.mixed.log_chart import range_violation
-from fluidkv.papers.congestion.instances.coprime_pairs import cases, coprime_pairs, threshold
+from fluidkv.papers.congestion.instances.coprime_pairs import cases, threshold
+from tests.strategies import coprime_pairs
 
 SHARES = st.fractions(Fraction(1, 50), Fraction(49, 50), max_denominator=50)
 
 
-@given(st.sampled_from(list(coprime_pairs(16))), SHARES)
+@given(st.sampled_from(coprime_pairs(60)), SHARES)
 def test_one_window_of_stability_open_to_the_right(pair, p):
     a, n = pair
     stable = input_threshold(two_lengths(a, n, p)).stable_windows
     assert [w.last for w in stable] == [None]
 
 
-@given(st.sampled_from(list(coprime_pairs(12))), SHARES, st.data())
+@given(st.sampled_from(coprime_pairs(12)), SHARES, st.data())
 def test_windows_agree_with_a_count_at_one_length(pair, p, data):
     # A second method, which knows nothing of crossings: the Schur-Cohn count in integers.
     a, n = pair
@@ -39,7 +40,7 @@ def test_windows_agree_with_a_count_at_one_length(pair, p, data):
     assert (length >= found.least) == (count.outside == 0 and count.on_circle == 0)
 
 
-@given(st.sampled_from(cases(16)))
+@given(st.sampled_from(cases(60)))
 def test_no_stable_length_with_eps_of_the_gap_or_more(case):
     assert range_violation(*case) is None
 

@@ -3,30 +3,28 @@
 The lemma's induction starts from proportions; other starts need up to b iterations (Lemma 9).
 """
 
-from fractions import Fraction
-
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fluidkv.exact import CohortMap, LengthMix
 from fluidkv.exact.mass import iterate, memory_used
-from tests.strategies import boundary_states, cohort_profiles, lengths, systems, workloads
+from tests.strategies import (
+    boundary_states,
+    cohort_profiles,
+    length_mixes,
+    lengths,
+    systems,
+    workloads,
+)
 
-
-@st.composite
-def pairs_with_common_input(draw):
-    """Two classes with a < b and one input length."""
-    from fluidkv.exact.mixed.mix import two_lengths
-
-    a = draw(st.integers(1, 5))
-    b = draw(st.integers(a + 1, 7))
-    p = draw(st.fractions(Fraction(1, 9), Fraction(8, 9), max_denominator=9))
-    workload = two_lengths(a, b, p).workload(draw(lengths))
-    return draw(systems(workloads=st.just(workload)))
+pairs_with_common_input = systems(
+    workloads=st.builds(LengthMix.workload, length_mixes(longest=8, classes=2), lengths)
+)
 
 
 @given(st.data())
 def test_proportions_persist_with_the_weights_of_the_lemma(data):
-    system = data.draw(pairs_with_common_input())
+    system = data.draw(pairs_with_common_input)
     short, long = system.workload.classes
     p, q, a = short.share, long.share, short.decode_length
     y = data.draw(cohort_profiles(system))
@@ -50,3 +48,16 @@ def test_any_start_is_proportional_after_the_longest_decode(data):
     whole = state[system.workload.classes.index(oldest)]
     for c, row in zip(system.workload.classes, state, strict=True):
         assert row == [c.share * x / oldest.share for x in whole[: c.decode_length]]
+
+
+@given(systems(), st.data())
+def test_the_vector_of_cohorts_moves_by_itself(system, data):
+    # What is evicted and admitted is decided by the vector and its weights; no class is needed.
+    dynamics, y = CohortMap(system), tuple(data.draw(cohort_profiles(system)))
+    state = dynamics.masses(y)
+    for _ in range(2 * system.workload.longest_decode):
+        front, y = dynamics.step(y)
+        step = iterate(system, state)
+        assert step.state == dynamics.masses(y)
+        assert all(x == 0 for row in step.evicted for x in row[front + 1 :])
+        state = step.state

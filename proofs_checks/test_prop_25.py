@@ -53,7 +53,6 @@ def test_for_two_classes_the_lattice_bound_is_the_gap_itself(data, n, p):
     assert upper_bound((a, n), (p, 1 - p)) == pytest.approx(c(a / n, p) / n**3, rel=1e-12)
 
 
-@pytest.mark.thorough
 @given(st.data(), st.sampled_from((3, 4)), st.integers(200, 600))
 def test_gap_of_any_lengths_is_below_the_lattice_bound(data, classes, n):
     # To leading order; phases are up to 2 pi n^(-1/(K-1)), so a tenth is left for what follows.

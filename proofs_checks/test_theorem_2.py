@@ -11,9 +11,12 @@ once, and (1) would be false.
 from fractions import Fraction
 from itertools import islice
 
+import jax
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import fluidkv as fk
 from fluidkv.exact.mass import iterate, iterates
 from fluidkv.exact.one_class.capture import captured_start, states_before
 from fluidkv.exact.one_class.cycles import balanced_cycle
@@ -21,7 +24,14 @@ from fluidkv.exact.one_class.return_map import cycle_stability
 from fluidkv.exact.one_class.trajectory import is_settled, states_from
 from fluidkv.verdict import Stability
 from fluidkv.workload import RequestClass, System, Workload
-from tests.strategies import homogeneous_systems, systems_with_states
+from tests.strategies import (
+    gap_compositions,
+    homogeneous_systems,
+    seeds,
+    systems,
+    systems_with_states,
+    workloads,
+)
 
 HORIZON = 1500
 """Some ten times what any start of the strategies has needed; masses there have denominators of a
@@ -29,6 +39,15 @@ few digits, so that none starts closer than 1e-6 or so to an unstable cycle it i
 
 SMALL = System(Workload((RequestClass(2, 3),)), Fraction(24))
 BORDER = System(Workload((RequestClass(1, 3),)), Fraction(14))
+
+long_systems = systems(
+    workloads=workloads(
+        max_classes=1,
+        decode_lengths=st.integers(2, 24),
+        inputs=st.one_of(st.integers(1, 40), st.integers(100, 5000)),
+    )
+)
+"""Inputs far into the thousands; there a disturbance grows by 1 / l0 a turn."""
 
 
 def live(state):
@@ -41,14 +60,6 @@ def end(system, start):
         if is_settled(system, state):
             return n, state
     raise AssertionError(f"no end within {HORIZON} iterations")
-
-
-@st.composite
-def gap_vectors(draw, total):
-    gaps = []
-    while sum(gaps) < total:
-        gaps.append(draw(st.integers(1, total - sum(gaps))))
-    return tuple(gaps)
 
 
 @given(systems_with_states(systems=homogeneous_systems))
@@ -84,7 +95,7 @@ def test_two_stages_have_one_exception(system_and_state):
 def test_all_but_the_maximal_eviction_cycle_are_unstable(system, data):
     # Theorem 2 (1) and (2) and Corollary A.11, by the determinant of the return map.
     l1 = system.workload.classes[0].decode_length
-    gaps = data.draw(gap_vectors(l1))
+    gaps = data.draw(gap_compositions(l1))
     found = cycle_stability(system, gaps)
     assert (found.verdict is Stability.UNSTABLE) == (len(gaps) > 1)
     assert (found.expansion > 1) == (len(gaps) > 1)
@@ -95,7 +106,7 @@ def test_the_smallest_disturbance_of_a_nonmaximal_cycle_costs_a_position(system,
     # Definition 3 itself: a start 10^-digits away whose live set shrinks, so that some later state
     # is farther than half of the smallest mass of the cycle.
     l1 = system.workload.classes[0].decode_length
-    gaps = data.draw(gap_vectors(l1))
+    gaps = data.draw(gap_compositions(l1))
     if len(gaps) == 1:
         return
     cycle = balanced_cycle(system, gaps)
@@ -113,13 +124,45 @@ def test_the_smallest_disturbance_of_a_nonmaximal_cycle_costs_a_position(system,
 def test_intermediate_cycles_capture_starts_exactly(system, data, iterations):
     # The exceptional set is not empty, for any intermediate cycle.
     l1 = system.workload.classes[0].decode_length
-    gaps = data.draw(gap_vectors(l1))
+    gaps = data.draw(gap_compositions(l1))
     if not 1 < len(gaps) < l1:
         return
     targets = [x for x in balanced_cycle(system, gaps).states if x[0] == 0]
     target = data.draw(st.sampled_from(targets))
     start = captured_start(system, target, iterations=iterations).start
     assert end(system, start) == (iterations, target)
+
+
+@given(long_systems, seeds)
+def test_almost_every_start_ends_in_the_worst_cycle(system, seed):
+    # Theorem 2 (3), simulated: uniform starts miss the exceptional set, which has measure zero.
+    # A disturbance of 1e-16 would be there after 37 l0 turns; one that is drawn is far larger.
+    only = system.workload.classes[0]
+    l0, l1 = only.input_length, only.decode_length
+    starts = fk.uniform_starts(jax.random.key(seed), system, count=8)
+    found = fk.basins(system, starts, iterations=40 * (l0 + l1) * l1)
+    assert found.name.values.tolist() == ["maximal-eviction cycle"]
+    assert found.starts.values.tolist() == [8]
+    # its throughput, by the formula and over a turn of the final states
+    worst = float(system.capacity) / (l1 * (l0 + l1))
+    assert found.rate.item() == pytest.approx(worst, rel=1e-12)
+
+
+@given(long_systems, st.data())
+def test_the_worst_cycle_completes_what_one_full_last_stage_holds(system, data):
+    # Section 3.2: M / (l1 (l0 + l1)), and (2 l0 + l1 + 1) / (2 (l0 + l1)) of x*, between 1/2 and 1.
+    only = system.workload.classes[0]
+    l0, l1 = only.input_length, only.decode_length
+    start = [Fraction(0)] * l1
+    stage = data.draw(st.integers(0, l1 - 1))
+    start[stage] = system.capacity / (l0 + 1 + stage)
+    turn = list(islice(iterates(system, [start]), l1 + 1))
+    assert turn[-1] == turn[0]
+    throughput = Fraction(sum(rows[0][-1] for rows in turn[1:])) / l1
+    assert throughput == system.capacity / (l1 * (l0 + l1))
+    best = fk.eviction_free_equilibrium(system).rate
+    assert throughput / best == Fraction(2 * l0 + l1 + 1, 2 * (l0 + l1))
+    assert Fraction(1, 2) < throughput / best < 1
 
 
 def test_with_one_stage_the_fixed_point_is_stable():

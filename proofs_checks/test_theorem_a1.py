@@ -8,11 +8,13 @@ from fractions import Fraction
 from itertools import pairwise
 
 from hypothesis import example, given
+from hypothesis import strategies as st
 
 from fluidkv.exact.one_class.cascade import cascade
+from fluidkv.exact.one_class.cycles import balanced_cycle
 from fluidkv.exact.one_class.trajectory import trajectory
 from fluidkv.workload import RequestClass, System, Workload
-from tests.strategies import homogeneous_systems, systems_with_states
+from tests.strategies import homogeneous_systems, systems_with_gaps, systems_with_states
 
 one_class = systems_with_states(systems=homogeneous_systems)
 SMALL = System(Workload((RequestClass(2, 3),)), Fraction(24))
@@ -42,3 +44,16 @@ def test_support_losses_never_outnumber_the_stages(system_and_state):
     found = cascade(states, system)
     assert len(found.support_losses) <= len(state[0]) - 1
     assert all(a.empty_stages < b.empty_stages for a, b in pairwise(found.support_losses))
+
+
+@given(systems_with_gaps(), st.data())
+def test_what_is_on_a_balanced_cycle_stays_exactly_on_it(system_and_gaps, data):
+    system, gaps = system_and_gaps
+    cycle = balanced_cycle(system, gaps)
+    start = data.draw(st.sampled_from(cycle.states))
+    states = trajectory(system, start, iterations=2 * sum(gaps))
+    found = cascade(states, system)
+    assert found.settled is not None
+    assert found.settled.iteration == 0
+    assert found.support_losses == ()
+    assert set(states) == set(cycle.states)

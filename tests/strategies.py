@@ -5,9 +5,11 @@ All numbers are exact, so that the rational reference can take them; float tests
 
 from fractions import Fraction
 from itertools import pairwise
+from math import gcd
 
 from hypothesis import strategies as st
 
+from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.workload import RequestClass, System, Workload
 
 lengths = st.integers(1, 6)
@@ -23,15 +25,31 @@ def workloads(
     min_classes: int = 1,
     max_classes: int = 4,
     decode_lengths: st.SearchStrategy[int] = lengths,
+    inputs: st.SearchStrategy[int] = lengths,
 ) -> Workload:
     """Classes with small lengths and rational shares; two classes may agree in both lengths."""
     parts = draw(st.lists(st.integers(1, 9), min_size=min_classes, max_size=max_classes))
     return Workload(
         tuple(
-            RequestClass(draw(lengths), draw(decode_lengths), Fraction(part, sum(parts)))
+            RequestClass(draw(inputs), draw(decode_lengths), Fraction(part, sum(parts)))
             for part in parts
         )
     )
+
+
+@st.composite
+def length_mixes(
+    draw: st.DrawFn, *, longest: int = 10, common_input: bool | None = None
+) -> LengthMix:
+    """Two to four lengths, some with a common divisor, shares and, unless common, input ratios."""
+    factor = draw(st.sampled_from([1, *(f for f in (1, 2, 3) if 2 * f <= longest)]))
+    whole = st.integers(1, longest // factor)
+    decodes = draw(st.lists(whole, min_size=2, max_size=min(4, longest // factor), unique=True))
+    parts = [draw(st.integers(1, 9)) for _ in decodes]
+    common = draw(st.booleans()) if common_input is None else common_input
+    ratios = None if common else [draw(positive_rationals) for _ in decodes]
+    shares = [Fraction(part, sum(parts)) for part in parts]
+    return LengthMix([factor * n for n in decodes], shares, ratios)
 
 
 @st.composite
@@ -45,6 +63,12 @@ _any_workload = workloads()
 
 homogeneous_systems = systems(workloads=workloads(max_classes=1))
 """One class."""
+
+shares = st.fractions(Fraction(1, 100), Fraction(99, 100), max_denominator=100)
+"""Of the shorter of two lengths."""
+
+seeds = st.integers(0, 2**32 - 1)
+"""Of random keys, where thousands of numbers are drawn at once."""
 
 
 @st.composite
@@ -131,3 +155,40 @@ def whole_states(
         state[stage] = draw(st.integers(0, int(free // weight)))
         free -= weight * state[stage]
     return system, tuple(state)
+
+
+input_lengths = st.one_of(st.integers(0, 40), st.integers(100, 10**5))
+"""Of a mix, which may have no input at all; a request class has at least one token."""
+
+
+@st.composite
+def length_mixes(
+    draw: st.DrawFn,
+    *,
+    divisors: st.SearchStrategy[int] | None = None,
+    longest: int = 12,
+    classes: int = 4,
+    one: bool = True,
+    ratios: st.SearchStrategy[Fraction] | None = None,
+) -> LengthMix:
+    """Two to `classes` decode lengths up to `longest` whose greatest common divisor is the drawn.
+
+    Divisors are 1 to 4 unless told otherwise; inputs are common to the classes without `ratios`.
+    Without `one` no length is the divisor itself.
+    """
+    divisor = draw(st.integers(1, 4) if divisors is None else divisors)
+    first, most = 1 if one else 2, longest // divisor
+    pair = draw(st.sampled_from(coprime_pairs(most, shortest=first)))
+    more = draw(st.sets(st.integers(first, most), max_size=classes - 2))
+    lengths = sorted({*pair, *more})
+    parts = [draw(st.integers(1, 99)) for _ in lengths]
+    return LengthMix(
+        [divisor * n for n in lengths],
+        [Fraction(part, sum(parts)) for part in parts],
+        None if ratios is None else [draw(ratios) for _ in lengths],
+    )
+
+
+def coprime_pairs(longest: int, *, shortest: int = 1) -> list[tuple[int, int]]:
+    """All a < n <= longest without a common divisor, a at least `shortest`, in order of n."""
+    return [(a, n) for n in range(2, longest + 1) for a in range(shortest, n) if gcd(a, n) == 1]

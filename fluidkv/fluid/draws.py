@@ -1,13 +1,15 @@
-"""What starts draw, with one key or with a key for each of many systems: always the same numbers.
+"""Drawn starts, of one system or of each of many: a recipe says what it draws, and what it makes.
 
-System i of many draws with `fold_in(key, systems.index[i])`. Its numbers are those of a single call
-with that key: of the generator that JAX takes by default a draw of n numbers begins with the draw
-of fewer. So one padded call serves systems of unlike lengths, and few sizes are ever compiled.
+System i of many draws with `fold_in(key, systems.index[i])`: its starts are those that it would
+have alone with that key, to the bit, however the systems are cut. Systems of one shape are made
+together. Of the generator that JAX takes by default a draw of n numbers begins with the draw of
+fewer; so numbers are drawn in few sizes, and little is ever compiled.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,8 +17,13 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt
 
 from fluidkv.errors import InputError
+from fluidkv.fluid.model import MassModel
+from fluidkv.fluid.states import lifted
 from fluidkv.runs.batch import power_of_two
+from fluidkv.runs.checks import count as count_of
 from fluidkv.runs.precision import in_float64
+from fluidkv.systems import Systems
+from fluidkv.workload import System
 
 Key = PRNGKeyArray | UInt[Array, "2"]
 
@@ -32,100 +39,144 @@ _KINDS = {
 }
 
 
-def drawn(kind: str, key: Key, shape: tuple[int, ...], *, path: Path = ()) -> np.ndarray:
-    """Float64 numbers of a key: "uniform" in [0, 1), "signed" in [-1, 1), "exponential"."""
-    with in_float64():
-        alike, key = _begins_alike(key), _followed(key, path)
-        if not alike:
-            return np.array(_KINDS[kind](key, shape))
-        size = int(np.prod(shape))
-        flat = np.asarray(_one(kind, power_of_two(size, _LEAST), key))
-        return flat[:size].reshape(shape).copy()
+class Draw(NamedTuple):
+    """What a recipe draws for each start.
+
+    Fields:
+        kind: "uniform" in [0, 1), "signed" in [-1, 1), "exponential".
+        numbers: how many, for a model of (class, stage).
+        path: the splits of the key to draw with.
+    """
+
+    kind: str
+    numbers: Callable[[int, int], int]
+    path: Path = ()
 
 
-def drawn_each(
-    kind: str,
+Recipe = Callable[..., Float[np.ndarray, "system batch class stage"]]
+"""A pure function of a model of systems of one shape, as `lifted` gives it, and of the numbers of
+each draw (system, batch, number)."""
+
+
+def drawn_starts(
     key: Key,
-    index: Int[np.ndarray, " system"],
-    shapes: Int[np.ndarray, "system axis"],
-    *,
-    path: Path = (),
-) -> Iterator[tuple[np.ndarray, Float[np.ndarray, "chosen ..."]]]:
-    """Numbers of many systems: of those of one shape together, in parts that memory can hold.
+    of: MassModel | System | Systems,
+    model: Callable[[Any], MassModel],
+    recipe: Recipe,
+    *draws: Draw,
+    count: int,
+) -> Float[np.ndarray, "*system batch class stage"]:
+    """What a recipe makes for one system, or for each of many.
 
     Args:
-        index: what is folded into the key, below 2^32.
-        shapes: of what each of them draws.
+        model: of one system or of many, by class or by cohort.
+        count: of starts (of each system), at least 1.
 
-    Yields:
-        Which systems, and their numbers.
+    Returns:
+        Masses; of many systems with an axis for them, 0 where one has no such row or stage.
+
+    Raises:
+        InputError: a count below 1, a key that is none.
     """
-    sizes = np.prod(shapes, axis=1)
-    order = np.lexsort((*shapes.T, sizes))
-    if not _begins_alike(key):
-        for i in order:
-            with in_float64():
-                each = jax.random.fold_in(key, int(index[i]))
-            yield np.array([i]), drawn(kind, each, tuple(map(int, shapes[i])), path=path)[None]
-        return
-    first = 0
-    while first < len(order):
-        width = power_of_two(int(sizes[order[first]]), 64)
-        rows = max(1, _CHUNK // width)
-        chosen = order[first : first + rows]
-        chosen = chosen[sizes[chosen] <= width]
-        padded = np.resize(chosen, power_of_two(len(chosen)))
-        with in_float64():
-            keys = _keys(*_split(path), key, index[padded].astype(np.uint32))
-            table = np.asarray(_each(kind, width, keys))
-        ends = np.flatnonzero(np.any(np.diff(shapes[chosen], axis=0), axis=1)) + 1
-        for part in np.split(np.arange(len(chosen)), ends):
-            shape = tuple(map(int, shapes[chosen[part[0]]]))
-            numbers = table[part[0] : part[-1] + 1, : int(np.prod(shape))]
-            yield chosen[part], numbers.reshape(len(part), *shape)
-        first += len(chosen)
+    count = count_of("count", count)
+    if not isinstance(key, jax.Array | np.ndarray):
+        raise InputError("key", key, "a JAX random key, as jax.random.key makes")
+
+    def numbers(draw: Draw, shape: Sequence[int]) -> int:
+        return count * draw.numbers(*shape)
+
+    def made(of_shape: MassModel, tables: Sequence[np.ndarray]) -> np.ndarray:
+        return recipe(of_shape, *(table.reshape(len(table), count, -1) for table in tables))
+
+    if not isinstance(of, Systems):
+        one = lifted(model(of))
+        shape = one.weights.shape[1:]
+        return made(one, [_numbers(key, draw, numbers(draw, shape), None) for draw in draws])[0]
+    extents = np.stack([of.classes, of.longest_decode], axis=1)
+    rows = model(of[:1]).weights.shape[1]
+    starts = np.zeros((len(of), count, rows, extents[:, 1].max()))
+    for part in _parts(count * extents.prod(axis=1), _CHUNK if _begins_alike(key) else 1):
+        shapes, shape_of = np.unique(extents[part], axis=0, return_inverse=True)
+        most = [max(numbers(draw, shape) for shape in shapes.tolist()) for draw in draws]
+        tables = [
+            _numbers(key, draw, size, of.index[part])
+            for draw, size in zip(draws, most, strict=True)
+        ]
+        for i, (classes, stages) in enumerate(shapes.tolist()):
+            alike = shape_of.ravel() == i
+            own = [
+                table[alike, : numbers(draw, (classes, stages))]
+                for draw, table in zip(draws, tables, strict=True)
+            ]
+            masses = made(_cut(lifted(model(of[part[alike]])), classes), own)
+            starts[part[alike], :, : masses.shape[2], :stages] = masses
+    return starts
+
+
+def _parts(sizes: Int[np.ndarray, " system"], chunk: int) -> Iterator[Int[np.ndarray, " some"]]:
+    """Systems of like sizes, as many as draw that many numbers together, the largest first."""
+    order = np.argsort(-sizes, kind="stable")
+    while order.size:
+        some = max(1, chunk // power_of_two(int(sizes[order[0]]), 64))
+        yield order[:some]
+        order = order[some:]
+
+
+def check_size(size: object) -> None:
+    """InputError for a size of a disturbance outside of (0, 1]."""
+    if isinstance(size, bool) or not isinstance(size, float | int) or not 0 < size <= 1:
+        raise InputError("size", size, "a number in (0, 1]")
+
+
+def _cut(model: MassModel, classes: int) -> MassModel:
+    """Without the rows that no system has."""
+    return replace(
+        model,
+        weights=model.weights[:, :classes],
+        survival=model.survival[:, :classes],
+        shares=model.shares[:, :classes],
+    )
+
+
+def _numbers(
+    key: Key, draw: Draw, size: int, index: Int[np.ndarray, " system"] | None
+) -> Float[np.ndarray, "system number"]:
+    """Of the key, or of a key for each system, which is folded into it."""
+    splits = tuple(splits for splits, _ in draw.path)  # only these are compiled
+    which = np.array([which for _, which in draw.path], np.int32)
+    folded = None if index is None else index.astype(np.uint32)
+    with in_float64():
+        if not _begins_alike(key):
+            keys = [key] if folded is None else [jax.random.fold_in(key, i) for i in folded]
+            return np.stack([_draw(draw.kind, size, splits, k, which, None)[0] for k in keys])
+        width = power_of_two(size, _LEAST if folded is None else 64)
+        if folded is not None:
+            folded = np.resize(folded, power_of_two(len(folded)))
+        table = np.asarray(_draw(draw.kind, width, splits, key, which, folded))
+    return table[: 1 if index is None else len(index), :size].copy()
 
 
 def _begins_alike(key: Key) -> bool:
     """Whether the generator is the one of which short draws are the beginning of long ones."""
-    if not isinstance(key, jax.Array | np.ndarray):
-        raise InputError("key", key, "a JAX random key, as jax.random.key makes")
     if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
         return str(jax.random.key_impl(key)) == "threefry2x32"
     return key.shape == (2,)
 
 
-def _followed(key: Key, path: Path) -> Key:
-    return _follow(*_split(path), key) if path else key
-
-
-def _split(path: Path) -> tuple[tuple[int, ...], Int[np.ndarray, " split"]]:
-    """Into how many, and which: only the first is compiled."""
-    return tuple(splits for splits, _ in path), np.array([which for _, which in path], np.int32)
-
-
-@partial(jax.jit, static_argnums=0)
-def _follow(splits: tuple[int, ...], which: Int[Array, " split"], key: Any) -> Any:
-    for place, count in enumerate(splits):
-        key = jax.random.split(key, count)[which[place]]
-    return key
-
-
-@partial(jax.jit, static_argnums=(0, 1))
-def _one(kind: str, size: int, key: Key) -> Float[Array, " number"]:
-    return _KINDS[kind](key, (size,))
-
-
-@partial(jax.jit, static_argnums=0)
-def _keys(
+@partial(jax.jit, static_argnums=(0, 1, 2))
+def _draw(
+    kind: str,
+    size: int,
     splits: tuple[int, ...],
+    key: Any,
     which: Int[Array, " split"],
-    key: Key,
-    index: UInt[Array, " system"],
-) -> Key:
-    return jax.vmap(lambda i: _follow(splits, which, jax.random.fold_in(key, i)))(index)
+    index: UInt[Array, " system"] | None,
+) -> Float[Array, "system number"]:
+    def of_key(key: Any) -> Array:
+        for place, count in enumerate(splits):
+            key = jax.random.split(key, count)[which[place]]
+        return _KINDS[kind](key, (size,))
 
-
-@partial(jax.jit, static_argnums=(0, 1))
-def _each(kind: str, size: int, keys: Key) -> Float[Array, "system number"]:
-    return jax.vmap(lambda key: _KINDS[kind](key, (size,)))(keys)
+    if index is None:
+        return of_key(key)[None]
+    return jax.vmap(lambda i: of_key(jax.random.fold_in(key, i)))(index)

@@ -13,9 +13,10 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
-from fluidkv.fluid.boundary import check_count
-from fluidkv.fluid.draws import Key, drawn, drawn_each
+from fluidkv.fluid.draws import Draw, Key, check_size, drawn_starts
 from fluidkv.fluid.model import MassModel, class_model
+from fluidkv.fluid.states import lifted
+from fluidkv.runs.checks import count as count_of
 from fluidkv.systems import Systems
 from fluidkv.workload import System
 
@@ -36,8 +37,7 @@ def equilibrium_state(model: Of) -> States:
         >>> equilibrium_state(system)
         array([[2., 2., 2.]])
     """
-    model, many = _model(model)
-    return _single(_equilibrium(model), many)
+    return _state(model, _equilibrium(lifted(_by_class(model))))
 
 
 def burst_state(model: Of) -> States:
@@ -49,10 +49,10 @@ def burst_state(model: Of) -> States:
         >>> burst_state(system)
         array([[8., 0., 0.]])
     """
-    model, many = _model(model)
-    burst = np.zeros_like(model.weights)
-    burst[..., 0] = model.shares
-    return _single(_on_boundary(model, burst), many)
+    of = lifted(_by_class(model))
+    burst = np.zeros_like(of.weights)
+    burst[..., 0] = of.shares
+    return _state(model, _on_boundary(of, burst[:, None]))
 
 
 def empty_state(model: Of) -> States:
@@ -64,8 +64,8 @@ def empty_state(model: Of) -> States:
         >>> fk.simulate(system, empty_state(system), iterations=1).final_state.values[0]
         array([[8., 0., 0.]])
     """
-    model, many = _model(model)
-    return _single(np.zeros_like(model.weights), many)
+    weights = lifted(_by_class(model)).weights
+    return np.zeros_like(weights[:, None] if isinstance(model, Systems) else weights[0])
 
 
 def perturbed_starts(
@@ -93,15 +93,17 @@ def perturbed_starts(
         >>> np.round(starts @ [3, 4, 5], 9).ravel()
         array([24., 24., 24., 24., 24.])
     """
-    check_count(count)
-    _check_size(size)
-    if isinstance(model, Systems):
-        return _perturbed_each(key, model, int(count), size)
-    model, _ = _model(model)
-    if model.capacity.shape not in ((), (count,)):
+    count_of("count", count)
+    check_size(size)
+    if isinstance(model, MassModel) and model.capacity.shape not in ((), (count,)):
         raise InputError("count", count, f"{model.capacity.size}, the number of capacities")
-    noise = drawn("signed", key, (int(count), *model.weights.shape))
-    return _on_boundary(model, _equilibrium(model) * (1 + size * noise))
+
+    def recipe(of: MassModel, noise: np.ndarray) -> np.ndarray:
+        noise = noise.reshape(*noise.shape[:2], *of.weights.shape[1:])
+        return _on_boundary(of, _equilibrium(of) * (1 + size * noise))
+
+    noise = Draw("signed", lambda classes, stages: classes * stages)
+    return drawn_starts(key, model, _by_class, recipe, noise, count=count)
 
 
 def mode_starts(
@@ -133,76 +135,49 @@ def mode_starts(
         >>> np.round(starts, 3).tolist()
         [[[2.1, 1.845, 2.064]], [[1.9, 2.155, 1.936]]]
     """
-    check_count(count)
-    _check_size(size)
-    model, many = _model(model)
+    count_of("count", count)
+    check_size(size)
+    of = _by_class(model)
     roots = np.asarray(root, complex)
     if np.any(roots == 0) or not np.all(np.isfinite(roots)):
         raise InputError("root", root, "a finite complex number other than 0")
-    if not many and model.capacity.shape != ():
+    if isinstance(model, MassModel) and model.capacity.shape != ():
         raise InputError("model", f"{model.capacity.size} capacities", "one capacity")
-    if roots.shape not in ((), model.capacity.shape):
+    if roots.shape not in ((), of.capacity.shape):
         raise InputError("root", f"shape {roots.shape}", "one number, or one for each system")
-    roots = roots[..., None]
-    ages = np.arange(model.weights.shape[-1])
+    of, roots = lifted(of), roots.reshape(-1, 1)
+    ages = np.arange(of.weights.shape[-1])
     # |z|^-s over its largest value, so that nothing overflows
-    exists = np.any(model.weights > 0, axis=-2)
+    exists = np.any(of.weights > 0, axis=-2)
     log_size = np.where(exists, -ages * np.log(np.abs(roots)), -np.inf)
     largest = log_size.max(axis=-1, keepdims=True)
     shape = np.exp(log_size - largest - 1j * ages * np.angle(roots))
     # A third of a step off zero: no phase is then a node of a real mode, with nothing disturbed.
     phases = np.exp(2j * np.pi * (np.arange(count) + 1 / 3) / count)
-    deviation = np.real(phases[:, None, None] * shape[..., None, None, :])
-    centre = _single(_equilibrium(model), many)
-    return _on_boundary(model, centre * (1 + size * deviation))
+    deviation = np.real(phases[:, None, None] * shape[:, None, None, :])
+    starts = _on_boundary(of, _equilibrium(of) * (1 + size * deviation))
+    return starts if isinstance(model, Systems) else starts[0]
 
 
-def _model(of: Of) -> tuple[MassModel, bool]:
-    """The model, and whether it is of many systems."""
-    if isinstance(of, MassModel):
-        return of, False
-    return class_model(of), isinstance(of, Systems)
+def _by_class(of: Of) -> MassModel:
+    return of if isinstance(of, MassModel) else class_model(of)
 
 
-def _single(state: np.ndarray, many: bool) -> States:
-    """Of many systems, a batch of one start each."""
-    return state[:, None] if many else state
+def _state(of: Of, states: Float[np.ndarray, "system batch class stage"]) -> States:
+    """One start of one system, or of each of many, or for each capacity of a model."""
+    if isinstance(of, Systems):
+        return states
+    return states[0] if isinstance(of, MassModel) and of.capacity.ndim else states[0, 0]
 
 
-def _equilibrium(model: MassModel) -> np.ndarray:
-    exists = (model.weights > 0).astype(np.float64)
-    return _on_boundary(model, model.shares[..., None] * exists)
+def _equilibrium(of: MassModel) -> Float[np.ndarray, "system batch class stage"]:
+    exists = (of.weights > 0).astype(np.float64)
+    return _on_boundary(of, (of.shares[..., None] * exists)[:, None])
 
 
-def _on_boundary(model: MassModel, state: np.ndarray) -> States:
-    """Rescaled; of many systems, (system, batch, class, stage) or (system, class, stage)."""
-    weights, capacity = model.weights, model.capacity
-    if state.ndim > weights.ndim > 2:
-        weights, capacity = weights[:, None], capacity[:, None]
-    used = np.einsum("...ks,...ks->...", state, weights)
-    return state * (capacity / used)[..., None, None]
-
-
-def _perturbed_each(
-    key: Key, systems: Systems, count: int, size: float
+def _on_boundary(
+    of: MassModel, states: Float[np.ndarray, "system batch class stage"]
 ) -> Float[np.ndarray, "system batch class stage"]:
-    shapes = np.stack([systems.classes, systems.longest_decode], axis=1)
-    every = np.concatenate([np.full((len(systems), 1), count), shapes], axis=1)
-    starts = np.zeros((len(systems), count, *shapes.max(axis=0)))
-    for chosen, noise in drawn_each("signed", key, systems.index, every):
-        _, _, classes, stages = noise.shape
-        model = class_model(systems[chosen])
-        model = MassModel(
-            weights=model.weights[:, :classes, :stages],
-            survival=model.survival[:, :classes, :stages],
-            shares=model.shares[:, :classes],
-            capacity=model.capacity,
-        )
-        disturbed = _equilibrium(model)[:, None] * (1 + size * noise)
-        starts[chosen, :, :classes, :stages] = _on_boundary(model, disturbed)
-    return starts
-
-
-def _check_size(size: object) -> None:
-    if isinstance(size, bool) or not isinstance(size, float | int) or not 0 < size <= 1:
-        raise InputError("size", size, "a number in (0, 1]")
+    """Rescaled to memory = capacity."""
+    used = np.einsum("...ks,...ks->...", states, of.weights[:, None])
+    return states * (of.capacity / used)[..., None, None]

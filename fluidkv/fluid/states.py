@@ -18,13 +18,12 @@ fit. The class with the longest input takes at least V_s tokens at each stage th
 a mean of the classes that are left; so its row takes the whole capacity and others take more.
 """
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
@@ -33,7 +32,6 @@ from fluidkv.systems import Systems
 from fluidkv.workload import System
 
 _EPS = float(np.finfo(np.float64).eps)
-_BLOCK = 2**22  # numbers checked at a time: 32 MB
 
 ON_MANIFOLD = 1e-12
 """How far, of p_k y_s, a mass may be from it in a state that counts as one of cohorts. An iteration
@@ -73,16 +71,15 @@ def read_states(
         InputError: a wrong shape, masses that are negative or not finite, mass at a stage that its
             class does not have, memory above capacity.
     """
-    return _read(_owner(of), start, argument, _check_fits)
+    return _read(_reader(of, argument), start, full=False)
 
 
 def class_states(
     of: System | MassModel, start: ArrayLike, *, argument: str = "start"
 ) -> Float[np.ndarray, "batch class stage"]:
     """As `read_states` of one system, as masses of classes."""
-    owner = _owner(of)
-    states = _read(owner, start, argument, _check_fits)
-    return spread(owner.model(slice(0, 1), True), states)[0]
+    reader = _reader(of, argument)
+    return spread(reader.model(by_class=True), _read(reader, start, full=False))[0]
 
 
 def cohort_states(
@@ -100,280 +97,207 @@ def cohort_states(
         InputError: what `read_states` raises; classes that are not in proportion to their shares;
             with `full`, a start off the memory boundary.
     """
-    owner = _owner(of)
-    states = _read(owner, start, argument, _check_full if full else _check_fits)
-    if states.by_class and owner.classes > 1:
-        found = np.zeros((owner.count or 1, states.masses.shape[1], owner.stages))
-        for part, block in _blocks(owner, states):
-            model = owner.model(part, True)
-            cohorts = _gathered(model, block, argument, _Place(owner, part))
-            found[part, :, : cohorts.shape[-1]] = cohorts
-    else:
-        found = states.masses[:, :, 0]
-    if owner.count is None:
-        return found[0]
-    return np.broadcast_to(found, (owner.count, *found.shape[1:]))
+    reader = _reader(of, argument)
+    states = _read(reader, start, full=full)
+    cohorts = states.masses[:, :, 0]
+    if states.by_class and reader.classes > 1:
+        cohorts = _gathered(reader, states)
+    if not reader.many:
+        return cohorts[0]
+    return np.broadcast_to(cohorts, (reader.systems, *cohorts.shape[1:]))
 
 
 def spread(model: MassModel, states: States) -> Float[np.ndarray, "system batch class stage"]:
     """Masses of classes, x_ks = p_k y_s where they are of cohorts; `model`: classes of systems."""
     stages = model.weights.shape[-1]
     masses = states.masses[..., :stages]
-    if states.by_class:
-        return masses
-    return masses * np.where(model.weights > 0, model.shares[..., None], 0.0)[:, None]
+    return masses if states.by_class else masses * _shares(model)[:, None]
 
 
-@dataclass(frozen=True)
-class _Owner:
-    """Whose starts they are.
+def lifted(model: MassModel) -> MassModel:
+    """With an axis of systems, which many have anyway, and capacity (system, batch or 1)."""
+    if model.weights.ndim == 2:
+        model = jax.tree.map(lambda values: values[None], model)
+    return replace(model, capacity=model.capacity.reshape(len(model.weights), -1))
+
+
+class _Reader(NamedTuple):
+    """Whose starts are read.
 
     Fields:
-        count: number of systems; None is one system, whose starts have no axis for it.
-        models: of a part of the systems, by class or by cohort, with a leading axis of systems.
+        of: one system, many, or a model of one.
+        many: whether starts have an axis of systems.
+        systems: how many.
+        classes, stages: the most that one has.
+        argument: what is read, for messages.
     """
 
-    count: int | None
+    of: System | Systems | MassModel
+    many: bool
+    systems: int
     classes: int
     stages: int
-    models: Callable[[slice, bool], MassModel]
+    argument: str
 
-    def model(self, part: slice, by_class: bool) -> MassModel:
-        """Capacity is (system, batch), or (system, 1) where all starts share it."""
-        model = self.models(part, by_class)
-        capacity = model.capacity
-        return replace(model, capacity=capacity[:, None] if capacity.ndim == 1 else capacity)
+    def model(self, *, by_class: bool) -> MassModel:
+        """Rows as the starts have them, `lifted`."""
+        if isinstance(self.of, MassModel):
+            return lifted(self.of if by_class else self.of.cohorts())
+        return lifted((class_model if by_class else cohort_model)(self.of))
+
+    def shapes(self) -> str:
+        """What is allowed."""
+        cohorts, classes = f"batch, {self.stages}", f"batch, {self.classes}, {self.stages}"
+        if self.many:
+            what = f"(system, {cohorts}), of cohorts, or (system, {classes}), by class"
+            return f"masses of shape {what}, of {self.systems} systems"
+        if self.classes == 1:
+            return f"masses of shape ({self.stages},), one a stage, or a batch of them"
+        return f"masses of shape ({cohorts}), of cohorts, or ({classes}), by class"
+
+    def refusal(
+        self,
+        value: str,
+        allowed: str,
+        bad: Bool[np.ndarray, "system batch"],
+        size: Float[np.ndarray, "system batch"] | None = None,
+    ) -> InputError:
+        """Of the first bad start of the first bad system, or of the worst if `size` is told."""
+        system, start = _worst(bad, size)
+        where = f"system {system}, start {start}" if self.many else f"trajectory {start}"
+        return InputError(self.argument, f"{value} ({where})", allowed)
+
+    def hint(self, states: States) -> str:
+        """A table that has been taken for one state may have been meant as starts."""
+        if self.many or self.classes == 1 or not states.by_class or states.masses.shape[1] > 1:
+            return ""
+        shape = f"({self.classes}, {self.stages})"
+        return f"; masses of shape {shape} are one state, starts of cohorts are (batch, 1, stage)"
 
 
-class _Place(NamedTuple):
-    """Where a block of starts lies, to say which one is meant."""
-
-    owner: _Owner
-    part: slice
-
-    def of(self, bad: np.ndarray, size: np.ndarray | None = None) -> tuple[tuple[int, int], str]:
-        """The first bad system and its first bad start, or that of the largest size; in words."""
-        system = int(bad.any(axis=1).argmax())
-        start = int((bad if size is None else np.where(bad, size, -np.inf))[system].argmax())
-        if self.owner.count is None:
-            return (system, start), f"trajectory {start}"
-        return (system, start), f"system {self.part.start + system}, start {start}"
-
-
-def _owner(of: System | Systems | MassModel) -> _Owner:
+def _reader(of: System | Systems | MassModel, argument: str) -> _Reader:
     if isinstance(of, Systems):
-        return _Owner(
-            count=len(of),
-            classes=of.decode_length.shape[1],
-            stages=int(of.longest_decode.max()),
-            models=lambda part, by_class: (class_model if by_class else cohort_model)(of[part]),
-        )
-    if isinstance(of, System):
-        return _Owner(
-            count=None,
-            classes=len(of.workload.classes),
-            stages=of.workload.longest_decode,
-            models=lambda _, by_class: _lifted((class_model if by_class else cohort_model)(of)),
-        )
-    if not isinstance(of, MassModel) or of.weights.ndim != 2:
+        extent = len(of), of.decode_length.shape[1], int(of.longest_decode.max())
+    elif isinstance(of, System):
+        extent = 1, len(of.workload.classes), of.workload.longest_decode
+    elif isinstance(of, MassModel) and of.weights.ndim == 2:
+        extent = 1, len(of.weights), of.weights.shape[1]
+    else:
         raise InputError("system", of, "a System, Systems, or the MassModel of one system")
-    return _Owner(
-        count=None,
-        classes=of.weights.shape[0],
-        stages=of.weights.shape[1],
-        models=lambda _, by_class: _lifted(of if by_class else _of_cohorts(of)),
-    )
+    return _Reader(of, isinstance(of, Systems), *extent, argument)
 
 
-def _lifted(model: MassModel) -> MassModel:
-    return jax.tree.map(lambda values: values[None], model)
-
-
-def _of_cohorts(model: MassModel) -> MassModel:
-    """All classes of a model as one row."""
-    return MassModel(
-        weights=(model.shares @ model.weights)[None],
-        survival=(model.shares @ model.survival)[None],
-        shares=np.ones(1),
-        capacity=model.capacity,
-    )
-
-
-def _read(
-    owner: _Owner,
-    start: ArrayLike,
-    argument: str,
-    check_memory: Callable[[MassModel, States, str, _Place], None],
-) -> States:
-    states = _by_shape(owner, start, argument)
-    for part, block in _blocks(owner, states):
-        place = _Place(owner, part)
-        model = owner.model(part, block.by_class)
-        _check_numbers(block, argument, place)
-        _check_stages(model, block, argument, place)
-        check_memory(model, block, argument, place)
+def _read(reader: _Reader, start: ArrayLike, *, full: bool) -> States:
+    states = _by_shape(reader, start)
+    model = reader.model(by_class=states.by_class)
+    _check_masses(reader, model, states)
+    _check_memory(reader, model, states, full=full)
     return states
 
 
-def _by_shape(owner: _Owner, start: ArrayLike, argument: str) -> States:
+def _by_shape(reader: _Reader, start: ArrayLike) -> States:
     """The rule at the top of the file."""
-    one = owner.count is None
-    classes, stages = owner.classes, owner.stages
-    shapes = _shapes(owner)
+    stages = reader.stages
     try:
         masses = np.asarray(start, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(argument, start, f"masses of shape {shapes}") from None
-    wrong = InputError(argument, f"shape {masses.shape}", f"masses of shape {shapes}")
-    if not masses.size or not 1 <= masses.ndim <= (3 if one else 4):
+        raise InputError(reader.argument, start, reader.shapes()) from None
+    wrong = InputError(reader.argument, f"shape {masses.shape}", reader.shapes())
+    if not masses.size or not 1 <= masses.ndim <= (4 if reader.many else 3):
         raise wrong
     # A part of many systems may be shorter than the starts of all of them.
-    if masses.shape[-1] != stages and (one or masses.shape[-1] < stages):
+    beyond = masses[..., stages:]
+    if masses.shape[-1] < stages or beyond.any() or (beyond.size and not reader.many):
         raise wrong
-    if masses.shape[-1] > stages:
-        if masses[..., stages:].any():
-            raise wrong
-        masses = masses[..., :stages]
-    if one:
-        return _of_one(owner, masses, wrong)
-    if masses.ndim == 4 and masses.shape[2] not in (1, classes):
-        raise wrong
-    by_class = masses.ndim == 4 and masses.shape[2] == classes
+    masses = masses[..., :stages]
+    if not reader.many:
+        one_state = masses.ndim == 2 and _is_one_state(reader, masses)
+        masses = masses[None] if one_state or masses.ndim == 3 else masses
+        masses = masses[None] if one_state else masses
     masses = masses if masses.ndim == 4 else masses[..., None, :]
     masses = masses.reshape((1,) * (4 - masses.ndim) + masses.shape)
-    if len(masses) not in (1, owner.count):
+    if len(masses) not in (1, reader.systems) or masses.shape[2] not in (1, reader.classes):
         raise wrong
-    return States(masses, by_class)
+    return States(masses, by_class=masses.shape[2] == reader.classes)
 
 
-def _shapes(owner: _Owner) -> str:
-    if owner.count is None and owner.classes == 1:
-        return f"({owner.stages},), one a stage, or a batch of them"
-    cohorts, classes = f"batch, {owner.stages}", f"batch, {owner.classes}, {owner.stages}"
-    if owner.count is None:
-        return f"({cohorts}), of cohorts, or ({classes}), by class"
-    what = f"(system, {cohorts}), of cohorts, or (system, {classes}), by class"
-    return f"{what}, of {owner.count} systems"
-
-
-def _of_one(owner: _Owner, masses: np.ndarray, wrong: InputError) -> States:
-    classes = owner.classes
-    if masses.ndim == 3:
-        if masses.shape[1] not in (1, classes):
-            raise wrong
-        return States(masses[None], by_class=masses.shape[1] == classes)
-    table = np.atleast_2d(masses)
-    if masses.ndim == 1 or len(table) != classes or classes == 1:
-        return States(table[None, :, None], by_class=classes == 1)
-    model = owner.model(slice(0, 1), False)
-    off = table @ model.weights[0, 0] - model.capacity[0]
+def _is_one_state(reader: _Reader, table: Float[np.ndarray, "row stage"]) -> bool:
+    """It has a row for each class, and these are not all cohort masses that hold the capacity."""
+    if len(table) != reader.classes or reader.classes == 1:
+        return False
+    model = reader.model(by_class=False)
     with np.errstate(invalid="ignore"):
-        starts = model.capacity.size == 1 and np.all(np.abs(off) <= _rounding(model))
-    return States(table[None, :, None] if starts else table[None, None], by_class=not starts)
+        off = table @ model.weights[0, 0] - model.capacity[0, 0]
+        starts = model.capacity.size == 1 and np.all(np.abs(off) <= _rounding(model)[0])
+    return not starts
 
 
-def _blocks(owner: _Owner, states: States) -> Iterator[tuple[slice, States]]:
-    count = owner.count or 1
-    _, batch, rows, stages = states.masses.shape
-    size = max(1, _BLOCK // max(batch * rows * stages, owner.classes * stages))
-    for first in range(0, count, size):
-        part = slice(first, min(first + size, count))
-        yield part, states.part(part)
-
-
-def _check_numbers(states: States, argument: str, place: _Place) -> None:
-    good = np.isfinite(states.masses) & (states.masses >= 0)
-    if not good.all():
-        _, where = place.of(np.any(~good, axis=(2, 3)))
-        raise InputError(
-            argument, f"a negative or non-finite mass ({where})", "finite masses of at least 0"
-        )
-
-
-def _check_stages(model: MassModel, states: States, argument: str, place: _Place) -> None:
-    stages = model.weights.shape[-1]
+def _check_masses(reader: _Reader, model: MassModel, states: States) -> None:
     masses = states.masses
-    beyond = np.any(masses[..., stages:], axis=(2, 3))
-    missing = (masses[..., :stages] > 0) & (model.weights == 0)[:, None]
-    if beyond.any() or missing.any():
-        _, where = place.of(beyond | np.any(missing, axis=(2, 3)))
-        raise InputError(
-            argument,
-            f"mass beyond a decode length ({where})",
-            f"0 at stages of at least l1{_hint(place.owner, states)}",
-        )
-
-
-def _check_fits(model: MassModel, states: States, argument: str, place: _Place) -> None:
-    used, limit = _memory(model, states.masses), model.capacity
-    if limit.shape[1] > 1 and used.shape[1] not in (1, limit.shape[1]):
-        allowed = f"{limit.shape[1]}, as capacities"
-        raise InputError(argument, f"{used.shape[1]} trajectories", allowed)
-    # A start on the boundary may exceed it by the rounding of this sum.
-    over = used > limit + _rounding(model)
-    if over.any():
-        at, where = place.of(over, used - limit)
-        raise InputError(
-            argument,
-            f"memory {used[at]:.17g} tokens ({where})",
-            f"at most {np.broadcast_to(limit, used.shape)[at]:.17g} tokens"
-            f"{_hint(place.owner, states)}",
-        )
-
-
-def _check_full(model: MassModel, states: States, argument: str, place: _Place) -> None:
-    used, limit = _memory(model, states.masses), model.capacity
-    off = used - limit
-    bad = np.abs(off) > _rounding(model)
+    bad = np.any(~(np.isfinite(masses) & (masses >= 0)), axis=(2, 3))
     if bad.any():
-        at, where = place.of(bad, np.abs(off))
-        capacity = float(np.broadcast_to(limit, used.shape)[at])
-        scale = capacity / used[at] if used[at] > 0 else np.nan
-        raise InputError(
-            argument,
-            f"memory {off[at]:+.6g} tokens off the boundary ({where})",
-            f"memory equal to the capacity, {capacity:.17g} tokens; masses times {scale:.17g} are "
-            "on it",
-        )
+        value, allowed = "a negative or non-finite mass", "finite masses of at least 0"
+        raise reader.refusal(value, allowed, bad)
+    beyond = np.any((masses > 0) & (model.weights == 0)[:, None], axis=(2, 3))
+    if beyond.any():
+        allowed = f"0 at stages of at least l1{reader.hint(states)}"
+        raise reader.refusal("mass beyond a decode length", allowed, beyond)
 
 
-def _memory(model: MassModel, masses: np.ndarray) -> Float[np.ndarray, "system batch"]:
-    stages = model.weights.shape[-1]
-    return np.einsum("nbks,nks->nb", masses[..., :stages], model.weights)
+def _check_memory(reader: _Reader, model: MassModel, states: States, *, full: bool) -> None:
+    """At or below capacity, or just full, up to the rounding of this sum."""
+    used = np.einsum("nbks,nks->nb", states.masses, model.weights)
+    limit = model.capacity
+    if limit.shape[1] > 1 and used.shape[1] not in (1, limit.shape[1]):
+        value, allowed = f"{used.shape[1]} trajectories", f"{limit.shape[1]}, as capacities"
+        raise InputError(reader.argument, value, allowed)
+    used, limit = np.broadcast_arrays(used, limit)
+    off = np.abs(used - limit) if full else used - limit
+    bad = off > _rounding(model)
+    if not bad.any():
+        return
+    at = _worst(bad, off)
+    capacity = f"{limit[at]:.17g} tokens"
+    if full:
+        scale = limit[at] / used[at] if used[at] > 0 else np.nan
+        value = f"memory {used[at] - limit[at]:+.6g} tokens off the boundary"
+        allowed = f"memory equal to the capacity, {capacity}; masses times {scale:.17g} are on it"
+    else:
+        value, allowed = f"memory {used[at]:.17g} tokens", f"at most {capacity}"
+        allowed += reader.hint(states)
+    raise reader.refusal(value, allowed, bad, off)
 
 
-def _rounding(model: MassModel) -> np.ndarray:
+def _worst(
+    bad: Bool[np.ndarray, "system batch"], size: Float[np.ndarray, "system batch"] | None
+) -> tuple[int, int]:
+    system = int(bad.any(axis=1).argmax())
+    return system, int((bad if size is None else np.where(bad, size, -np.inf))[system].argmax())
+
+
+def _rounding(model: MassModel) -> Float[np.ndarray, "system batch"]:
     """What rounding the masses and the sum of memory can do to a start on the boundary."""
     _, rows, stages = model.weights.shape
     return (rows * stages + 2) * _EPS * model.capacity
 
 
-def _hint(owner: _Owner, states: States) -> str:
-    """A table that has been taken for one state may have been meant as starts."""
-    one_table = owner.count is None and states.by_class and states.masses.shape[1] == 1
-    if not one_table or owner.classes == 1:
-        return ""
-    shape = f"({owner.classes}, {owner.stages})"
-    return f"; masses of shape {shape} are one state, starts of cohorts are (batch, 1, stage)"
-
-
-def _gathered(
-    model: MassModel, states: States, argument: str, place: _Place
-) -> Float[np.ndarray, "system batch stage"]:
+def _gathered(reader: _Reader, states: States) -> Float[np.ndarray, "system batch stage"]:
     """y_s = sum of x_ks / sum of p_k, over the classes that have the stage."""
-    stages = model.weights.shape[-1]
-    masses = states.masses[..., :stages]
-    shares = np.where(model.weights > 0, model.shares[..., None], 0.0)
+    shares = _shares(reader.model(by_class=True))
     total = shares.sum(axis=1)
-    cohorts = masses.sum(axis=2) / np.where(total > 0, total, 1.0)[:, None]
+    cohorts = states.masses.sum(axis=2) / np.where(total > 0, total, 1.0)[:, None]
     right = cohorts[:, :, None] * shares[:, None]
-    off = np.abs(masses - right) > ON_MANIFOLD * right
+    off = np.any(np.abs(states.masses - right) > ON_MANIFOLD * right, axis=(2, 3))
     if off.any():
-        _, where = place.of(np.any(off, axis=(2, 3)))
-        raise InputError(
-            argument,
-            f"classes out of proportion to their shares ({where})",
+        value = "classes out of proportion to their shares"
+        allowed = (
             "cohort masses y_s, or masses of classes that are p_k y_s, as every trajectory has "
-            f"after d = {place.owner.stages} iterations{_hint(place.owner, states)}",
+            f"after d = {reader.stages} iterations{reader.hint(states)}"
         )
+        raise reader.refusal(value, allowed, off)
     return cohorts
+
+
+def _shares(model: MassModel) -> Float[np.ndarray, "system class stage"]:
+    """p_k at the stages that class k has."""
+    return np.where(model.weights > 0, model.shares[..., None], 0.0)

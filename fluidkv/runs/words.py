@@ -24,8 +24,8 @@ _PARITY = 0x1BD11BDA  # of the key schedule (Skein)
 class Words(NamedTuple):
     """Two halves of 32 bits each."""
 
-    high: UInt32[Array, "place run"]
-    low: UInt32[Array, "place run"]
+    high: UInt32[Array, "place ..."]
+    low: UInt32[Array, "place ..."]
 
 
 def run_keys(seed: int, runs: np.ndarray) -> UInt32[Array, "2 run"]:
@@ -36,13 +36,19 @@ def run_keys(seed: int, runs: np.ndarray) -> UInt32[Array, "2 run"]:
 
 
 def words(
-    keys: UInt32[Array, "2 run"], iteration: Int[Array, ""], first: int | Array, places: int
+    keys: UInt32[Array, "2 ..."], iteration: Int[Array, "*run"], first: int | Array, places: int
 ) -> Words:
-    """The words of an iteration at places `first`, `first` + 1, ..."""
-    shape = (places, keys.shape[1])
-    place = jnp.asarray(first, jnp.uint32) + jnp.arange(places, dtype=jnp.uint32)
+    """The words of an iteration at places `first`, `first` + 1, ...
+
+    Args:
+        keys: of one run, or of several along further axes.
+        iteration: of all runs, or of each.
+        first, places: which words.
+    """
+    shape = (places, *keys.shape[1:])
+    place = jnp.asarray(first, jnp.uint32) + lax.broadcasted_iota(jnp.uint32, shape, 0)
     counter = jnp.broadcast_to(iteration.astype(jnp.uint32), shape)
-    made = threefry(keys[0:1], keys[1:2], counter, jnp.broadcast_to(place[:, None], shape))
+    made = threefry(keys[0:1], keys[1:2], counter, place)
     return Words(*lax.optimization_barrier(made))  # what follows would break the loop up
 
 
@@ -60,11 +66,11 @@ def threefry(k0: Array, k1: Array, x0: Array, x1: Array) -> tuple[Array, Array]:
     return x0, x1
 
 
-def whole(word: Words) -> UInt64[Array, "place run"]:
+def whole(word: Words) -> UInt64[Array, "place ..."]:
     """All 64 bits."""
     return (word.high.astype(jnp.uint64) << jnp.uint64(32)) | word.low.astype(jnp.uint64)
 
 
-def uniform(word: Words) -> Float[Array, "place run"]:
+def uniform(word: Words) -> Float[Array, "place ..."]:
     """On the middles of 2^53 equal parts of (0, 1): neither end can come."""
     return ((whole(word) >> jnp.uint64(11)).astype(jnp.float64) + 0.5) * 2.0**-53

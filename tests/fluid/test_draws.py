@@ -19,8 +19,7 @@ from fluidkv.fluid import (
     start_families,
     uniform_starts,
 )
-from fluidkv.fluid.boundary import nearby_starts
-from fluidkv.fluid.cohorts.starts import burst_starts
+from fluidkv.fluid.boundary import burst_starts, nearby_starts
 from fluidkv.fluid.model import cohort_model
 from fluidkv.systems import Systems
 from fluidkv.workload import RequestClass, System, Workload
@@ -110,7 +109,7 @@ def test_other_generators_draw_alone_what_they_draw_in_a_sweep() -> None:
 
 
 def test_a_batch_of_another_size_compiles_nothing() -> None:
-    compiled: Any = draws._one
+    compiled: Any = draws._draw
     uniform_starts(KEY, UNLIKE[1], count=100)
     before = compiled._cache_size()
     uniform_starts(KEY, UNLIKE[1], count=101)

@@ -139,13 +139,20 @@ def test_starts_of_many_systems_have_their_shape(shape: tuple[int, ...]) -> None
         read_states(PAIR, np.zeros(shape))
 
 
-def test_checks_in_blocks_are_checks_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_worst_start_of_the_first_bad_system_is_named() -> None:
     cohorts = np.zeros((2, 4, 6))
     cohorts[0, :, :5], cohorts[1] = _cohorts(MIXED, 4), _cohorts(LONGER, 4)
-    states = spread(class_model(PAIR), read_states(PAIR, cohorts))
-    whole = cohort_states(PAIR, states)
-    monkeypatch.setattr("fluidkv.fluid.states._BLOCK", 1)
-    np.testing.assert_array_equal(cohort_states(PAIR, states, full=True), whole)
-    cohorts[1, 3] *= 1.01
-    with pytest.raises(InputError, match=r"\(system 1, start 3\)"):
+    cohorts[1, 1:] *= np.array([[1.01], [1.0], [1.02]])
+    with pytest.raises(InputError, match=r"memory 51 tokens \(system 1, start 3\)"):
         cohort_states(PAIR, cohorts)
+
+
+def test_a_start_and_capacities_along_the_batch() -> None:
+    model = class_model(MIXED).with_capacity([60, 50, 70])
+    state = _of_classes(MIXED, _cohorts(MIXED, 1))
+    with pytest.raises(InputError, match=r"\(trajectory 1\)'; allowed: at most 50 tokens"):
+        class_states(model, state)
+    with pytest.raises(InputError, match=r"got '2 trajectories'; allowed: 3, as capacities"):
+        class_states(model, 0.5 * np.concatenate([state, state]))
+    table = 0.5 * state[0]  # a row a class, though there are more capacities than classes
+    np.testing.assert_array_equal(class_states(model, table), table[None])

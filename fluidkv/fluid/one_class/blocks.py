@@ -9,28 +9,19 @@ and the sum of all masses is carried along, so that the cost of a block depends 
 number of live positions nor on the number of stages. `exact/one_class/blocks.py` is the reference,
 and says why a batch that is not positive means that the support is lost within the block.
 
-Index order inside is (position, batch). Expects float64; `simulate_blocks` sees to it.
+Index order is (position, batch).
 
 Source: Congestion, Proposition A.4, equation (16).
 """
 
-from collections.abc import Sequence
-from functools import partial
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
-import numpy as np
-import xarray as xr
 from jax import lax
 from jaxtyping import Array, Float, Int
-from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
-from fluidkv.fluid.boundary import weights_of_one_class
-from fluidkv.labels import dataset
-from fluidkv.runs.precision import in_float64
-from fluidkv.workload import System
+from fluidkv.runs.checks import count as count_of
 
 KEPT = -1
 """Stands for "the support lasted" where the block that lost it is given."""
@@ -56,20 +47,33 @@ def scan_blocks(
     masses: Float[Array, "position batch"],
     blocks: int,
 ) -> tuple[Blocks, Float[Array, "block batch"]]:
-    """The engine: what is left after all blocks, and the new batch y'_0 of each block.
+    """What is left after all blocks, and the new batch y'_0 of each block.
 
     A trajectory whose support is lost stays as it was before that block; its batches are NaN from
-    the one after on, and the one that says so is not positive. Pure; `gaps` and `blocks` are
-    static. Checks nothing. Call it under `in_float64`.
+    the one after on, and the one that says so is not positive. Block k takes as many iterations as
+    the gap of the position that it writes: the last one first, then the one before. Pure; call it
+    in float64.
+
+    Args:
+        gaps: predecessor gaps g_0 ... g_{m-1}, youngest position first, whose sum is the decode
+            length; static.
+        input_length: l0, tokens.
+        masses: y_h of each position, requests, positive; the state that holds y_h at stage S_h - 1
+            is on the memory boundary, which nothing here checks.
+        blocks: how many at most; static.
+
+    Raises:
+        InputError: gaps that are no positive integers, masses of another shape, no blocks.
 
     Examples:
+        >>> import jax
         >>> from fluidkv.fluid import scan_blocks
-        >>> from fluidkv.runs.precision import in_float64
-        >>> with in_float64():
+        >>> with jax.enable_x64(True):
         ...     end, new = scan_blocks((2, 1), np.array(2.0), np.array([[1.0], [4.0]]), blocks=1)
         >>> round(new.item(), 3), end.lost.item()
         (6.333, -1)
     """
+    _check(gaps, masses, blocks)
     m, l1 = len(gaps), sum(gaps)
     released = input_length + l1
 
@@ -107,88 +111,10 @@ def scan_blocks(
     return Blocks(masses, total, lost), jnp.concatenate([batches, rest])
 
 
-def simulate_blocks(
-    system: System, gaps: Sequence[int], masses: ArrayLike, *, blocks: int
-) -> xr.Dataset:
-    """Follow block-ends from many block-ends with the same predecessor gaps.
-
-    Args:
-        system: one class.
-        gaps: g_0 ... g_{m-1}, youngest position first, with sum l1.
-        masses: y_0 ... y_{m-1}, shape (position,) or (batch, position), requests, positive; the
-            state that holds y_h at stage S_h - 1 is on the memory boundary.
-        blocks: how many at most, at least 1.
-
-    Returns:
-        A dataset with dimensions batch, block (1 ... blocks) and position. Coordinate `iteration`
-        (block), physical iterations since the start. Variables: `new_mass` (batch, block), y'_0,
-        not positive where the support is lost and NaN after that; `lost` (batch), the block that
-        lost support, or -1; `final_masses` (batch, position), the masses by position after the last
-        block that kept the support; position h is the h-th youngest of the start.
-
-    Raises:
-        InputError: more than one class; gaps that do not sum to l1; masses of another shape, not
-            positive, or off the memory boundary; no blocks.
-    """
-    weights, capacity = weights_of_one_class(system)
-    checked = _checked_gaps(gaps, weights.size)
-    start = _checked_masses(masses, checked, weights, float(capacity))
-    if isinstance(blocks, bool) or not isinstance(blocks, int | np.integer) or blocks < 1:
-        raise InputError("blocks", blocks, "an integer of at least 1")
-    input_length = weights[0] - 1
-    with in_float64():
-        end, new = _scan_jit(checked, input_length, start.T, int(blocks))
-        end, new = jax.device_get((end, new))
-    oldest = [checked[(len(checked) - 1 - k) % len(checked)] for k in range(blocks)]
-    return dataset(
-        {
-            "new_mass": (
-                ("batch", "block"),
-                np.asarray(new).T,
-                "request",
-                "mass admitted by the block; NaN after the support is lost",
-            ),
-            "lost": ("batch", np.asarray(end.lost), "1", "block that lost support; -1: none"),
-            "final_masses": (
-                ("batch", "position"),
-                np.asarray(end.masses).T,
-                "request",
-                "mass by position after the last block that kept the support",
-            ),
-        },
-        {
-            "block": ("block", np.arange(1, blocks + 1), "1", "number of the block"),
-            "iteration": ("block", np.cumsum(oldest), "iteration", "iterations since the start"),
-            "gap": ("position", np.array(checked), "iteration", "predecessor gap"),
-        },
-        system=system,
-    )
-
-
-_scan_jit = partial(jax.jit, static_argnums=(0, 3))(scan_blocks)
-
-
-def _checked_gaps(gaps: Sequence[int], stages: int) -> tuple[int, ...]:
-    whole = all(isinstance(g, int | np.integer) and g >= 1 for g in gaps)
-    if not whole or sum(gaps) != stages:
-        raise InputError("gaps", tuple(gaps), f"positive integers that sum to {stages}")
-    return tuple(int(g) for g in gaps)
-
-
-def _checked_masses(
-    masses: ArrayLike, gaps: tuple[int, ...], weights: np.ndarray, capacity: float
-) -> Float[np.ndarray, "batch position"]:
-    start = np.asarray(masses, dtype=np.float64)
-    if start.ndim not in (1, 2) or start.shape[-1] != len(gaps) or start.size == 0:
-        allowed = f"shape ({len(gaps)},), one a gap, or a batch of them"
-        raise InputError("masses", f"shape {start.shape}", allowed)
-    start = start.reshape(-1, len(gaps))
-    if not np.all(np.isfinite(start) & (start > 0)):
-        raise InputError("masses", "one that is not positive and finite", "positive masses")
-    off = start @ weights[np.cumsum(gaps) - 1] - capacity
-    # What rounding the masses and this sum can do to a start on the boundary.
-    if np.any(np.abs(off) > (len(gaps) + 2) * np.finfo(np.float64).eps * capacity):
-        worst = off[np.argmax(np.abs(off))]
-        allowed = f"memory equal to the capacity, {capacity:.17g} tokens"
-        raise InputError("masses", f"memory {worst:+.6g} tokens off", allowed)
-    return start
+def _check(gaps: tuple[int, ...], masses: Float[Array, "position batch"], blocks: int) -> None:
+    """What is known while tracing."""
+    if not gaps or min(gaps) < 1:
+        raise InputError("gaps", gaps, "positive integers that sum to the decode length")
+    if jnp.ndim(masses) != 2 or len(masses) != len(gaps):
+        raise InputError("masses", f"shape {jnp.shape(masses)}", f"({len(gaps)}, batch), by gap")
+    count_of("blocks", blocks)

@@ -1,12 +1,13 @@
 """Whole requests of one class in JAX: floor admission, whole eviction, int64, in batches.
 
 A map of its own, not the mass model with rounding: see `fluidkv.exact.one_class.whole`, which it
-equals step by step. Lanes (trajectories) come last inside, as in `iteration`.
+equals step by step. `whole_step` is pure, of one trajectory, as `fluidkv.fluid.step` is of masses.
 
 Source: Congestion, section 2.2 and Example 1.
 """
 
 from functools import partial
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -29,6 +30,63 @@ _RECORDS = {
     "evicted": ("request", "requests evicted"),
     "memory": ("token", "memory in use after admission"),
 }
+
+
+class WholeModel(NamedTuple):
+    """One class: w_j of each stage and M, whole tokens.
+
+    Examples:
+        >>> from fluidkv.fluid import WholeModel
+        >>> WholeModel._fields
+        ('weights', 'capacity')
+    """
+
+    weights: Int[Array, " stage"] | Int[np.ndarray, " stage"]
+    capacity: int | Int[Array, ""]
+
+
+class WholeFlows(NamedTuple):
+    """What one iteration moved, requests, and the memory in use after it, tokens."""
+
+    admitted: Int[Array, ""]
+    completed: Int[Array, ""]
+    evicted: Int[Array, ""]
+    memory: Int[Array, ""]
+
+
+def whole_step(
+    model: WholeModel, state: Int[Array, " stage"], key: Array | None = None
+) -> tuple[Int[Array, " stage"], WholeFlows]:
+    """One decoding iteration of one trajectory of whole requests; pure, checks nothing.
+
+    Args:
+        state: requests by stage, integers; memory at or below capacity.
+        key: not used, as nothing is drawn.
+
+    Examples:
+        >>> from fluidkv.fluid import WholeModel, whole_step
+        >>> state, flows = whole_step(WholeModel(np.array([3, 4, 5]), 24), np.array([8, 0, 0]))
+        >>> state.tolist(), flows.evicted.item()
+        ([0, 6, 0], 2)
+    """
+    state, weights = jnp.asarray(state), jnp.asarray(model.weights)
+    # execute
+    completed = state[-1]
+    executed = jnp.concatenate([jnp.zeros_like(state[:1]), state[:-1]])
+    excess = jnp.sum(weights * executed) - model.capacity
+
+    # evict: from stage 1 up; a request that goes may free more than was needed.
+    def stage(excess: Array, row: tuple[Array, Array]) -> tuple[Array, Array]:
+        requests, weight = row
+        gone = jnp.minimum(requests, -(jnp.minimum(-excess, 0) // weight))
+        return excess - gone * weight, requests - gone
+
+    excess, remaining = lax.scan(stage, excess, (executed[1:], weights[1:]))
+    # admit
+    admitted = -excess // weights[0]
+    after = jnp.concatenate([admitted[None], remaining])
+    evicted = jnp.sum(executed[1:] - remaining)
+    return after, WholeFlows(admitted, completed, evicted, jnp.sum(weights * after))
 
 
 def simulate_whole(
@@ -72,17 +130,16 @@ def simulate_whole(
     limits = _checked_capacity(system, capacity)
     requests, limits = _checked_start(weights, start, limits)
     with in_float64():
-        final, records = _scan(weights, limits, requests.T, int(iterations), bool(states))
-        final, records = jax.device_get((final, records))
+        final, (flows, every_state) = _scan(weights, limits, requests, int(iterations), states)
+        final, flows, every_state = jax.device_get((final, flows, every_state))
     variables: dict[str, Column] = {
-        name: (("batch", "iteration"), records[name].T, unit, title)
+        name: (("batch", "iteration"), getattr(flows, name), unit, title)
         for name, (unit, title) in _RECORDS.items()
     }
     by_stage = "request", "requests by stage"
     if states:
-        by_state = records["state"].transpose(2, 0, 1)
-        variables["state"] = ("batch", "iteration", "stage"), by_state, *by_stage
-    variables["final_state"] = ("batch", "stage"), final.T, *by_stage
+        variables["state"] = ("batch", "iteration", "stage"), every_state, *by_stage
+    variables["final_state"] = ("batch", "stage"), final, *by_stage
     number = np.arange(1, iterations + 1)
     coords: dict[str, Column] = {
         "iteration": ("iteration", number, "iteration", "n of the state X^n")
@@ -92,40 +149,18 @@ def simulate_whole(
     return dataset(variables, coords, system=system if capacity is None else None)
 
 
-@partial(jax.jit, static_argnames=("iterations", "states"))
-def _scan(weights, capacity, requests, iterations, states):
-    def one(state, _):
-        state, record = _iterate(weights, capacity, state)
-        return state, record | ({"state": state} if states else {})
+@partial(jax.jit, static_argnums=(3, 4))
+def _scan(weights: Any, capacity: Any, requests: Any, iterations: int, states: bool) -> Any:
+    """Of a batch: the last states, and flows and states of all iterations."""
 
-    return lax.scan(one, requests, None, length=iterations)
+    def run(capacity: Any, state: Any) -> Any:
+        def one(state: Any, _: None) -> Any:
+            state, flows = whole_step(WholeModel(weights, capacity), state)
+            return state, (flows, state if states else None)
 
+        return lax.scan(one, state, None, length=iterations)
 
-def _iterate(
-    weights: Int[Array, " stage"], capacity: Int[Array, " lane"], state: Int[Array, "stage lane"]
-) -> tuple[Int[Array, "stage lane"], dict[str, Int[Array, " lane"]]]:
-    # execute
-    completed = state[-1]
-    executed = jnp.concatenate([jnp.zeros_like(state[:1]), state[:-1]])
-    excess = jnp.einsum("s,sb->b", weights, executed) - capacity
-
-    # evict: from stage 1 up; a request that goes may free more than was needed.
-    def stage(excess, row):
-        requests, weight = row
-        gone = jnp.minimum(requests, -(jnp.minimum(-excess, 0) // weight))
-        return excess - gone * weight, requests - gone
-
-    excess, kept = lax.scan(stage, excess, (executed[1:], weights[1:]))
-    # admit
-    admitted = -excess // weights[0]
-    after = jnp.concatenate([admitted[None], kept])
-    record = {
-        "admitted": admitted,
-        "completed": completed,
-        "evicted": jnp.sum(executed[1:] - kept, axis=0),
-        "memory": jnp.einsum("s,sb->b", weights, after),
-    }
-    return after, record
+    return jax.vmap(run)(capacity, requests)
 
 
 def _checked_capacity(system: System, capacity: ArrayLike | None) -> np.ndarray:

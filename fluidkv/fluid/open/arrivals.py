@@ -15,6 +15,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, UInt
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
+from fluidkv.fluid.open.inputs import floats
 from fluidkv.runs.checks import count as count_of
 from fluidkv.runs.rates import burst_rates
 from fluidkv.workload import Workload
@@ -138,10 +139,7 @@ def _rates(rates: ArrayLike) -> Float[np.ndarray, "*any"]:
 
 
 def _numbers(name: str, given: ArrayLike) -> Float[np.ndarray, "*any"]:
-    try:
-        values = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(name, given, "finite numbers") from None
+    values = floats(name, given, "finite numbers")
     if values.size == 0 or not np.all(np.isfinite(values)):
         raise InputError(name, given, "finite numbers")
     return values

@@ -1,7 +1,8 @@
-"""One iteration of the open mass model: execute, arrive, evict, admit, with a queue. Pure JAX.
+"""The open mass map: execute, arrive, evict, admit, with a queue, as a pure JAX function.
 
-The saturated model of `iteration` with a queue of each class in place of an endless backlog;
-`execute` and `evict` are the same. Arrays run (stage, class, batch), queues (class, batch).
+The saturated map of `mass_map` with a queue of each class in place of an endless backlog; `execute`
+and `evict` are the same. So are the rules: one trajectory, static shapes, no value is looked at;
+`jit`, `vmap`, `grad`, `scan`, and `rollout(model, state, n, step=open_step)`.
 
 Which classes are admitted when the queue does not hold all of them in proportions p_k, the paper
 leaves open: it writes a_k = p_k a with a <= Q = sum of Q_k, which no queue with an empty class
@@ -17,106 +18,279 @@ allows. Two rules are offered (`Selection`):
 Source: Congestion, sections 2.2 and 5.1.
 """
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
+import equinox as eqx
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+import numpy as np
+from jaxtyping import Array, Float, Int
 
-from fluidkv.fluid.iteration import State, Step, evict, execute
+from fluidkv.errors import InputError
+from fluidkv.fluid import mass_map
+from fluidkv.fluid.driver import Observer, Transition
 from fluidkv.fluid.model import MassModel
 
 Selection = Literal["queued", "shares"]
-"""Who is admitted when not all that waits can be."""
-
-CapOn = Literal["total", "class"]
-"""What a cap x limits: a, the sum over classes, or each a_k to p_k x."""
+"""Which requests are admitted when not all that wait can be."""
 
 Blocked = Literal["wait", "lost"]
 """What becomes of requests that admission leaves over: they wait, or they leave for good."""
 
-Queue = Float[Array, "class batch"]
 
-
-class Cap(NamedTuple):
-    """Limits on one iteration's admission, requests; infinity where there is none.
+class OpenModel(eqx.Module):
+    """A mass model with arrivals and limits on admission.
 
     Fields:
-        total: on the sum over classes.
-        classes: on each class.
+        mass: by class, with one capacity. Of cohorts only for a single class: eviction changes
+            which classes wait.
+        rates: requests that arrive in an iteration, (class,); or of each iteration, (iteration,
+            class), the last one for all that follow.
+        cap: rate limit on a, the sum over classes, requests per iteration.
+        class_cap: rate limit on a_k, one number or (class,).
+        selection, blocked: see `Selection` and `Blocked`; static.
+
+    Raises:
+        InputError: a selection or a fate of what is blocked that is none.
+
+    Examples:
+        >>> import jax
+        >>> from fluidkv.fluid import OpenModel, OpenState, open_step, rollout
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> model = OpenModel(fk.class_model(system), np.array([2.5]), cap=2.0)
+        >>> with jax.enable_x64(True):
+        ...     begun = OpenState(np.zeros((1, 3)), np.zeros(1))
+        ...     run = rollout(model, begun, 12, step=open_step)
+        >>> run.state.masses.tolist(), run.state.queue.tolist()
+        ([[2.0, 2.0, 2.0]], [6.0])
     """
 
-    total: Float[Array, " batch"]
-    classes: Queue
+    mass: MassModel
+    rates: Float[Array, "*iteration class"] | Float[np.ndarray, "*iteration class"]
+    cap: float | Float[Array, ""] = np.inf
+    class_cap: float | Float[Array, " class"] | Float[np.ndarray, " class"] = np.inf
+    selection: Selection = eqx.field(default="queued", static=True)
+    blocked: Blocked = eqx.field(default="wait", static=True)
+
+    def __check_init__(self) -> None:
+        for name, words in (("selection", Selection), ("blocked", Blocked)):
+            if getattr(self, name) not in get_args(words):
+                raise InputError(name, getattr(self, name), " or ".join(get_args(words)))
 
 
-class OpenStep(NamedTuple):
-    """What happened in one iteration.
+class OpenState(NamedTuple):
+    """One trajectory of the open model.
 
     Fields:
-        masses: the state before, and the masses after execution, eviction and admission.
-        arrived: requests that joined the queue, each class.
-        lost: requests that left without being served, each class; zero where they wait.
-        queue: requests waiting after admission, each class.
+        masses: requests that run, by class and stage.
+        queue: requests that wait, by class.
+        iteration: how many have been made: which of the rates is next.
+
+    Examples:
+        >>> from fluidkv.fluid import OpenState
+        >>> OpenState(np.zeros((1, 3)), np.zeros(1)).iteration
+        0
     """
 
-    masses: Step
-    arrived: Queue
-    lost: Queue
-    queue: Queue
+    masses: Float[Array, "class stage"] | Float[np.ndarray, "class stage"]
+    queue: Float[Array, " class"] | Float[np.ndarray, " class"]
+    iteration: int | Int[Array, ""] = 0
 
 
-def iterate_open(
-    model: MassModel,
-    state: State,
-    queue: Queue,
-    arrivals: Queue,
-    cap: Cap,
-    *,
-    selection: Selection,
-    blocked: Blocked,
-) -> OpenStep:
-    """One decoding iteration. What is evicted joins its class's queue before admission."""
-    executed = execute(model, state)
-    waiting = arrive(queue, arrivals)
-    kept, free = evict(model, executed)
-    waiting = waiting + jnp.sum(executed - kept, axis=0)
-    admitted = admit(model, free, waiting, cap, selection=selection)
+class OpenFlows(NamedTuple):
+    """What one iteration moved.
+
+    Fields, requests by class unless said:
+        arrived: joined the queue.
+        admitted, completed, evicted, evicted_tokens, front: as in `Flows`; what is evicted joins
+            the queue again.
+        lost: left without being served; zero where they wait.
+        executed_memory: after execution and before eviction, tokens.
+
+    Examples:
+        >>> from fluidkv.fluid import OpenFlows
+        >>> OpenFlows._fields[:4]
+        ('arrived', 'admitted', 'completed', 'evicted')
+    """
+
+    arrived: Float[Array, " class"]
+    admitted: Float[Array, " class"]
+    completed: Float[Array, " class"]
+    evicted: Float[Array, " class"]
+    evicted_tokens: Float[Array, ""]
+    front: Int[Array, ""]
+    lost: Float[Array, " class"]
+    executed_memory: Float[Array, ""]
+
+
+def open_step(
+    model: OpenModel, state: OpenState, key: Array | None = None
+) -> tuple[OpenState, OpenFlows]:
+    """One decoding iteration of one trajectory. What is evicted waits again before admission.
+
+    Args:
+        state: memory at or below capacity.
+        key: arrivals are Poisson numbers with the model's rates as means, drawn with it (of the
+            generator threefry); without a key just as many arrive as the rates say. Derivatives by
+            rates are those of the latter: a drawn number has none.
+
+    Raises:
+        InputError: while tracing, on shapes that are not the model's, or float32 that nobody chose.
+
+    Source: Congestion, sections 2.2 and 5.1.
+
+    Examples:
+        >>> import jax
+        >>> from fluidkv.fluid import OpenModel, OpenState, open_step
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> def waiting(cap):
+        ...     model = OpenModel(fk.class_model(system), np.array([5.0]), cap)
+        ...     state, flows = open_step(model, OpenState(np.full((1, 3), 1.0), np.zeros(1)))
+        ...     return state.queue.sum()
+        >>> with jax.enable_x64(True):
+        ...     [x.item() for x in jax.value_and_grad(waiting)(3.0)]
+        [2.0, -1.0]
+    """
+    masses, queue = jnp.asarray(state.masses), jnp.asarray(state.queue)
+    _check(model, masses, queue)
+    executed = mass_map.execute(model.mass, masses)
+    arrived = arrive(model, state.iteration, key)
+    remaining, free, front = mass_map.evict(model.mass, executed)
+    gone = executed - remaining
+    evicted = mass_map.in_flight(model.mass, gone)
+    waiting = queue + arrived + evicted
+    admitted = admit(model, free, waiting)
     left = jnp.maximum(waiting - admitted, 0.0)
-    lost = left if blocked == "lost" else jnp.zeros_like(left)
-    masses = Step(state, executed, kept, admitted, kept.at[0].set(admitted))
-    return OpenStep(masses, arrivals, lost, left - lost)
+    lost = left if model.blocked == "lost" else jnp.zeros_like(left)
+    flows = OpenFlows(
+        arrived=arrived,
+        admitted=admitted,
+        completed=mass_map.completed(model.mass, masses),
+        evicted=evicted,
+        evicted_tokens=mass_map.memory_used(model.mass, gone),
+        front=front,
+        lost=lost,
+        executed_memory=mass_map.memory_used(model.mass, executed),
+    )
+    after = remaining.at[:, 0].set(admitted)
+    return OpenState(after, left - lost, state.iteration + 1), flows
 
 
-def arrive(queue: Queue, arrivals: Queue) -> Queue:
-    """Arrivals join the queue of their class."""
-    return queue + arrivals
+def arrive(model: OpenModel, iteration: int | Array, key: Array | None) -> Float[Array, " class"]:
+    """Requests of each class that come in this iteration."""
+    rates = jnp.asarray(model.rates)
+    mean = rates if rates.ndim == 1 else rates[iteration]
+    return mean if key is None else jax.random.poisson(key, mean).astype(rates.dtype)
 
 
 def admit(
-    model: MassModel,
-    free: Float[Array, " batch"],
-    waiting: Queue,
-    cap: Cap,
-    *,
-    selection: Selection,
-) -> Queue:
+    model: OpenModel, free: Float[Array, ""], waiting: Float[Array, " class"]
+) -> Float[Array, " class"]:
     """Requests of each class that enter stage 0: limited by the queue, the free memory and the cap.
 
     Memory exactly full, an empty queue and a cap of 0 admit exactly 0.0.
     """
-    shares = jnp.asarray(model.shares)[:, None]
-    cost = jnp.asarray(model.weights)[:, :1]
-    offered = jnp.minimum(waiting, cap.classes)
-    if selection == "shares":
-        total = jnp.minimum(free / jnp.sum(shares * cost), cap.total)
-        total = jnp.minimum(total, jnp.min(offered / shares, axis=0))
-        return shares * total[None, :]
-    fits = _fraction(free, jnp.sum(offered * cost, axis=0))
-    allowed = _fraction(cap.total, jnp.sum(offered, axis=0))
-    return offered * jnp.minimum(fits, allowed)[None, :]
+    shares, cost = jnp.asarray(model.mass.shares), jnp.asarray(model.mass.weights)[:, 0]
+    offered = jnp.minimum(waiting, model.class_cap)
+    if model.selection == "shares":
+        total = jnp.minimum(free / jnp.sum(shares * cost), model.cap)
+        return shares * jnp.minimum(total, jnp.min(offered / shares))
+    fits = _fraction(free, jnp.sum(offered * cost))
+    return offered * jnp.minimum(fits, _fraction(model.cap, jnp.sum(offered)))
 
 
-def _fraction(limit: Float[Array, " batch"], wanted: Float[Array, " batch"]) -> Array:
+class OpenWindows(Observer):
+    """Flows summed over each window, and levels at its end: arrays with a leading axis of windows.
+
+    Fields:
+        names: out of `OPEN_FLOWS` and `OPEN_LEVELS`.
+
+    Raises:
+        InputError: a name that is none of them.
+
+    Examples:
+        >>> import jax
+        >>> from fluidkv.fluid import OpenModel, OpenState, OpenWindows, open_step, rollout
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> model = OpenModel(fk.class_model(system), np.array([2.5]))
+        >>> with jax.enable_x64(True):
+        ...     begun, watch = OpenState(np.zeros((1, 3)), np.zeros(1)), OpenWindows(("evicted",))
+        ...     run = rollout(model, begun, 12, observe=watch, step=open_step, every=4)
+        >>> np.round(run.observed["evicted"], 3).tolist()
+        [[0.0], [0.903], [4.394]]
+    """
+
+    names: tuple[str, ...] = eqx.field(static=True)
+
+    def __check_init__(self) -> None:
+        known = (*OPEN_FLOWS, *OPEN_LEVELS)
+        for name in self.names:
+            if name not in known:
+                raise InputError("record", name, "any of " + ", ".join(known))
+
+    def init(self, model: OpenModel, state: OpenState) -> dict[str, Array]:
+        def first() -> dict[str, Array]:
+            after, flows = open_step(model, state)
+            return self._read(model, Transition(jnp.int32(1), state, flows, after))
+
+        return jax.tree.map(jnp.zeros_like, jax.eval_shape(first))
+
+    def update(self, model: OpenModel, memory: dict[str, Array], seen: Transition) -> Any:
+        now = self._read(model, seen)
+        return {name: memory[name] + now[name] if name in OPEN_FLOWS else now[name] for name in now}
+
+    def emit(self, model: OpenModel, memory: dict[str, Array], state: OpenState) -> Any:
+        return jax.tree.map(jnp.zeros_like, memory), memory
+
+    def result(self, model: OpenModel, memory: Any, written: dict[str, Array]) -> dict[str, Array]:
+        return written
+
+    def _read(self, model: OpenModel, seen: Transition) -> dict[str, Array]:
+        known = OPEN_FLOWS | OPEN_LEVELS
+        return {name: known[name](model.mass, seen) for name in self.names}
+
+
+def _flow(name: str) -> Any:
+    return lambda _, seen: getattr(seen.flows, name)
+
+
+OPEN_FLOWS = {name: _flow(name) for name in ("arrived", "admitted", "completed", "evicted")} | {
+    "lost": _flow("lost"),
+    "evicting": lambda _, seen: jnp.where(seen.flows.front == mass_map.NO_FRONT, 0.0, 1.0),
+    "queue_time": lambda _, seen: seen.after.queue,
+    "flight_time": lambda model, seen: mass_map.in_flight(model, seen.after.masses),
+}
+"""Of an iteration, summed over a window: requests; iterations that evict; requests waiting and
+running, in requests times iterations."""
+
+OPEN_LEVELS = {
+    "queue": lambda _, seen: seen.after.queue,
+    "memory": lambda model, seen: mass_map.memory_used(model, seen.after.masses),
+    "executed_memory": _flow("executed_memory"),
+    "in_flight": lambda model, seen: mass_map.in_flight(model, seen.after.masses),
+    "empty_stages": lambda model, seen: mass_map.empty_stages(model, seen.after.masses),
+    "state": lambda _, seen: seen.after.masses,
+}
+"""Of the last iteration of a window: requests, tokens, stages, masses."""
+
+
+def _fraction(limit: float | Float[Array, ""], wanted: Float[Array, ""]) -> Float[Array, ""]:
     """The part of what is wanted that a limit lets through; all of it where nothing is wanted."""
     over = wanted > limit
     return jnp.where(over, limit / jnp.where(over, wanted, 1.0), 1.0)
+
+
+def _check(model: OpenModel, masses: Array, queue: Array) -> None:
+    """Shapes and types, which are known while tracing."""
+    shape = jnp.shape(model.mass.weights)
+    if len(shape) != 2 or jnp.ndim(model.mass.capacity):
+        capacities = jnp.shape(model.mass.capacity)
+        allowed = "one system with one capacity; jax.vmap maps over several"
+        raise InputError("model", f"weights {shape} and capacity {capacities}", allowed)
+    wanted = {"masses": (masses.shape, shape), "queue": (queue.shape, shape[:1])}
+    wanted["rates"] = jnp.shape(model.rates)[-1:], shape[:1]
+    for name, (got, allowed) in wanted.items():
+        if got != allowed:
+            advice = "one trajectory by class and stage; jax.vmap maps over several"
+            raise InputError(name, f"shape {got}", f"{allowed}, {advice}")
+    mass_map.check_precision(model.mass.precision, masses)

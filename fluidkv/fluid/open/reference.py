@@ -1,7 +1,7 @@
 """The open mass model, literally: one iteration in plain Python, for comparison by eye.
 
 Works on any numbers that add and compare: `Fraction` for exact values, floats for speed. Written
-apart from `open_iteration`, which it is held against, and as slow as it looks.
+apart from `open.iteration`, which it is held against, and as slow as it looks.
 
 Source: Congestion, sections 2.2 and 5.1.
 """
@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from fluidkv.fluid.open.iteration import Blocked, CapOn, Selection
+from fluidkv.fluid.open.iteration import Blocked, Selection
+from fluidkv.fluid.open.system import CapOn
 from fluidkv.record import Record
 from fluidkv.workload import System
 

@@ -1,110 +1,66 @@
 """The mass model with arrivals and a queue: many runs at once, at many caps and loads.
 
 `simulate` with an exogenous arrival process in place of the endless backlog, the paper's
-"model-based simulator". With a backlog that never runs out and no cap the two are the same.
+"model-based simulator": a checked, labelled front of `rollout` with `open_step`. With a backlog
+that never runs out and no cap the two are the same.
 
 Source: Congestion, sections 2.2, 5.1 and 6.1, Appendix D.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, get_args
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import xarray as xr
-from jax import lax
-from jaxtyping import Array, Float
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
-from fluidkv.fluid import iteration
-from fluidkv.fluid.iteration import State
+from fluidkv.fluid.driver import rollout
 from fluidkv.fluid.model import MassModel, class_model
 from fluidkv.fluid.open import inputs as checked
 from fluidkv.fluid.open.iteration import (
+    OPEN_FLOWS,
+    OPEN_LEVELS,
     Blocked,
-    Cap,
-    CapOn,
-    OpenStep,
-    Queue,
+    OpenModel,
+    OpenState,
+    OpenWindows,
     Selection,
-    iterate_open,
+    open_step,
 )
+from fluidkv.fluid.states import class_states
 from fluidkv.labels import Column, completed, dataset
 from fluidkv.runs.precision import in_float64
 from fluidkv.workload import System
 
+CapOn = Literal["total", "class"]
+"""What a cap x limits: a, the sum over classes, or each a_k to p_k x."""
 
-class _Record(NamedTuple):
-    """How a record is read off an iteration; `axes` are its dimensions after batch, iteration."""
-
-    read: Callable[[MassModel, OpenStep], Array]
-    axes: tuple[str, ...]
-    name: str
-    unit: str = "request"
-
-
-# A flow is summed over the iterations of a window; a level is read at the window's end.
-_FLOWS: dict[str, _Record] = {
-    "arrived": _Record(lambda _, step: step.arrived, ("class",), "requests arrived"),
-    "admitted": _Record(lambda _, step: step.masses.admitted, ("class",), "requests admitted"),
-    "completed": _Record(
-        lambda model, step: iteration.completed(model, step.masses),
-        ("class",),
-        "requests completed",
-    ),
-    "evicted": _Record(
-        lambda model, step: iteration.evicted(model, step.masses), ("class",), "requests evicted"
-    ),
-    "lost": _Record(lambda _, step: step.lost, ("class",), "requests that left unserved"),
-    "evicting": _Record(lambda _, step: _evicting(step), (), "iterations that evict", "iteration"),
-    "queue_time": _Record(
-        lambda _, step: step.queue,
-        ("class",),
-        "requests waiting, summed over iterations",
-        "request * iteration",
-    ),
-    "flight_time": _Record(
-        lambda model, step: iteration.in_flight(model, step.masses.state),
-        ("class",),
-        "requests running, summed over iterations",
-        "request * iteration",
-    ),
-}
-_LEVELS: dict[str, _Record] = {
-    "queue": _Record(lambda _, step: step.queue, ("class",), "requests waiting"),
-    "memory": _Record(
-        lambda model, step: iteration.memory_used(model, step.masses.state),
-        (),
-        "memory in use",
-        "token",
-    ),
-    "executed_memory": _Record(
-        lambda model, step: iteration.memory_used(model, step.masses.executed),
-        (),
-        "memory after execution and before eviction",
-        "token",
-    ),
-    "in_flight": _Record(
-        lambda model, step: iteration.in_flight(model, step.masses.state),
-        ("class",),
-        "requests running",
-    ),
-    "empty_stages": _Record(
-        lambda _, step: iteration.empty_stages(step.masses.state),
-        (),
-        "stages without mass (eviction level)",
-        "1",
-    ),
-    "state": _Record(
-        lambda _, step: step.masses.state, ("class", "stage"), "mass by class and stage"
-    ),
-}
-
-OPEN_RECORDS: tuple[str, ...] = (*_FLOWS, *_LEVELS)
+OPEN_RECORDS: tuple[str, ...] = (*OPEN_FLOWS, *OPEN_LEVELS)
 """What `simulate_open` can record."""
+
+_BY_CLASS, _STATE = ("class",), ("class", "stage")
+_LABELS: dict[str, tuple[tuple[str, ...], str, str]] = {
+    "arrived": (_BY_CLASS, "request", "requests arrived"),
+    "admitted": (_BY_CLASS, "request", "requests admitted"),
+    "completed": (_BY_CLASS, "request", "requests completed"),
+    "evicted": (_BY_CLASS, "request", "requests evicted"),
+    "lost": (_BY_CLASS, "request", "requests that left unserved"),
+    "evicting": ((), "iteration", "iterations that evict"),
+    "queue_time": (_BY_CLASS, "request * iteration", "requests waiting, summed over iterations"),
+    "flight_time": (_BY_CLASS, "request * iteration", "requests running, summed over iterations"),
+    "queue": (_BY_CLASS, "request", "requests waiting"),
+    "memory": ((), "token", "memory in use"),
+    "executed_memory": ((), "token", "memory after execution and before eviction"),
+    "in_flight": (_BY_CLASS, "request", "requests running"),
+    "empty_stages": ((), "1", "stages without mass (eviction level)"),
+    "state": (_STATE, "request", "mass by class and stage"),
+    "final_state": (_STATE, "request", "mass by class and stage after the last iteration"),
+    "final_queue": (_BY_CLASS, "request", "requests waiting after the last iteration"),
+}
 
 
 def simulate_open(
@@ -136,7 +92,7 @@ def simulate_open(
         cap: rate limit x on admission, requests per iteration, one number or one for each run;
             None, or infinity, is greedy. The paper's policy is x*.
         cap_on: "total" limits a to x, as the paper prints it; "class" limits each a_k to p_k x.
-        selection: who is admitted when not all that waits can be; see `open_iteration`.
+        selection: what is admitted when not all that waits can be: see `fluidkv.fluid.OpenModel`.
         blocked: "wait", as the paper's section 2.2 says; or "lost": what is not admitted in the
             iteration in which it arrives or is evicted leaves. Congestion's Table 8 fits the
             latter only.
@@ -163,37 +119,19 @@ def simulate_open(
         >>> found.completed.sum().item(), found.memory[0, -1].item(), found.queue[0, -1].item()
         (13.5, 18.0, 0.0)
     """
-    system, model = model if isinstance(model, System) else None, _of_classes(model)
-    checked.check_choices(selection=selection, cap_on=cap_on, blocked=blocked)
-    names = checked.records(record, OPEN_RECORDS)
-    arrived = checked.amounts("arrivals", arrivals, ("iteration", "class"), model)
-    checked.check_windows(arrived.shape[-2], every)
-    queued = np.zeros(model.shares.shape) if queue is None else queue
-    waiting = checked.amounts("queue", queued, ("class",), model)
-    limit = checked.caps(cap)
-    masses = checked.masses(model, np.zeros_like(model.weights) if start is None else start)
-    batch = checked.common_batch(
-        capacity=model.capacity.shape,
-        start=masses.shape[:-2],
-        queue=waiting.shape[:-1],
-        cap=limit.shape,
-        arrivals=arrived.shape[:-2],
-    )
-    checked.check_memory(model, masses)
+    system = model if isinstance(model, System) else None
+    mass = _of_classes(model)
+    rules = OpenModel(mass, np.empty(0), selection=selection, blocked=blocked)
+    watch = OpenWindows((record,) if isinstance(record, str) else tuple(record))
+    watch = OpenWindows(tuple(name for name in OPEN_RECORDS if name in watch.names))  # one order
+    arrays = _arrays(mass, arrivals, start, queue, cap, cap_on)
+    iterations = arrays[0].shape[-2]
+    checked.check_windows(iterations, every)
     with in_float64():
-        final, left, records = _scan_jit(
-            model,
-            np.broadcast_to(masses, (batch, *masses.shape[-2:])),
-            np.broadcast_to(waiting, (batch, waiting.shape[-1])),
-            arrived.reshape(-1, *arrived.shape[-2:]),
-            _cap(model, np.broadcast_to(limit, (batch,)), cap_on),
-            selection,
-            blocked,
-            names,
-            every,
-        )
-        final, left, records = jax.device_get((final, left, records))
-    return completed(_dataset(final, left, records, arrived.shape[-2], every), system=system)
+        final, observed = _rolled(rules, *arrays, watch, int(every))
+        final, observed = jax.device_get((final, observed))
+    ends = {"final_state": final.masses, "final_queue": final.queue}
+    return completed(_dataset(observed, ends, iterations, every), system=system)
 
 
 def _of_classes(model: MassModel | System) -> MassModel:
@@ -203,115 +141,79 @@ def _of_classes(model: MassModel | System) -> MassModel:
     return model
 
 
-def scan_open(
-    model: MassModel,
-    state: State,
-    queue: Queue,
-    arrivals: Float[Array, "iteration class batch"],
-    cap: Cap,
-    *,
-    selection: Selection = "queued",
-    blocked: Blocked = "wait",
-    record: tuple[str, ...] = (),
-    every: int = 1,
-) -> tuple[State, Queue, dict[str, Float[Array, " window ..."]]]:
-    """The engine: final masses and queue, and records, in the engine's order (stage, class, batch).
-
-    Pure; the keyword arguments are static. Arrivals of batch length 1 serve all runs. Checks
-    nothing. Call it under `in_float64`.
-    """
-
-    def one(carry: Any, arrived: Array) -> tuple[Any, None]:
-        state, queue, sums, _ = carry
-        arrived = jnp.broadcast_to(arrived, queue.shape)
-        step = iterate_open(model, state, queue, arrived, cap, selection=selection, blocked=blocked)
-        flows = {name: _FLOWS[name].read(model, step) for name in sums}
-        levels = {name: _LEVELS[name].read(model, step) for name in record if name in _LEVELS}
-        return (step.masses.state, step.queue, jax.tree.map(jnp.add, sums, flows), levels), None
-
-    def window(carry: tuple[State, Queue], arrived: Array) -> tuple[Any, dict[str, Array]]:
-        # One loop body for every iteration, levels included: it compiles once, in half the time
-        # of a body that reads the last iteration apart.
-        last, _ = lax.scan(one, (*carry, *zeros), arrived)
-        return last[:2], last[2] | last[3]
-
-    step = jax.eval_shape(
-        lambda a: iterate_open(model, state, queue, a, cap, selection=selection, blocked=blocked),
-        queue,
+def _arrays(
+    mass: MassModel,
+    arrivals: ArrayLike,
+    start: ArrayLike | None,
+    queue: ArrayLike | None,
+    cap: ArrayLike | None,
+    cap_on: CapOn,
+) -> tuple[np.ndarray, ...]:
+    """What `_rolled` takes, checked; of each run, or arrivals (iteration, class) for all."""
+    if cap_on not in get_args(CapOn):
+        raise InputError("cap_on", cap_on, " or ".join(get_args(CapOn)))
+    shares = mass.shares
+    arrived = checked.amounts("arrivals", arrivals, ("iteration", "class"), shares.size)
+    waiting = np.zeros_like(shares) if queue is None else queue
+    waiting = checked.amounts("queue", waiting, ("class",), shares.size)
+    limit = checked.caps(cap)
+    masses = class_states(mass, np.zeros_like(mass.weights) if start is None else start)
+    batch = checked.common_batch(
+        capacity=mass.capacity.shape,
+        start=masses.shape[:-2],
+        queue=waiting.shape[:-1],
+        cap=limit.shape,
+        arrivals=arrived.shape[:-2],
     )
-    zeros = tuple(
-        {
-            name: jnp.zeros(made.shape, made.dtype)
-            for name in record
-            if name in table
-            for made in [jax.eval_shape(partial(table[name].read, model), step)]
-        }
-        for table in (_FLOWS, _LEVELS)
+    # Both kinds of caps as arrays: another kind compiles nothing.
+    total, by_class = limit, np.full(shares.shape, np.inf)
+    if cap_on == "class":
+        total, by_class = np.inf, limit[..., None] * shares
+    return (
+        arrived if arrived.ndim == 3 and len(arrived) > 1 else arrived.reshape(-1, shares.size),
+        np.broadcast_to(mass.capacity, batch),
+        np.broadcast_to(total, batch),
+        np.broadcast_to(by_class, (batch, shares.size)),
+        np.broadcast_to(masses, (batch, *mass.weights.shape)),
+        np.broadcast_to(waiting, (batch, shares.size)),
     )
-    windows = arrivals.reshape(-1, every, *arrivals.shape[1:])
-    (state, queue), records = lax.scan(window, (state, queue), windows)
-    return state, queue, records
 
 
-@partial(jax.jit, static_argnames=("selection", "blocked", "record", "every"))
-def _scan_jit(
-    model, state, queue, arrivals, cap, selection, blocked, record, every
-) -> tuple[Array, Array, dict[str, Array]]:
-    """`scan_open` between public index orders, (batch, ...) in and out."""
-    final, left, records = scan_open(
-        model,
-        state.transpose(2, 1, 0),
-        queue.transpose(),
-        arrivals.transpose(1, 2, 0),
-        Cap(cap.total, cap.classes.transpose()),
-        selection=selection,
-        blocked=blocked,
-        record=record,
-        every=every,
-    )
-    return final.transpose(2, 1, 0), left.transpose(), records
+@partial(jax.jit, static_argnames="every")
+def _rolled(
+    rules: OpenModel,
+    arrivals: Any,
+    capacity: Any,
+    cap: Any,
+    class_cap: Any,
+    masses: Any,
+    queue: Any,
+    watch: OpenWindows,
+    every: int,
+) -> tuple[OpenState, dict[str, Any]]:
+    """A batch; arrivals (iteration, class) serve all of it."""
 
+    def run(arrivals: Any, capacity: Any, cap: Any, class_cap: Any, masses: Any, queue: Any) -> Any:
+        mass = replace(rules.mass, capacity=capacity)
+        model = replace(rules, mass=mass, rates=arrivals, cap=cap, class_cap=class_cap)
+        begun, iterations = OpenState(masses, queue), arrivals.shape[0]
+        made = rollout(model, begun, iterations, observe=watch, step=open_step, every=every)
+        return made.state, made.observed
 
-def _cap(model: MassModel, limit: np.ndarray, cap_on: CapOn) -> Cap:
-    """Both kinds as arrays, (batch,) and (batch, class): changing the kind compiles nothing."""
-    none = np.full((*limit.shape, model.shares.size), np.inf)
-    if cap_on == "total":
-        return Cap(limit, none)  # pyright: ignore[reportArgumentType] (NumPy until jit)
-    return Cap(none[:, 0], limit[:, None] * model.shares)  # pyright: ignore[reportArgumentType]
-
-
-def _evicting(step: OpenStep) -> Array:
-    lighter = jnp.any(step.masses.kept != step.masses.executed, axis=(0, 1))
-    return jnp.where(lighter, 1.0, 0.0)
+    axes = (None if arrivals.ndim == 2 else 0, 0, 0, 0, 0, 0)
+    return jax.vmap(run, axes)(arrivals, capacity, cap, class_cap, masses, queue)
 
 
 def _dataset(
-    final: np.ndarray,
-    left: np.ndarray,
-    records: dict[str, np.ndarray],
-    iterations: int,
-    every: int,
+    records: dict[str, np.ndarray], ends: dict[str, np.ndarray], iterations: int, every: int
 ) -> xr.Dataset:
-    variables = {}
-    for name, values in records.items():
-        made = _FLOWS.get(name) or _LEVELS[name]
-        # Reversed: batch first. Then iteration, which the engine has first, moves behind batch.
-        ordered = np.moveaxis(values.transpose(), -1, 1)
-        variables[name] = ("batch", "iteration", *made.axes), ordered, made.unit, made.name
-    variables["final_state"] = (
-        ("batch", "class", "stage"),
-        final,
-        "request",
-        "mass by class and stage after the last iteration",
-    )
-    variables["final_queue"] = (
-        ("batch", "class"),
-        left,
-        "request",
-        "requests waiting after the last iteration",
-    )
+    """Records (batch, window, ...), and what is after the last iteration (batch, ...)."""
+    variables: dict[str, Column] = {}
+    for name, values in (records | ends).items():
+        axes, unit, title = _LABELS[name]
+        windows = ("iteration",) if name in records else ()
+        variables[name] = ("batch", *windows, *axes), values, unit, title
+    title = "n of the state that ends the window"
     number = np.arange(every, iterations + 1, every)
-    coords: dict[str, Column] = {
-        "iteration": ("iteration", number, "iteration", "n of the state that ends the window")
-    }
+    coords: dict[str, Column] = {"iteration": ("iteration", number, "iteration", title)}
     return dataset(variables, coords, every=every)

@@ -10,6 +10,7 @@ likeliest, which takes up what rounding down left over.
 from collections.abc import Iterable, Sequence
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 from itertools import accumulate
 from math import isqrt
 from operator import mul
@@ -54,6 +55,18 @@ def poisson_units(mean: float, bits: int) -> list[int]:
         above = _products(exact / (k + 1) for k in range(mode, first + size - 1))
         below = _products(k / exact for k in range(mode, first, -1))
         return _units([*reversed(below), Decimal(1), *above], bits)
+
+
+@lru_cache(2**12)  # of a sweep: many chains have the same tables
+def binomial_table(n: int, p: Fraction, columns: int) -> UInt64[np.ndarray, " column"]:
+    """Of who goes on, each of n with probability p."""
+    return cells(binomial_units(n, p, UNIT_BITS + columns.bit_length() - 1), columns)
+
+
+@lru_cache(2**12)
+def poisson_table(mean: float, columns: int) -> UInt64[np.ndarray, " column"]:
+    """Of arrivals, counted from the first outcome of `poisson_window`."""
+    return cells(poisson_units(mean, UNIT_BITS + columns.bit_length() - 1), columns)
 
 
 def columns_for(outcomes: int) -> int:

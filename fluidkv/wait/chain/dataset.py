@@ -1,6 +1,6 @@
 """Chains that have been run, as a dataset."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import xarray as xr
@@ -8,30 +8,10 @@ from jaxtyping import Int
 from numpy.typing import ArrayLike
 
 from fluidkv.labels import Column, dataset
-from fluidkv.wait.chain.asked import Asked, AskedChain
-from fluidkv.wait.chain.engine import Found
-from fluidkv.wait.chain.lanes import Lanes
-from fluidkv.wait.chain.numbers import Shape, arrival_rates
-from fluidkv.wait.segments import Segments
-
-CHAIN_RECORDS = {
-    "queue": ("prompts before each segment, before any wait", "request"),
-    "wait": ("time waited before the batch", "time"),
-    "waited": ("arrivals to each segment during the wait", "request"),
-    "joined": ("segments in the batch", "1"),
-    "kv_tokens": ("tokens in the batch", "token"),
-    "held_tokens": ("tokens in memory", "token"),
-    "entered": ("prompts that came to wait before each segment during the iteration", "request"),
-    "time": ("the clock after the iteration", "time"),
-}
-"""What `simulate_chain` can record of each iteration -> (what it is, unit).
-
->>> from fluidkv.wait import CHAIN_RECORDS
->>> sorted(CHAIN_RECORDS)
-['entered', 'held_tokens', 'joined', 'kv_tokens', 'queue', 'time', 'wait', 'waited']
->>> CHAIN_RECORDS["joined"]
-('segments in the batch', '1')
-"""
+from fluidkv.wait.chain.chains import NEVER
+from fluidkv.wait.chain.model import arrival_rates
+from fluidkv.wait.chain.plan import CHAIN_RECORDS, ChainSpec, Plan
+from fluidkv.wait.chain.runs import Run
 
 _OF_RUN = {
     "time": ("clock at the end of the last iteration", "time"),
@@ -51,18 +31,14 @@ _OF_SEGMENT = {
     "mean_queue": ("prompts before the segment, mean over iterations", "request"),
     "max_queue": ("most prompts before the segment at the start of an iteration", "request"),
 }
-_OF_SYSTEM: dict[str, tuple[Callable[[AskedChain], float], str, str]] = {
-    "segments": (lambda one: len(one.thresholds), "1", "segments or types"),
-    "arrival_rate": (lambda one: _rate(one), "request / time", "arrivals of all types"),
-    "base": (lambda one: one.clock.base, "time", "d0, of each iteration"),
-    "per_kv_token": (lambda one: one.clock.per_kv_token, "time / token", "d1, of each token"),
-    "per_prefill_token": (
-        lambda one: one.clock.per_prefill_token,
-        "time / token",
-        "d2, of each token of prefill",
-    ),
-    "horizon": (lambda one: one.horizon, "time", "where a run ends"),
-    "memory": (lambda one: one.memory, "token", "level that is watched"),
+_OF_SYSTEM = {
+    "segments": ("segments or types", "1"),
+    "arrival_rate": ("arrivals of all types", "request / time"),
+    "base": ("d0, of each iteration", "time"),
+    "per_kv_token": ("d1, of each token", "time / token"),
+    "per_prefill_token": ("d2, of each token of prefill", "time / token"),
+    "horizon": ("where a run ends", "time"),
+    "memory": ("level that is watched", "token"),
 }
 NAMES = frozenset(
     {*CHAIN_RECORDS, *_OF_RUN, *_OF_SEGMENT, *_OF_SYSTEM, "threshold"}
@@ -71,11 +47,8 @@ NAMES = frozenset(
 """What a dataset of chains may have; a coordinate needs another name."""
 
 
-def dataset_of(
-    asked: Asked, lanes: Lanes, found: Found, said: dict[str, Column], seed: int
-) -> xr.Dataset:
-    """Dimensions run, segment (and iteration, for records; NaN after a run's end); system first
-    where there are several.
+def dataset_of(plan: Plan, run: Run, coords: Mapping[str, Column]) -> xr.Dataset:
+    """Dimensions system, run, segment (and iteration, for records; NaN after a run's end).
 
     Of the records, `queue` and `time` are called `each_queue` and `each_time`, since these names
     are taken; `wait`, `waited`, `joined` and the others have their own.
@@ -88,109 +61,98 @@ def dataset_of(
     Of several systems, as coordinates: `segments`, how many each has, `threshold` (system, segment)
     with 0 beyond them, `arrival_rate`, and of the clock, `horizon` and `memory` what differs.
     """
-    whole = (len(lanes.chains), lanes.runs)
-    chain = found.chain
+    state, sums, specs = run.state, run.sums, plan.specs
 
-    def of_run(values: ArrayLike) -> np.ndarray:
-        return np.asarray(values).reshape(whole)
+    def whole(values: ArrayLike) -> Int[np.ndarray, "system run ..."]:
+        return by_run(values).astype(np.int64)
 
-    def of_segment(values: ArrayLike) -> np.ndarray:
-        return np.asarray(values).T.astype(np.int64).reshape(*whole, lanes.segments)
+    def by_run(values: ArrayLike) -> np.ndarray:
+        """(system, run, *segment), from ([segment,] lane)."""
+        values = np.asarray(values).T
+        return values.reshape(len(specs), plan.runs, *values.shape[1:])
 
-    queue, batches = of_segment(chain.queue), of_segment(chain.batches)
-    arrived, completed, tokens = _flows(asked, lanes, queue, batches)
-    time, exceeded = of_run(chain.time), of_run(chain.exceeded)
-    iterations = of_run(chain.iterations).astype(np.int64)
-    runs = {
+    time, iterations = by_run(state.time), whole(state.iterations)
+    columns = {
         "time": time,
         "iterations": iterations,
-        "stuck": of_run(chain.stuck).astype(np.int64),
-        "idle_time": of_run(chain.idle),
-        "arrived": arrived,
-        "completed": completed,
-        "output_tokens": tokens,
-        "in_system": of_run(chain.area) / time,
-        "peak_held": of_run(chain.peak),
+        "stuck": whole(sums.stuck),
+        "idle_time": by_run(sums.idle),
+        **_flows(plan, whole(state.queue), whole(state.batches)),
+        "in_system": by_run(sums.area) / time,
+        "peak_held": by_run(sums.peak),
+        "queue": whole(state.queue),
+        "batches": whole(state.batches),
+        "mean_queue": whole(sums.queue_sum) / iterations[..., None],
+        "max_queue": whole(sums.queue_max),
     }
-    if asked.watched:
-        runs["exceeded"] = np.where(np.isinf(exceeded), np.nan, exceeded)
-    segments = {
-        "queue": queue,
-        "batches": batches,
-        "mean_queue": of_segment(chain.queue_sum) / iterations[..., None],
-        "max_queue": of_segment(chain.queue_max),
+    watched = {spec.memory for spec in specs}
+    if watched != {np.inf}:
+        exceeded = by_run(sums.exceeded)
+        columns["exceeded"] = np.where(np.isinf(exceeded), np.nan, exceeded)
+    variables = {
+        name: _column(("system", "run", "segment")[: columns[name].ndim], columns[name], *title)
+        for name, title in (_OF_RUN | _OF_SEGMENT).items()
+        if name in columns
     }
-    variables: dict[str, Column] = {
-        **_titled(("system", "run"), runs, _OF_RUN),
-        **_titled(("system", "run", "segment"), segments, _OF_SEGMENT),
-    }
-    variables |= _records(found, iterations, set(variables))
-    memories = {one.memory for one in asked.chains}
-    level = memories.pop() if asked.watched and len(memories) == 1 else None
-    made = dataset(variables, _of_systems(asked, lanes) | said, seed=seed, memory=level)
-    return made if asked.several else made.isel(system=0, drop=True)
-
-
-def _titled(
-    dims: tuple[str, ...],
-    columns: Mapping[str, np.ndarray],
-    titles: Mapping[str, tuple[str, str]],
-) -> dict[str, Column]:
-    return {name: (dims, columns[name], titles[name][1], titles[name][0]) for name in columns}
-
-
-def _records(found: Found, iterations: Int[np.ndarray, "system run"], taken: set[str]) -> dict:
-    columns: dict[str, Column] = {}
-    for name, values in found.records.items():
+    for name, values in run.records.items():
         # From (iteration, [segment,] lane), NaN after a run's end.
         ordered = np.moveaxis(values, -1, 0).reshape(*iterations.shape, *values.shape[:-1])
-        done = np.arange(len(values)) < iterations[..., None]
-        done = done[..., None] if values.ndim == 3 else done
-        dims = ("system", "run", "iteration", "segment")[: 2 + values.ndim - 1]
-        shown = {f"each_{name}" if name in taken else name: np.where(done, ordered, np.nan)}
-        columns |= _titled(dims, shown, dict.fromkeys(shown, CHAIN_RECORDS[name]))
-    return columns
-
-
-def _of_systems(asked: Asked, lanes: Lanes) -> dict[str, Column]:
-    found: dict[str, Column] = {}
-    for name, (read, unit, title) in _OF_SYSTEM.items():
-        values = [read(one) for one in asked.chains]
-        if name in ("segments", "arrival_rate") or len(set(values)) > 1:
-            found[name] = "system", values, unit, title
-    levels = np.zeros((len(asked.chains), lanes.segments), np.int64)
-    for row, one in zip(levels, asked.chains, strict=True):
-        row[: len(one.thresholds)] = one.thresholds
-    found["threshold"] = ("system", "segment"), levels, "request", "n; 0 beyond the last segment"
-    return found if asked.several else {}
-
-
-def _rate(one: AskedChain) -> float:
-    return float(sum(arrival_rates(one.model)))
+        done = (np.arange(len(values)) < iterations[..., None]).reshape(
+            *iterations.shape, -1, *(1,) * (values.ndim - 2)
+        )
+        dims = ("system", "run", "iteration", "segment")[: ordered.ndim]
+        label = f"each_{name}" if name in columns else name
+        variables[label] = _column(dims, np.where(done, ordered, np.nan), *CHAIN_RECORDS[name])
+    level = watched.pop() if len(watched) == 1 else np.inf
+    found = dataset(
+        variables,
+        {**_of_systems(specs), **coords} if plan.many else {},
+        seed=plan.seed,
+        memory=None if np.isinf(level) else level,
+    )
+    return found if plan.many else found.isel(system=0, drop=True)
 
 
 def _flows(
-    asked: Asked,
-    lanes: Lanes,
+    plan: Plan,
     queue: Int[np.ndarray, "system run segment"],
     batches: Int[np.ndarray, "system run segment"],
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Arrivals, completions and output tokens of each run: where everybody is says them."""
-
-    def column(read: Callable[[Shape], int], fill: int) -> np.ndarray:
-        rows = np.full((len(lanes.chains), 1, lanes.segments), fill, np.int64)
-        for row, chain in zip(rows, lanes.chains, strict=True):
-            row[0, : len(chain.shapes)] = [read(shape) for shape in chain.shapes]
-        return rows
-
-    n, span = column(lambda shape: shape.threshold, 0), column(lambda shape: shape.span, 1)
-    entered = queue + n * batches  # who ever waited before the segment
-    passed = n * np.maximum(batches - span + 1, 0)
+) -> dict[str, Int[np.ndarray, "system run"]]:
+    """Of whole runs: where everybody is says them."""
+    chain = plan.chains
+    n, span = np.where(chain.threshold < NEVER, chain.threshold, 0), chain.span
+    n, span = n.T[:, None].astype(np.int64), span.T[:, None].astype(np.int64)
+    came = (queue + n * batches)[..., : 1 if chain.nested else None].sum(axis=-1)
+    inside = (queue + n * np.minimum(batches, span - 1)).sum(axis=-1)
     filling = np.minimum(batches, span)
     computed = n * (filling * (filling + 1) // 2 + np.maximum(batches - span, 0) * span)
-    if not isinstance(asked.chains[0].model, Segments):
-        prefills = n * batches
-        return entered.sum(axis=-1), passed.sum(axis=-1), (computed - prefills).sum(axis=-1)
-    arrived, prefills = entered[..., 0], n[..., 0] * batches[..., 0]
-    completed = passed.sum(axis=-1) - entered[..., 1:].sum(axis=-1)
-    return arrived, completed, computed.sum(axis=-1) - prefills
+    prefills = n * batches * (chain.boundary_tokens == 0).T[:, None]
+    outputs = (computed - prefills).sum(axis=-1)
+    return {"arrived": came, "completed": came - inside, "output_tokens": outputs}
+
+
+def _column(dims: tuple[str, ...], values: ArrayLike, title: str, unit: str) -> Column:
+    return dims, values, unit, title
+
+
+def _of_systems(specs: Sequence[ChainSpec]) -> dict[str, Column]:
+    columns: dict[str, Column] = {}
+    for name, title in _OF_SYSTEM.items():
+        values = [_of_spec(spec, name) for spec in specs]
+        if name in ("segments", "arrival_rate") or len(set(values)) > 1:
+            columns[name] = _column(("system",), values, *title)
+    levels = np.zeros((len(specs), max(len(spec.thresholds) for spec in specs)), np.int64)
+    for row, spec in zip(levels, specs, strict=True):
+        row[: len(spec.thresholds)] = spec.thresholds
+    columns["threshold"] = _column(
+        ("system", "segment"), levels, "n; 0 beyond the last segment", "request"
+    )
+    return columns
+
+
+def _of_spec(spec: ChainSpec, name: str) -> float:
+    if name == "segments":
+        return len(spec.thresholds)
+    if name == "arrival_rate":
+        return float(sum(arrival_rates(spec.model)))
+    return getattr(spec if name in ("horizon", "memory") else spec.clock, name)

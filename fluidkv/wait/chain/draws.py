@@ -1,35 +1,39 @@
-"""Counts and waits drawn inside a compiled loop, all in float64 or whole numbers."""
+"""Counts and times drawn inside a compiled loop, in float64 and whole numbers, of any shape.
+
+`Words` of a place are those of `fluidkv.runs.words`. Arrays of tables, keys and counts may have
+further axes of runs, which come last.
+"""
+
+from collections.abc import Callable
 
 import jax.numpy as jnp
 from jax import lax
 from jax.scipy.special import gammaln
-from jaxtyping import Array, Bool, Float, Int, UInt32, UInt64
+from jaxtyping import Array, Bool, Float, Int, UInt64
 
-from fluidkv.runs.words import Words, uniform, whole, words
+from fluidkv.runs.words import Words, uniform, whole
 from fluidkv.wait.chain.alias import UNIT_BITS
 
 _STEPS = 8  # of a search between two looks at whether all have found
 
 
 def look_up(
-    tables: UInt64[Array, " cell"],
-    first: Int[Array, " lane"],
-    columns: Int[Array, " lane"],
-    shift: UInt32[Array, " lane"],
-    table: Int[Array, "place run"],
+    cells: UInt64[Array, " cell"],
+    first: Int[Array, "*run"],
+    bits: Int[Array, "*run"],
+    table: Int[Array, "place ..."],
     word: Words,
-) -> Int[Array, "place run"]:
+) -> Int[Array, "place ..."]:
     """A draw from `table`, its number among those of its run, by a word; see `alias`.
 
     Args:
-        tables: flat, of all runs.
-        first, columns: where those of a run begin, and how many cells each has.
-        shift: bits of a half word that do not say the column.
+        cells: flat, of all runs.
+        first, bits: where the tables of a run begin, and that each has 2^bits cells.
         table, word: of each place and run.
     """
-    column = (word.high >> shift[None]).astype(jnp.int32)
-    place = first[None] + table * columns[None] + column
-    cell = lax.optimization_barrier(tables.at[place].get(mode="promise_in_bounds"))
+    column = (word.high >> (32 - bits[None]).astype(jnp.uint32)).astype(jnp.int32)
+    place = first[None] + (table << bits[None]) + column
+    cell = lax.optimization_barrier(cells.at[place].get(mode="promise_in_bounds"))
     unit = whole(word) & jnp.uint64((1 << UNIT_BITS) - 1)
     alias = (cell & jnp.uint64(0xFFFF)).astype(jnp.int32)
     return jnp.where(unit < cell >> jnp.uint64(16), column, alias)
@@ -62,12 +66,14 @@ def poisson(mean: Float[Array, "*place"], u: Float[Array, "*place"]) -> Int[Arra
 
 
 def gamma(
-    shape: Float[Array, " run"],
-    keys: UInt32[Array, "2 run"],
-    iteration: Int[Array, ""],
-    first: int,
-) -> Float[Array, " run"]:
-    """Gamma variates of shapes of at least 1; 0 where the shape is 0. Words from `first` on.
+    shape: Float[Array, "*run"], words: Callable[[Array, int], Words], first: int
+) -> Float[Array, "*run"]:
+    """Gamma variates of shapes of at least 1; 0 where the shape is 0.
+
+    Args:
+        shape: how many exponential gaps are summed.
+        words: (first place, places) -> as many words a run.
+        first: the place of the first word; later ones follow.
 
     Source: G. Marsaglia and W. W. Tsang, "A simple method for generating gamma variables", 2000.
     """
@@ -76,13 +82,13 @@ def gamma(
 
     def attempt(carry: tuple[Array, ...]) -> tuple[Array, ...]:
         value, missing, place = carry
-        u = uniform(words(keys, iteration, place, 3))
+        u = uniform(words(place, 3))
         normal = jnp.sqrt(-2 * jnp.log(u[0])) * jnp.cos(2 * jnp.pi * u[1])
         v = (1 + c * normal) ** 3
         positive = jnp.where(v > 0, v, 1.0)
         fits = jnp.log(u[2]) < normal**2 / 2 + d - d * positive + d * jnp.log(positive)
-        found = missing & (v > 0) & fits
-        return jnp.where(found, d * v, value), missing & ~found, place + jnp.uint32(3)
+        accepted = missing & (v > 0) & fits
+        return jnp.where(accepted, d * v, value), missing & ~accepted, place + jnp.uint32(3)
 
     start = (jnp.zeros_like(shape), shape > 0, jnp.uint32(first))
     value, _, _ = lax.while_loop(lambda carry: jnp.any(carry[1]), attempt, start)

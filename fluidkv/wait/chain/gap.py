@@ -21,12 +21,9 @@ from fluidkv.errors import InputError
 from fluidkv.labels import dataset
 from fluidkv.record import Record
 from fluidkv.runs.checks import above_0, count
-from fluidkv.wait.chain.checks import (
-    MOST_SEED,
-    probability,
-    thresholds_of,
-)
-from fluidkv.wait.chain.numbers import arrival_rates, shapes
+from fluidkv.wait.chain.model import arrival_rates, shapes, thresholds_of
+from fluidkv.wait.chain.overflow import probability
+from fluidkv.wait.chain.plan import MOST_SEED
 from fluidkv.wait.chain.simulate import simulate_chain
 from fluidkv.wait.model import Exact, WaitSystem, several
 from fluidkv.wait.segments import Segments

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from scipy import stats
 
+from fluidkv.errors import InputError
 from fluidkv.record import Record
-from fluidkv.runs.checks import above_0
-from fluidkv.wait.chain.checks import probability
+from fluidkv.runs.checks import above_0, real
 from fluidkv.wait.chain.simulate import simulate_chain
 from fluidkv.wait.model import Exact
 from fluidkv.wait.segments import Segments
@@ -103,3 +103,15 @@ def overflow_frequency(
         delta,
         float(found.peak_held.max()),
     )
+
+
+def probability(argument: str, value: object) -> float:
+    """The value as a float between 0 and 1, neither of them.
+
+    Raises:
+        InputError: something else.
+    """
+    found = real(value)
+    if not 0 < found < 1:
+        raise InputError(argument, value, "a number between 0 and 1")
+    return found

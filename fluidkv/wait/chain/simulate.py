@@ -1,8 +1,7 @@
 """WAIT and Nested WAIT by counts alone, for thousands of runs: random numbers are drawn inside.
 
 Equal in law to the policy run prompt by prompt (`fluidkv.wait.runs.reference`) where memory
-suffices: every prompt of a segment's stage is like every other, so that it is enough to know how
-many wait before each segment and how many batches each has had. See `step` for an iteration.
+suffices. See `step` for an iteration.
 
 Many chains go side by side in one compilation, padded to the longest. Each has the counts of a
 call for it alone, and its times up to rounding.
@@ -20,22 +19,12 @@ import xarray as xr
 from fluidkv.errors import InputError
 from fluidkv.labels import Said, said_columns
 from fluidkv.runs.batch import Progress
-from fluidkv.runs.checks import count
 from fluidkv.runs.rates import RateSteps
-from fluidkv.wait.chain.asked import asked_of
-from fluidkv.wait.chain.checks import MOST_RUNS, MOST_SEED, check_growth
-from fluidkv.wait.chain.dataset import CHAIN_RECORDS as CHAIN_RECORDS
 from fluidkv.wait.chain.dataset import NAMES, dataset_of
-from fluidkv.wait.chain.engine import Plan, run_chain
-from fluidkv.wait.chain.lanes import Lanes
-from fluidkv.wait.chain.numbers import Form, chain_of
-from fluidkv.wait.model import Exact, WaitSystem, several
-from fluidkv.wait.segments import Segments
-
-NO_HORIZON = 2**31 - 1
-"""Iterations of a run that ends at a time."""
-
-Model = Segments | WaitSystem
+from fluidkv.wait.chain.model import Model
+from fluidkv.wait.chain.plan import plan_of
+from fluidkv.wait.chain.runs import run_chains
+from fluidkv.wait.model import Exact
 
 
 def simulate_chain(
@@ -100,42 +89,19 @@ def simulate_chain(
         >>> float((found.output_tokens / found.time).mean().round(1)), best
         (8.7, 10)
     """
-    asked = asked_of(model, thresholds, base, per_kv_token, per_prefill_token, horizon, memory)
-    if coords and not asked.several:
-        raise InputError("coords", dict(coords), "None, for one system")
-    said = said_columns(coords, "system", len(asked.chains), NAMES)
-    plan = _plan(seed, iterations, horizon is None, record)
-    runs = count("runs", runs, most=MOST_RUNS)
-    if rate_steps is not None and not isinstance(rate_steps, RateSteps):
-        raise InputError("rate_steps", rate_steps, "RateSteps or None")
-    for one in asked.chains:
-        limits = plan.iterations, one.horizon
-        check_growth(one.model, one.thresholds, one.clock, rate_steps, *limits)
-    # Where nobody looks at the clock before the end, times are drawn for many iterations at once.
-    timed = horizon is not None or memory is not None or bool(plan.record) or rate_steps is not None
-    chains = [
-        chain_of(one.model, one.thresholds, one.clock, rate_steps, one.horizon, one.memory)
-        for one in asked.chains
-    ]
-    nested = isinstance(asked.chains[0].model, Segments)
-    form = Form(nested, rate_steps is not None, timed or not nested)
-    lanes = Lanes(chains, runs, rate_steps)
-    found = run_chain(form, lanes, plan, on_progress)
-    return dataset_of(asked, lanes, found, said, plan.seed)
-
-
-def _plan(seed: int, iterations: int | None, endless: bool, record: Iterable[str]) -> Plan:
-    if iterations is None and endless:
-        raise InputError("iterations", None, "a number, where there is no horizon")
-    allowed = f"names out of {', '.join(CHAIN_RECORDS)}"
-    names = several("record", record, allowed)
-    for name in names:
-        if not isinstance(name, str) or name not in CHAIN_RECORDS:
-            raise InputError("record", name, allowed)
-    return Plan(
-        seed=count("seed", seed, least=0, most=MOST_SEED),
-        iterations=(
-            NO_HORIZON if iterations is None else count("iterations", iterations, most=NO_HORIZON)
-        ),
-        record=tuple(dict.fromkeys(names)),
+    options = {
+        "model": model,
+        "thresholds": thresholds,
+        "base": base,
+        "per_kv_token": per_kv_token,
+        "per_prefill_token": per_prefill_token,
+        "horizon": horizon,
+        "memory": memory,
+    }
+    plan = plan_of(
+        options, runs=runs, iterations=iterations, seed=seed, rate_steps=rate_steps, record=record
     )
+    if coords and not plan.many:
+        raise InputError("coords", dict(coords), "None, for one system")
+    columns = said_columns(coords, "system", len(plan.specs), NAMES)
+    return dataset_of(plan, run_chains(plan, on_progress), columns)

@@ -3,12 +3,15 @@
 from fractions import Fraction
 from itertools import islice
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
 from fluidkv.errors import InputError
 from fluidkv.exact.one_class.whole import whole_steps
+from fluidkv.fluid import WholeModel, rollout, whole_step
 from fluidkv.fluid.one_class.whole import simulate_whole
 from fluidkv.workload import RequestClass, System, Workload
 from tests.strategies import whole_states
@@ -49,6 +52,17 @@ def test_a_batch_of_capacities_shares_one_start():
     found = simulate_whole(SMALL, [0, 0, 0], iterations=30, capacity=[6, 24, 100], states=True)
     for b, capacity in enumerate((6, 24, 100)):
         assert_equal_to_reference(one_class(2, 3, capacity), [0, 0, 0], found.isel(batch=b))
+
+
+def test_the_step_goes_through_rollout_jit_and_vmap():
+    weights, capacities = jnp.arange(3, 6), jnp.array([6, 24, 100])
+
+    def end(capacity):
+        model = WholeModel(weights, capacity)
+        return rollout(model, jnp.zeros_like(weights), 30, step=whole_step).state
+
+    found = simulate_whole(SMALL, [0, 0, 0], iterations=30, capacity=[6, 24, 100])
+    np.testing.assert_array_equal(jax.jit(jax.vmap(end))(capacities), found.final_state)
 
 
 def test_memory_is_never_above_capacity_and_counts_are_whole():

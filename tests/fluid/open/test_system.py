@@ -10,6 +10,7 @@ from fluidkv.errors import InputError
 from fluidkv.fluid import class_model, cohort_model, equilibrium_state, perturbed_starts, simulate
 from fluidkv.fluid.open import system as engine
 from fluidkv.fluid.open.arrivals import class_rates, poisson_arrivals, steady
+from fluidkv.fluid.open.iteration import OPEN_FLOWS, OPEN_LEVELS
 from fluidkv.fluid.open.system import OPEN_RECORDS, simulate_open
 from fluidkv.workload import RequestClass, System, Workload
 
@@ -85,12 +86,12 @@ def test_an_unhurried_system_serves_what_arrives_at_once():
 def test_a_sweep_equals_its_runs_and_compiles_once():
     arrivals = poisson(ONE, 4.0, 120)
     caps = [0.5, 1.7, 3.25, np.inf]
-    engine._scan_jit.clear_cache()  # pyright: ignore[reportAttributeAccessIssue]
+    engine._rolled.clear_cache()  # pyright: ignore[reportAttributeAccessIssue]
     sweep = simulate_open(ONE, arrivals=arrivals, cap=caps, record=("evicted", "queue"))
     again = simulate_open(
         ONE, arrivals=arrivals, cap=[0.7, 1.0, 2.0, 9.0], record=["evicted", "queue"]
     )
-    compiled = engine._scan_jit._cache_size()  # pyright: ignore[reportAttributeAccessIssue]
+    compiled = engine._rolled._cache_size()  # pyright: ignore[reportAttributeAccessIssue]
     assert compiled == 1
     assert not np.array_equal(sweep.evicted, again.evicted)
     for b, cap in enumerate(caps):
@@ -119,10 +120,10 @@ def test_windows_sum_flows_and_read_levels_at_their_end():
     fine = simulate_open(MIXED, arrivals=arrivals, record=OPEN_RECORDS)
     coarse = simulate_open(MIXED, arrivals=arrivals, record=OPEN_RECORDS, every=6)
     assert set(fine.data_vars) == {*OPEN_RECORDS, "final_state", "final_queue"}
-    for name in engine._FLOWS:
+    for name in OPEN_FLOWS:
         sums = fine[name].values.reshape(2, 4, 6, *fine[name].shape[2:]).sum(axis=2)
         np.testing.assert_allclose(coarse[name], sums, rtol=0, atol=24 * 20 * 300 * EPS)
-    for name in engine._LEVELS:
+    for name in OPEN_LEVELS:
         ends = fine[name].sel(iteration=[6, 12, 18, 24])
         np.testing.assert_allclose(coarse[name], ends, rtol=0, atol=24 * 20 * 300 * EPS)
 
@@ -136,6 +137,28 @@ def test_a_run_goes_on_from_where_another_ended():
     )
     for name in ("final_state", "final_queue"):
         np.testing.assert_allclose(whole[name], rest[name], rtol=0, atol=40 * 20 * 60 * EPS)
+
+
+def test_starts_are_read_as_those_of_the_saturated_model():
+    cohorts = np.linspace(0.5, 1.5, 15).reshape(3, 5)
+    shares = [[float(c.share)] * c.decode_length for c in MIXED.workload.classes]
+    by_class = np.zeros((3, 2, 5))
+    for k, part in enumerate(shares):
+        by_class[:, k, : len(part)] = part * cohorts[:, : len(part)]
+    found = [
+        simulate_open(MIXED, arrivals=np.ones((4, 2)), start=start).final_state
+        for start in (cohorts, by_class)
+    ]
+    # p_k y_s is rounded once here; it is moved and scaled four times.
+    np.testing.assert_allclose(*found, rtol=16 * EPS)
+
+
+def test_one_iteration_is_a_run_of_its_own():
+    whole = simulate_open(MIXED, arrivals=np.ones((2, 2)), cap=[1.0, 2.0])
+    first = simulate_open(MIXED, arrivals=np.ones((1, 2)), cap=[1.0, 2.0])
+    again = simulate_open(MIXED, arrivals=np.ones((1, 1, 2)), cap=[1.0, 2.0])
+    np.testing.assert_array_equal(first.queue, whole.queue[:, :1])
+    np.testing.assert_array_equal(again.queue, first.queue)
 
 
 def test_times_in_queue_and_service_are_sums_of_levels():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fluidkv.errors import InputError
 from fluidkv.exact import mass
 from fluidkv.fluid import class_model, cohort_model, perturbed_starts, uniform_starts
-from fluidkv.fluid.cohorts.starts import (
+from fluidkv.fluid.boundary import (
     burst_starts,
     pulse_starts,
     spare_starts,

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from math import comb
 from typing import Any
 
@@ -16,11 +17,12 @@ from scipy import stats
 from fluidkv.errors import InputError
 from fluidkv.runs.rates import RateSteps
 from fluidkv.runs.requests import Requests
-from fluidkv.runs.words import run_keys
+from fluidkv.runs.words import run_keys, words
 from fluidkv.wait.chain import alias, rates
 from fluidkv.wait.chain.draws import gamma, poisson
+from fluidkv.wait.chain.plan import CHAIN_RECORDS
 from fluidkv.wait.chain.reference import Counts, Draws, chain_reference
-from fluidkv.wait.chain.simulate import CHAIN_RECORDS, simulate_chain
+from fluidkv.wait.chain.simulate import simulate_chain
 from fluidkv.wait.model import PromptType, WaitSystem
 from fluidkv.wait.policy import NestedWait, Wait
 from fluidkv.wait.runs.reference import WaitEngine
@@ -299,7 +301,9 @@ def test_gamma_variates_have_the_law() -> None:
     shapes = np.repeat([0.0, 1.0, 2.0, 37.0], 8_000)
     with jax.enable_x64(True):
         keys = run_keys(5, np.arange(shapes.size))
-        drawn = jax.jit(gamma)(jnp.asarray(shapes), keys, jnp.int32(3), 7)
+        drawn = jax.jit(lambda of: gamma(of, partial(words, keys, jnp.int32(3)), 7))(
+            jnp.asarray(shapes)
+        )
     drawn = np.asarray(drawn)
     assert not drawn[shapes == 0].any()
     for shape in (1, 2, 37):
@@ -390,13 +394,13 @@ def test_rate_steps_measure_time_by_the_factor() -> None:
     ]
     with jax.enable_x64(True):
         of = rates.pieces(steps)
-        a, b = jnp.asarray(begin), jnp.asarray(end)
+        a, width = jnp.asarray(begin), jnp.asarray(end - begin)
         # The trapezoid rule is off by a step times a jump: 4e-5 * 3.
-        np.testing.assert_allclose(jax.jit(rates.elapsed)(of, a, b), units, atol=2e-4)
-        np.testing.assert_allclose(jax.jit(rates.mean_rest)(of, a, b), rest, atol=2e-4)
-        grown = jax.jit(rates.elapsed)(of, a, b)
+        np.testing.assert_allclose(jax.jit(rates.elapsed)(of, a, width), units, atol=2e-4)
+        np.testing.assert_allclose(jax.jit(rates.mean_rest)(of, a, width), rest, atol=2e-4)
+        grown = jax.jit(rates.elapsed)(of, a, width)
         moving = np.asarray(grown) > 0
-        found = np.asarray(jax.jit(rates.after)(of, a, grown))
+        found = begin + np.asarray(jax.jit(rates.lasting)(of, a, grown))
     # Where the factor is 0 just before `end`, Lambda reaches its value earlier, or at the next
     # piece; such an end is not among these.
     inside = moving & ~np.isin(end, [3.0, 4.5])

@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 
 from fluidkv.errors import InputError
-from fluidkv.wait.chain.engine import _iterations
+from fluidkv.wait.chain.runs import _advance
 from fluidkv.wait.chain.simulate import simulate_chain
 from fluidkv.wait.model import PromptType, WaitSystem
 from fluidkv.wait.segments import Segments
@@ -84,7 +84,7 @@ def test_a_sweep_over_thresholds_of_one_model_compiles_once() -> None:
     thresholds = np.array([[n, 5, 2] for n in (6, 7, 8, 9)])
     clock: dict[str, Any] = {"base": BASES[0], "per_kv_token": Fraction(1, 500)}
     simulate_chain(LONG, thresholds, runs=2, iterations=10, **clock)
-    compiled = cast(Any, _iterations)._cache_size  # of JAX, which its types do not say
+    compiled = cast(Any, _advance)._cache_size  # of JAX, which its types do not say
     before = compiled()
     said = {"first": ([6, 7, 8, 9], "request", "first threshold")}
     found = simulate_chain(LONG, thresholds + 1, runs=2, iterations=10, coords=said, **clock)

@@ -6,7 +6,7 @@ Of most of these formulas our copy has only the words around them; they are give
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from fluidkv import runs, wait
+from fluidkv import runs, symbolic, wait
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import equals, holds_for
 from fluidkv.ledger.ranges import Range
@@ -178,15 +178,6 @@ def _lifetime(length: "sympy.Symbol", output: "sympy.Symbol") -> Any:
     return sympy.summation(length + k, (k, 0, output))
 
 
-def _equilibrium_of_one() -> "dict[str, Any]":
-    """n that solves n = lambda (d0 + d1 n c), and what follows."""
-    import sympy
-
-    n, rate, base, per_token, cost = _symbols("n lambda d0 d1 c")
-    (found,) = sympy.solve(sympy.Eq(n, rate * (base + per_token * n * cost)), n)
-    return {"n": found, "M": found * cost, "tau": base + per_token * found * cost}
-
-
 @CLAIMS.claim(
     "equation-4",
     "equation (4)",
@@ -211,7 +202,7 @@ def _equation_4() -> Outcome:
 def _equation_5() -> Outcome:
     rate, base, per_token, cost = _symbols("lambda d0 d1 c")
     printed = base * rate * cost / (1 - per_token * rate * cost)
-    return _same(_equilibrium_of_one()["M"], printed, "d0 lambda c / (1 - d1 lambda c)")
+    return _same(symbolic.wait_equilibrium().memory, printed, "d0 lambda c / (1 - d1 lambda c)")
 
 
 @CLAIMS.claim(
@@ -225,7 +216,7 @@ def _unbounded() -> Outcome:
     import sympy
 
     rate, base, per_token, cost, room = _symbols("lambda d0 d1 c epsilon")
-    batch = _equilibrium_of_one()["n"].subs(per_token, (1 - room) / (rate * cost))
+    batch = symbolic.wait_equilibrium().per_stage[0].subs(per_token, (1 - room) / (rate * cost))
     limit = sympy.limit(batch.subs({rate: 1, base: 1, cost: 1}), room, 0, "+")
     scales = sympy.simplify(batch * room - rate * base) == 0
     bad = None if limit == sympy.oo and scales else f"limit {limit}"
@@ -240,8 +231,9 @@ def _unbounded() -> Outcome:
 )
 def _equation_6() -> Outcome:
     rate, output = _symbols("lambda L")
-    one = _equilibrium_of_one()
-    return _same(one["n"] * output / one["tau"], rate * output, "n* l' / tau* = lambda l'")
+    one = symbolic.wait_equilibrium()
+    ours = one.per_stage[0] * output / one.iteration_time
+    return _same(ours, rate * output, "n* l' / tau* = lambda l'")
 
 
 @CLAIMS.over(

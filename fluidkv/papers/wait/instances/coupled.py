@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from fluidkv.errors import InputError
-from fluidkv.wait.chain.checks import thresholds_of
-from fluidkv.wait.chain.numbers import Shape, shapes
+from fluidkv.wait.chain.model import Shape, shapes, thresholds_of
 from fluidkv.wait.model import WaitSystem, count, several
 from fluidkv.wait.theory.lindley import lindley_path, queue_path
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import combinations, product
 from typing import Any
 
-from fluidkv import exact
+from fluidkv import exact, symbolic
 from fluidkv.ledger.ranges import Range, Seen
 from fluidkv.papers.congestion.instances import printed
 from fluidkv.papers.congestion.paper import statements
@@ -86,13 +86,11 @@ def _equilibrium(lengths: tuple[int, ...], inputs: tuple[int, ...]) -> bool:
     return step.state == state and not any(map(any, step.evicted))
 
 
-def _symbols(lengths: Sequence[int]) -> tuple[list[Any], list[Any]]:
-    """p_k, which add up to 1, and r_k."""
-    import sympy
-
-    k = len(lengths)
-    p = sympy.symbols(f"p1:{k}", seq=True)
-    return [*p, 1 - sum(p)], list(sympy.symbols(f"r1:{k + 1}"))
+def _polynomials(lengths: Sequence[int], *, ratios: bool = False) -> tuple[Any, Any]:
+    """F and its limit, of the laboratory, with symbols for shares and, if asked, for ratios."""
+    mix = exact.LengthMix(lengths, _shares(len(lengths)))
+    f = symbolic.characteristic_polynomial(mix, shares=True, ratios=ratios)
+    return f, symbolic.limit_polynomial(mix, shares=True, ratios=ratios)
 
 
 @CLAIMS.over(
@@ -104,10 +102,9 @@ def _symbols(lengths: Sequence[int]) -> tuple[list[Any], list[Any]]:
 def _equation_11(lengths: tuple[int, ...]) -> bool:
     import sympy
 
-    z, (p, r) = sympy.Symbol("z"), _symbols(lengths)
-    p[-1] = sympy.Symbol("p")  # whatever the shares add up to
-    left = (1 - z) * printed.limit(lengths, p, r, z)
-    return sympy.expand(left - printed.right_of_11(lengths, p, r, z)) == 0
+    z, (p, r) = symbolic.Z, symbolic.class_symbols(len(lengths))
+    _, limit = _polynomials(lengths, ratios=True)
+    return sympy.expand((1 - z) * limit - printed.right_of_11(lengths, p, r, z)) == 0
 
 
 @CLAIMS.over(
@@ -116,9 +113,9 @@ def _equation_11(lengths: tuple[int, ...]) -> bool:
 def _equation_28(a: int, n: int) -> bool:
     import sympy
 
-    z, l0, p = sympy.symbols("z l0 p")
-    general = printed.equation_10((a, n), (p, 1 - p), (l0, l0), z)
-    return sympy.expand(general - printed.equation_28(a, n, 1 - p, l0, z)) == 0
+    _, q = symbolic.class_symbols(2)[0]
+    f, _ = _polynomials((a, n))
+    return sympy.expand(f - printed.equation_28(a, n, q, symbolic.INPUT_LENGTH, symbolic.Z)) == 0
 
 
 @CLAIMS.over(
@@ -127,9 +124,9 @@ def _equation_28(a: int, n: int) -> bool:
 def _equation_29(a: int, n: int) -> bool:
     import sympy
 
-    z, p = sympy.symbols("z p")
-    left = (1 - z) * printed.two_class_limit(a, n, 1 - p, z)
-    return sympy.expand(left - printed.right_of_29(a, n, p, 1 - p, z)) == 0
+    z, (p, q) = symbolic.Z, symbolic.class_symbols(2)[0]
+    _, limit = _polynomials((a, n))
+    return sympy.expand((1 - z) * limit - printed.right_of_29(a, n, p, q, z)) == 0
 
 
 @CLAIMS.over(
@@ -163,10 +160,9 @@ def _equation_30(a: int, n: int) -> bool:
 def _all_classes(lengths: tuple[int, ...]) -> bool:
     import sympy
 
-    (z, l0), (p, _) = sympy.symbols("z l0"), _symbols(lengths)
-    a = printed.limit(lengths, p, [1] * len(p), z)
-    f = printed.equation_10(lengths, p, [l0] * len(p), z)
-    return sympy.expand(f - ((l0 + lengths[-1]) * a - z * sympy.diff(a, z))) == 0
+    z, (f, a) = symbolic.Z, _polynomials(lengths)
+    right = (symbolic.INPUT_LENGTH + lengths[-1]) * a - z * sympy.diff(a, z)
+    return sympy.expand(f - right) == 0
 
 
 @CLAIMS.over(
@@ -178,9 +174,9 @@ def _all_classes(lengths: tuple[int, ...]) -> bool:
 def _equation_34(lengths: tuple[int, ...]) -> bool:
     import sympy
 
-    z, (p, _) = sympy.Symbol("z"), _symbols(lengths)
-    left = (1 - z) * printed.limit(lengths, p, [1] * len(p), z)
-    return sympy.expand(left - printed.right_of_34(lengths, p, z)) == 0
+    z, (p, _) = symbolic.Z, symbolic.class_symbols(len(lengths))
+    _, limit = _polynomials(lengths)
+    return sympy.expand((1 - z) * limit - printed.right_of_34(lengths, p, z)) == 0
 
 
 # --- recurrences and their matrix -----------------------------------------------------------------

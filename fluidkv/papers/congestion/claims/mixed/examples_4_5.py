@@ -5,7 +5,7 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from fluidkv import exact
+from fluidkv import exact, symbolic
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import (
     conjugate_modulus_squared,
@@ -15,7 +15,6 @@ from fluidkv.ledger.outcomes import (
     root_rounds_to,
     verdict,
 )
-from fluidkv.papers.congestion.instances import printed
 from fluidkv.papers.congestion.paper import statements
 from fluidkv.verdict import Evidence, Verdict
 from fluidkv.workload import RequestClass, System, Workload
@@ -62,22 +61,18 @@ def _admissions(system: System, iterations: int) -> tuple[list[Fraction], int | 
 
 
 def _limit(second: int) -> "sympy.Poly":
-    """A(z) from the closed form (11), for r = 1 and p = 1/2: the right side divided by 1 - z."""
+    """A(z) for lengths 2 and `second` in equal shares."""
     import sympy
 
-    z, half = sympy.Symbol("z"), sympy.Rational(1, 2)
-    right = printed.right_of_11((2, second), (half, half), (1, 1), z)
-    quotient, rest = sympy.Poly(right, z).div(sympy.Poly(1 - z, z))
-    if not rest.is_zero:
-        raise ArithmeticError("1 - z does not divide the right side of (11)")
-    return quotient
+    limit = symbolic.limit_polynomial(exact.two_lengths(2, second, _HALF))
+    return sympy.Poly(limit, symbolic.Z)
 
 
 def _is_limit(second: int, shown: str) -> Outcome:
     import sympy
 
     ours = _limit(second)
-    same = ours == sympy.Poly(sympy.sympify(shown), sympy.Symbol("z"))
+    same = ours == sympy.Poly(sympy.sympify(shown), symbolic.Z)
     factors = str(sympy.factor(ours.as_expr()))
     return holds_for(None if same else factors, ours=factors, paper=shown)
 

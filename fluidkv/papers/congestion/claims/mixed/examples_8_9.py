@@ -3,7 +3,7 @@
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from fluidkv import exact
+from fluidkv import exact, symbolic
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import (
     ball_rounds_to,
@@ -14,7 +14,6 @@ from fluidkv.ledger.outcomes import (
     verdict,
 )
 from fluidkv.ledger.ranges import Range
-from fluidkv.papers.congestion.instances import printed
 from fluidkv.papers.congestion.paper import statements
 from fluidkv.verdict import Evidence, Verdict
 
@@ -81,14 +80,11 @@ def _modulus() -> Outcome:
     return root_rounds_to(conjugate_modulus_squared(_limit(3)), "0.71")
 
 
-def _finite(second: int) -> "tuple[sympy.Poly, sympy.Symbol]":
-    """F for lengths 2 and `second`, p = 1/2, in z and a symbol l0 >= 0, by (10)."""
+def _finite(second: int) -> "sympy.Poly":
+    """F for lengths 2 and `second`, p = 1/2, in z, with the symbol l0 >= 0."""
     import sympy
 
-    z, l0 = sympy.Symbol("z"), sympy.Symbol("l0", nonnegative=True)
-    half = sympy.Rational(1, 2)
-    f = printed.equation_10((2, second), (half, half), (l0, l0), z)
-    return sympy.Poly(sympy.expand(f), z), l0
+    return sympy.Poly(symbolic.characteristic_polynomial(_mix(second)), symbolic.Z)
 
 
 @CLAIMS.claim(
@@ -174,7 +170,7 @@ def _always_unstable() -> Outcome:
     """F(-1) > 0 for every l0 >= 0 and F < 0 far to the left: a root below -1."""
     import sympy
 
-    f, _ = _finite(4)
+    f = _finite(4)
     at_minus_one = sympy.expand(f.eval(-1))
     leading = f.LC()
     proved = bool(at_minus_one.is_positive and sympy.simplify(leading).is_positive)
@@ -196,9 +192,8 @@ def _always_unstable() -> Outcome:
 def _coprime_limit() -> Outcome:
     import sympy
 
-    f, l0 = _finite(3)
-    a, b, c = f.all_coeffs()
-    limit = sympy.limit(c / a, l0, sympy.oo)
+    a, b, c = _finite(3).all_coeffs()
+    limit = sympy.limit(c / a, symbolic.INPUT_LENGTH, sympy.oo)
     # b^2 - 4ac = -l0^2 - 4 l0 - 2 < 0: a conjugate pair, so c/a is |z|^2
     pair = sympy.expand(4 * a * c - b**2).is_positive is True
     return Outcome(
@@ -220,8 +215,8 @@ def _margin() -> Outcome:
     """|z|^2 = (l0 + 3) / (2 (l0 + 1)) where the roots are a pair: below 1 only for l0 > 1."""
     import sympy
 
-    f, l0 = _finite(3)
-    a, b, c = f.all_coeffs()
+    l0 = symbolic.INPUT_LENGTH
+    a, b, c = _finite(3).all_coeffs()
     pair, squared = sympy.expand(b**2 - 4 * a * c), sympy.factor(c / a)
     values = ((x, sympy.Rational(squared.subs(l0, x)), pair.subs(l0, x)) for x in range(1, 200))
     bad = [x for x, value, discriminant in values if value >= 1 and discriminant.is_negative]

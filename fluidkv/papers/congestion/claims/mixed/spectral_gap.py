@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from fluidkv import exact, symbolic
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import holds_for, verdict
 from fluidkv.ledger.ranges import Range, Seen
@@ -250,9 +251,8 @@ def _double_root_dominates() -> Outcome:
     """(2, 3) at p = 3/4: A = (z + 1/2)^2, so the double root is the spectral radius."""
     import sympy
 
-    z, p = sympy.Symbol("z"), sympy.Rational(3, 4)
-    limit = sympy.cancel((z**3 - p * z - (1 - p)) / (z - 1))
-    double = sympy.expand(limit - (z + sympy.Rational(1, 2)) ** 2) == 0
+    limit = symbolic.limit_polynomial(exact.two_lengths(2, 3, Fraction(3, 4)))
+    double = sympy.expand(limit - (symbolic.Z + sympy.Rational(1, 2)) ** 2) == 0
     return Outcome(
         verdict(not double),
         Evidence.EXACT,

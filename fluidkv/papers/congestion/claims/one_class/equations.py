@@ -4,7 +4,7 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fluidkv import exact
+from fluidkv import exact, symbolic
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import holds_for
 from fluidkv.papers.congestion.instances.boundary_states import STARTS, Case
@@ -58,14 +58,6 @@ def _reaches_the_boundary(case: Case) -> bool:
 # --- the fixed point and the worst cycle ----------------------------------------------------------
 
 
-def _symbols() -> "tuple[sympy.Symbol, sympy.Symbol, sympy.Symbol]":
-    """l0, l1, M as positive symbols."""
-    import sympy
-
-    l0, l1 = sympy.symbols("l0 l1", integer=True, positive=True)
-    return l0, l1, sympy.Symbol("M", positive=True)
-
-
 def _identical(ours: "sympy.Expr", printed: "sympy.Expr", paper: str) -> Outcome:
     """Whether two expressions are the same for all values of their symbols."""
     import sympy
@@ -84,7 +76,7 @@ def _identical(ours: "sympy.Expr", printed: "sympy.Expr", paper: str) -> Outcome
 def _row_sum() -> Outcome:
     import sympy
 
-    l0, l1, _ = _symbols()
+    l0, l1 = sympy.symbols("l0 l1", positive=True)
     alpha, beta = -1 / (l0 + 1), (l0 + l1) / (l0 + 1)
     return _identical(sympy.simplify(alpha * (l1 - 1) + beta), sympy.Integer(1), "1")
 
@@ -96,15 +88,9 @@ def _row_sum() -> Outcome:
     checked="all l0, l1, M (symbolic)",
 )
 def _equation_4() -> Outcome:
-    """Memory of x* requests in each stage, summed symbolically and solved for x*."""
-    import sympy
-
-    l0, l1, capacity = _symbols()
-    j, x = sympy.Symbol("j", integer=True), sympy.Symbol("x", positive=True)
-    memory = sympy.summation((l0 + 1 + j) * x, (j, 0, l1 - 1))
-    (ours,) = sympy.solve(sympy.Eq(memory, capacity), x)
-    printed = 2 * capacity / (l1 * (2 * l0 + l1 + 1))
-    return _identical(ours, printed, "2M / (l1 (2 l0 + l1 + 1))")
+    l0, l1 = symbolic.INPUT_LENGTH, symbolic.DECODE_LENGTH
+    printed = 2 * symbolic.CAPACITY / (l1 * (2 * l0 + l1 + 1))
+    return _identical(symbolic.equilibrium().rate, printed, "2M / (l1 (2 l0 + l1 + 1))")
 
 
 @CLAIMS.over(
@@ -162,13 +148,9 @@ def _printed_ratio(l0: "sympy.Symbol", l1: "sympy.Expr") -> "sympy.Expr":
     checked="all l0, l1, M (symbolic)",
 )
 def _ratio_formula() -> Outcome:
-    import sympy
-
-    l0, l1, capacity = _symbols()
-    j = sympy.Symbol("j", integer=True)
-    best = capacity / sympy.summation(l0 + 1 + j, (j, 0, l1 - 1))
-    ours = sympy.simplify(capacity / (l1 * (l0 + l1)) / best)
-    return _identical(ours, _printed_ratio(l0, l1), "(2 l0 + l1 + 1) / (2 (l0 + l1))")
+    printed = _printed_ratio(symbolic.INPUT_LENGTH, symbolic.DECODE_LENGTH)
+    ours = symbolic.worst_cycle().share_of_best
+    return _identical(ours, printed, "(2 l0 + l1 + 1) / (2 (l0 + l1))")
 
 
 def _proved(positive: "dict[str, sympy.Expr]", paper: str) -> Outcome:

@@ -1,1 +1,0 @@
-"""Requests of several lengths, by age: starts."""

@@ -1,0 +1,169 @@
+"""The pure open map: what JAX does with it, and its derivatives."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from fluidkv.errors import InputError
+from fluidkv.fluid import (
+    Evictions,
+    FirstEviction,
+    Fronts,
+    OpenModel,
+    OpenState,
+    OpenWindows,
+    class_model,
+    open_step,
+    perturbed_starts,
+    rollout,
+    simulate_open,
+)
+from fluidkv.workload import RequestClass, System, Workload
+
+THIRD = Fraction(1, 3)
+MIXED = System(Workload((RequestClass(3, 2, THIRD), RequestClass(1, 5, 2 * THIRD))), 60)
+MASS = class_model(MIXED)
+RATES = np.array([2.0, 4.5])
+EMPTY = OpenState(np.zeros((2, 5)), np.zeros(2))
+
+
+@pytest.fixture(autouse=True)
+def double_precision():
+    with jax.enable_x64(True):
+        yield
+
+
+def test_the_front_is_the_rollout_of_the_step():
+    arrivals = np.random.default_rng(1).poisson(RATES, (12, 2)).astype(float)
+    watch = {"records": OpenWindows(("evicted", "queue")), "first": FirstEviction()}
+    made = rollout(
+        OpenModel(MASS, arrivals, 11.0), EMPTY, 12, observe=watch, step=open_step, every=3
+    )
+    data = simulate_open(
+        MIXED, arrivals=arrivals, cap=11.0, record=("evicted", "queue", "evicting"), every=3
+    )
+    for name in ("evicted", "queue"):
+        np.testing.assert_allclose(made.observed["records"][name], data[name][0], atol=1e-13)
+    fine = simulate_open(MIXED, arrivals=arrivals, cap=11.0, record="evicting").evicting[0]
+    assert made.observed["first"].item() == 1 + int(np.argmax(fine.values))
+    assert int(made.state.iteration) == 12
+
+
+def test_a_key_draws_poisson_arrivals_and_the_same_key_the_same():
+    model, key = OpenModel(MASS, RATES), jax.random.key(3)
+
+    @jax.jit
+    def run(key):
+        watch = OpenWindows(("arrived",))
+        return rollout(model, EMPTY, 2000, observe=watch, step=open_step, every=1, key=key)
+
+    arrived = np.asarray(run(key).observed["arrived"])
+    assert np.array_equal(arrived, run(key).observed["arrived"])
+    assert not np.array_equal(arrived, run(jax.random.key(4)).observed["arrived"])
+    # 2,000 Poisson numbers: mean within 5 standard errors, and integers.
+    assert np.all(np.abs(arrived.mean(axis=0) - RATES) < 5 * np.sqrt(RATES / 2000))
+    assert np.array_equal(arrived, np.round(arrived))
+    # What is drawn at iteration n is what that key draws alone.
+    alone = jax.random.poisson(jax.random.fold_in(key, 7), RATES)
+    np.testing.assert_array_equal(arrived[6], alone)
+
+
+def test_a_batch_is_vmap_over_states_caps_rates_and_capacities():
+    masses = 0.8 * perturbed_starts(jax.random.key(0), MIXED, count=4, size=0.5)
+    caps, rates = jnp.array([1.0, 3.0, 5.0, np.inf]), RATES * np.linspace(0.5, 2, 4)[:, None]
+    capacities = jnp.array([60.0, 55.0, 70.0, 80.0])
+
+    def one(masses, cap, rates, capacity):
+        model = OpenModel(replace(MASS, capacity=capacity), rates, cap)
+        run = rollout(model, OpenState(masses, jnp.ones(2)), 9, observe=Evictions(), step=open_step)
+        return run.state.masses, run.observed
+
+    batch, counts = jax.jit(jax.vmap(one))(masses, caps, rates, capacities)
+    assert int(counts.max()) > 0
+    for i in range(4):
+        alone, count = one(masses[i], caps[i], rates[i], capacities[i])
+        # Nine iterations of some twenty roundings.
+        np.testing.assert_allclose(batch[i], alone, rtol=0, atol=9 * 20 * 80 * 2.3e-16)
+        assert count == counts[i]
+
+
+def test_arrivals_beyond_the_last_are_the_last():
+    model = OpenModel(MASS, np.array([[1.0, 0.0], [2.0, 3.0]]))
+    for n, wanted in ((0, [1, 0]), (1, [2, 3]), (7, [2, 3])):
+        _, flows = open_step(model, EMPTY._replace(iteration=n))
+        assert flows.arrived.tolist() == wanted
+
+
+_CLASS_CAP = np.array([1.3, 2.9])
+
+
+@pytest.mark.parametrize(
+    ("selection", "cap", "class_cap"),
+    [
+        ("queued", 3.7, np.inf),
+        ("shares", np.inf, _CLASS_CAP),
+        ("queued", np.inf, np.inf),
+        pytest.param("shares", 3.7, np.inf, marks=pytest.mark.thorough),
+        pytest.param("queued", 3.7, _CLASS_CAP, marks=pytest.mark.thorough),
+        pytest.param("queued", np.inf, _CLASS_CAP, marks=pytest.mark.thorough),
+        pytest.param("shares", np.inf, np.inf, marks=pytest.mark.thorough),
+    ],
+)
+def test_derivatives_are_those_of_differences(selection, cap, class_cap):
+    """By rates, caps and capacity, over 15 iterations, where the front of each stays the same."""
+    scale = jnp.array([[1.0, 1.1, 0.7, 1.3, 0.9]] * 2)
+
+    def held(numbers):
+        rates, limits, capacity = numbers[:2], numbers[2:4], numbers[4]
+        model = OpenModel(
+            replace(MASS, capacity=60 * capacity),
+            rates,
+            cap + limits[0],
+            class_cap + limits[1],
+            selection=selection,
+        )
+        begun = OpenState(np.where(MASS.weights > 0, 2.0, 0.0), jnp.array([0.3, 0.6]))
+        run = rollout(model, begun, 15, observe=Fronts(), step=open_step, every=1)
+        masses, queue, _ = run.state
+        value = jnp.sum(masses * scale) + jnp.sum(queue * scale[0, :2]) ** 2 / 100
+        return value, run.observed
+
+    at = np.array([*RATES, 0.0, 0.0, 1.0])
+    slope, fronts = jax.jit(jax.grad(held, has_aux=True))(at)
+    width = 1e-6
+    shifted = at + width * np.concatenate([np.eye(5), -np.eye(5)])
+    values, theirs = jax.jit(jax.vmap(held))(shifted)
+    assert np.array_equal(theirs, np.broadcast_to(fronts, theirs.shape))
+    # Values below 1,000, rounded to 1e-13, over 2e-6; the second derivative of the rest is bounded.
+    np.testing.assert_allclose(slope, (values[:5] - values[5:]) / (2 * width), rtol=1e-6, atol=1e-6)
+    moves = [True, True, np.isfinite(cap), not np.all(np.isinf(class_cap)), True]
+    assert np.all((np.abs(slope) > 1e-3) <= moves)
+    assert abs(slope[0]) > 1e-3
+    assert (max(fronts) > 0) == (np.isinf(cap) and np.all(np.isinf(class_cap)))
+
+
+@pytest.mark.parametrize(
+    ("model", "state", "named"),
+    [
+        (OpenModel(MASS, np.ones(3)), EMPTY, "rates"),
+        (OpenModel(MASS, RATES), EMPTY._replace(masses=np.zeros((3, 2, 5))), "masses"),
+        (OpenModel(MASS, RATES), EMPTY._replace(queue=np.zeros(3)), "queue"),
+        (OpenModel(MASS, RATES), EMPTY._replace(masses=np.zeros((2, 5), np.float32)), "state"),
+        (OpenModel(MASS.with_capacity([60, 70]), RATES), EMPTY, "model"),
+    ],
+)
+def test_shapes_and_types_are_named_while_tracing(model, state, named):
+    with pytest.raises(InputError) as caught:
+        jax.jit(open_step)(model, state)
+    assert caught.value.argument == named
+
+
+def test_a_rule_that_is_none_is_named():
+    with pytest.raises(InputError, match="selection: got 'fifo'; allowed: queued or shares"):
+        OpenModel(MASS, RATES, selection="fifo")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(InputError, match="record: got 'latency'"):
+        OpenWindows(("latency",))
