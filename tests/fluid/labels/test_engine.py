@@ -246,3 +246,16 @@ def test_weights_of_ones_own_are_for_the_plain_map():
         simulate(odd, start, iterations=2, engine="labels")
     with pytest.raises(InputError, match=r"^engine: .*any of auto, plain, labels"):
         simulate(model, start, iterations=2, engine="fast")
+
+
+@pytest.mark.parametrize("capacity", [63, 100, 1000, 12345])
+def test_an_orbit_on_which_eviction_takes_a_whole_label_is_kept(capacity):
+    # In rationals a period of 7; what a rounding left of that label would lead away from it.
+    half = Fraction(1, 2)
+    lengths = (RequestClass(1, 7, half), RequestClass(1, 9, half))
+    system = System(Workload(lengths), Fraction(capacity))
+    start = np.zeros((1, 9))
+    start[0, [2, 4]] = capacity / 16, capacity / 8
+    found = one(system, start, False, iterations=1400, record=["state"])
+    states = found.records["state"][0, :, 0]
+    np.testing.assert_allclose(states[7:], states[:-7], rtol=1e-9, atol=0)
