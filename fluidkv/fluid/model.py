@@ -187,11 +187,6 @@ def cohort_model(system: System | Systems) -> MassModel:
     )
 
 
-def has_one_row(model: MassModel) -> bool:
-    """Whether it is one model, with one row that holds memory at every stage."""
-    return model.weights.shape[:-1] == (1,) and bool(np.all(model.weights > 0))
-
-
 def _numbers(system: System | Systems) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """l0, l1 and p, (..., class), and M, (...); l1 is 0 for no class."""
     if isinstance(system, Systems):
