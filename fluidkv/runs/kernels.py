@@ -15,7 +15,7 @@ that says what all files there contain, in a file for each set of types.
 import os
 import pickle
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -59,6 +59,15 @@ def inner(function: Function) -> Function:
     return cast(Function, compiled)
 
 
+def is_compiled(function: Callable, arguments: Sequence[Any]) -> bool:
+    """Whether code of a kernel is there for arguments of these types: made, or kept on the disk."""
+    compiled: Any = function
+    types = tuple(numba.typeof(each) for each in arguments)
+    if types in compiled.overloads:
+        return True
+    return isinstance(compiled._cache, _Kept) and compiled._cache.has(types, compiled.targetctx)
+
+
 class _Kept:
     """The code of one kernel, as Numba asks for it. What is kept by whom is asked at each call."""
 
@@ -81,6 +90,11 @@ class _Kept:
         except Exception:  # whatever is wrong with it: to compile is right
             return None
         return code if code.signature.args == sig else None
+
+    def has(self, sig: Any, target_context: Any) -> bool:
+        """Whether there is any for these types."""
+        store = code_store("kernels")
+        return store is not None and store.get(self._key(sig, target_context.codegen())) is not None
 
     def save_overload(self, sig: Any, cres: Any) -> None:
         """For these types, unless its code holds addresses of this process."""

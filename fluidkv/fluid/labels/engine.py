@@ -13,12 +13,13 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from fluidkv.fluid.labels.group import CPU, Processor, Windows, new_lanes
+from fluidkv.fluid.labels.group import CPU, PYTHON, Processor, Windows, new_lanes
 from fluidkv.fluid.labels.lane import COUNTS, EVICTIONS, FIRST_EVICTION, LAST_FULL, LIVE, NEVER
 from fluidkv.fluid.labels.tables import Tables
 from fluidkv.processes import cores
 from fluidkv.runs.batch import Progress, Reached, Watch, go_on, in_groups
 from fluidkv.runs.devices import kernels_on_gpu
+from fluidkv.runs.interpreted import as_python
 
 REQUESTS = ("admitted", "completed", "evicted", "in_flight")  # in the order of the kernel's names
 RECORDS = (*REQUESTS, "memory", "empty_stages", "state")
@@ -73,14 +74,13 @@ def advance(
         every: length of a window; `iterations` is a multiple of it where anything is recorded.
         threads: by default one for each core.
         progress: told now and then, maybe from another thread: iterations, trajectories done.
-        processor: `group.CPU` or `gpu.GPU`; by default as `default_processor` says.
+        processor: `group.CPU`, `group.PYTHON` or `gpu.GPU`; by default as `default_processor` says.
 
     Returns:
         See `Advanced`. The same bits for any number of threads, any group, and any record; on a GPU
         the same up to rounding. `memory` is the capacity, which each iteration fills: it cannot be
         written to.
     """
-    processor = default_processor() if processor is None else processor
     lanes, rows, _ = start.shape
     every = every if record else max(1, iterations)
     windows = iterations // every
@@ -89,7 +89,13 @@ def advance(
     capacity = np.ascontiguousarray(capacity, dtype=np.float64)
     read = _windows(record, windows, start.shape)
     final, counts = np.empty(start.shape), np.empty((lanes, COUNTS), np.int64)
-    labels = sum(field.nbytes for field in new_lanes(tables, 1, rows))
+    one = new_lanes(tables, 1, rows)
+    if processor is None:
+        passes = lanes * iterations * (1 + tables.end.shape[1])
+        out = read.wanted, read.levels[:, :1], read.empty[:1], read.states[:1], final[:1]
+        example = *tables, system[:1], start[:1], capacity[:1], *one, *out, iterations, every
+        processor = default_processor(passes, example)
+    labels = sum(field.nbytes for field in one)
     own_bytes = sum(array.nbytes for array in (start, *read, final)) // max(1, lanes)
     size = max(1, processor.size(labels, labels + own_bytes))
     block = max(1, processor.call // max(1, min(size, lanes)))
@@ -118,13 +124,26 @@ def advance(
     return Advanced(final, _records(record, read, capacity), *found)
 
 
-def default_processor() -> Processor:
-    """A GPU, where JAX computes on one and the kernel can; else the CPU."""
-    if not kernels_on_gpu():
-        return CPU
-    from fluidkv.fluid.labels.gpu import GPU
+def default_processor(passes: int, example: tuple) -> Processor:
+    """A GPU, where JAX computes on one and the kernel can; the CPU; Python, for little work where
+    the kernel is not compiled.
 
-    return GPU
+    Args:
+        passes: of its loops, about.
+        example: arguments of the kernel as it will be called.
+    """
+    if kernels_on_gpu():
+        from fluidkv.fluid.labels.gpu import GPU
+
+        return GPU
+
+    def compiled() -> bool:
+        from fluidkv.fluid.labels.kernel import advance_lanes  # Numba is loaded here
+        from fluidkv.runs.kernels import is_compiled
+
+        return is_compiled(advance_lanes, example)
+
+    return PYTHON if as_python(passes, compiled) else CPU
 
 
 def _windows(record: Sequence[str], windows: int, shape: tuple[int, ...]) -> Windows:

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from fluidkv.fluid.labels.kernel import advance_lanes
 from fluidkv.fluid.labels.lane import COUNTS, FIRST_EVICTION, FLOWS, NEVER, NOW, NUMBERS
 from fluidkv.fluid.labels.tables import CLASSES, Tables
 from fluidkv.runs.batch import power_of_two
+from fluidkv.runs.interpreted import interpreted
 
 _CACHE = 2**20  # bytes of a group's labels, about what a core's own cache holds beside the rest
 _LANES = 1024  # of a group at most: there are to be some for each thread
@@ -77,10 +77,24 @@ class Processor(NamedTuple):
 def _here(
     tables: Tables, own: Sequence[np.ndarray], group: Lanes, out: Sequence[np.ndarray]
 ) -> Iterator[Call]:
+    from fluidkv.fluid.labels.kernel import advance_lanes  # Numba is loaded here
+
     yield partial(advance_lanes, *tables, *own, *group, *out)
 
 
+@contextmanager
+def _in_python(
+    tables: Tables, own: Sequence[np.ndarray], group: Lanes, out: Sequence[np.ndarray]
+) -> Iterator[Call]:
+    kernel = interpreted("fluidkv.fluid.labels.kernel")
+    with np.errstate(all="ignore"):
+        yield partial(kernel.advance_lanes, *tables, *own, *group, *out)
+
+
 CPU = Processor(_here, lambda labels, lane: min(_CACHE // labels, _LANES), _CALL)
+
+PYTHON = Processor(_in_python, lambda labels, lane: _LANES, _CALL >> 12, threads=1)
+"""The kernel as it is written, for little work where it is not compiled yet: the same bits."""
 
 
 def new_lanes(tables: Tables, count: int, rows: int) -> Lanes:

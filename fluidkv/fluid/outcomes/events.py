@@ -7,7 +7,7 @@ the same in rationals: `mass` iteration by iteration, `one_class.blocks` from bl
 Source: Congestion, equation (2), section 3.3 and Appendix A.1.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,12 +21,14 @@ from fluidkv.fluid.states import cohort_states
 from fluidkv.labels import Column
 from fluidkv.processes import cores
 from fluidkv.runs.batch import Watch, in_groups
+from fluidkv.runs.interpreted import as_python, interpreted
 from fluidkv.systems import Systems
 from fluidkv.workload import System
 
 NEVER = -1
 """Stands for "not within the iterations run" wherever an iteration is given."""
 
+_OFTEN_SETTLED = 2000  # iterations within which most starts have settled
 _GROUP = 4096
 """Trajectories of a call, which cannot be interrupted: some milliseconds."""
 
@@ -153,8 +155,6 @@ def settle(
     classes: Classes, masses: Float[np.ndarray, "system batch stage"], iterations: int
 ) -> Events:
     """Every trajectory to its end, or to the horizon."""
-    from fluidkv.fluid.labels.settling import follow
-
     shape, stages = masses.shape[:2], masses.shape[2]
     count = shape[0] * shape[1]
     # Starts that serve all systems are there once.
@@ -162,8 +162,15 @@ def settle(
     counts, completed = np.empty((count, 4), np.int32), np.empty(count)
     reached, final = np.empty((count, stages), np.int32), np.empty((count, stages))
 
+    def arguments(lanes: np.ndarray) -> tuple:
+        out = counts, completed, reached, final
+        return *classes, rows, lanes, shape[1], iterations, *out
+
+    follow = _follow(count * min(iterations, _OFTEN_SETTLED), arguments(np.arange(1)))
+
     def group(lanes: np.ndarray) -> None:
-        follow(*classes, rows, lanes, shape[1], iterations, counts, completed, reached, final)
+        with np.errstate(all="ignore"):
+            follow(*arguments(lanes))
 
     in_groups(group, count, _GROUP, min(cores(), -(-count // _GROUP)), Watch())
     first, evictions, settled, last = counts.T.reshape(4, *shape)
@@ -176,6 +183,22 @@ def settle(
         reached=reached.reshape(*shape, stages),
         final=final.reshape(*shape, stages),
     )
+
+
+def _follow(passes: int, example: tuple) -> Callable[..., None]:
+    """The loop to the end, compiled; as it is written for little work where it is not compiled."""
+
+    def compiled() -> bool:
+        from fluidkv.fluid.labels.settling import follow  # Numba is loaded here
+        from fluidkv.runs.kernels import is_compiled
+
+        return is_compiled(follow, example)
+
+    if as_python(passes, compiled):
+        return interpreted("fluidkv.fluid.labels.settling").follow
+    from fluidkv.fluid.labels.settling import follow
+
+    return follow
 
 
 def columns(events: Events, classes: Classes) -> dict[str, Column]:

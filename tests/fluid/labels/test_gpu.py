@@ -69,5 +69,5 @@ def test_a_gpu_is_taken_where_jax_has_one_and_the_kernel_can(platform, problem, 
         monkeypatch.setattr(module, "local_devices", lambda: [SimpleNamespace(platform=platform)])
     monkeypatch.setattr(gpu, "gpu_problem", lambda: problem)
     taken = GPU if platform == "gpu" and problem is None else CPU
-    assert engine.default_processor() is taken
+    assert engine.default_processor(10**9, ()) is taken
     assert simulation._wants_labels("auto") == (platform == "cpu" or taken is GPU)
