@@ -1,5 +1,6 @@
 """What `simulate` can record, and how it is labelled."""
 
+import math
 from collections.abc import Iterable
 
 import numpy as np
@@ -7,6 +8,7 @@ import xarray as xr
 
 from fluidkv.errors import InputError
 from fluidkv.labels import Column, dataset
+from fluidkv.processes import free_memory
 from fluidkv.systems import Systems
 from fluidkv.workload import System
 
@@ -64,6 +66,29 @@ def shape_of(name: str, sizes: dict[str, int]) -> tuple[int, ...]:
     """Of a record, or of "final_state", without the axis of systems."""
     dims = _FINAL[0] if name == "final_state" else _KNOWN[name][0]
     return tuple(sizes[dim] for dim in dims)
+
+
+def check_room(names: Iterable[str], sizes: dict[str, int], systems: int = 1) -> None:
+    """Before anything runs: whether what is to be found fits into the memory that is free.
+
+    Args:
+        names: of records, and "final_state" where it is kept.
+        sizes: of batch, iteration (windows), class and stage, of each system.
+        systems: how many.
+
+    Raises:
+        InputError: it does not; the line says how many trajectories would.
+    """
+    free = free_memory()
+    whole = 8 * systems * sum(math.prod(shape_of(name, sizes)) for name in names)
+    if free is None or whole <= free:
+        return
+    batch = systems * sizes["batch"]
+    allowed = (
+        f"at most {batch * free // whole:,} at once, for which {free / 1e9:.1f} GB are free; or "
+        "fewer records, longer windows (`every`), no `final_state`"
+    )
+    raise InputError("start", f"{batch:,} trajectories, {whole / 1e9:.1f} GB of results", allowed)
 
 
 def labelled(

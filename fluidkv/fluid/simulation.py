@@ -15,7 +15,13 @@ from fluidkv.errors import InputError
 from fluidkv.fluid.labels.tables import Tables, of_model, pack
 from fluidkv.fluid.model import MassModel, class_model
 from fluidkv.fluid.plain import Rolled, roll_batch, roll_systems
-from fluidkv.fluid.recorded import check_counts, checked_record, labelled, shape_of
+from fluidkv.fluid.recorded import (
+    check_counts,
+    check_room,
+    checked_record,
+    labelled,
+    shape_of,
+)
 from fluidkv.fluid.states import class_states, read_states, spread
 from fluidkv.runs.devices import kernels_on_gpu, local_devices
 from fluidkv.systems import Systems
@@ -88,7 +94,7 @@ def simulate(
         final, records = _of_systems(of, start, *counts, engine, final_state)
     else:
         of_classes = class_model(of) if isinstance(of, System) else of
-        final, records = _of_model(of_classes, start, *counts, engine)
+        final, records = _of_model(of_classes, start, *counts, engine, final_state)
     system = None if isinstance(of, MassModel) else of
     return labelled(final if final_state else None, records, iterations, every, of=system)
 
@@ -100,10 +106,14 @@ def _of_model(
     record: tuple[str, ...],
     every: int,
     engine: str,
+    final_state: bool,
 ) -> Rolled:
     state = class_states(model, start)
     if model.capacity.shape and len(state) == 1:
         state = np.broadcast_to(state, (*model.capacity.shape, *state.shape[1:]))
+    sizes = dict(zip(("batch", "class", "stage"), state.shape, strict=True))
+    names = (*record, "final_state") if final_state else record
+    check_room(names, sizes | {"iteration": iterations // every})
     tables = of_model(model) if _wants_labels(engine) else None
     if tables is None:
         if engine == "labels":
@@ -132,6 +142,7 @@ def _of_systems(
     }
     shapes = {name: shape_of(name, sizes) for name in (*record, "final_state")}
     kept = (*record, "final_state") if final_state else record
+    check_room(kept, sizes, len(systems))
     whole = {name: np.empty((len(systems), *shapes[name])) for name in kept}
     labels = _wants_labels(engine)
     for part in _parts(len(systems), sum(int(np.prod(shape)) for shape in shapes.values())):
