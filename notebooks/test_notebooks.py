@@ -13,7 +13,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from docs._site.executed import PATIENT
+from docs._site.stored import PATIENT
 
 HERE = Path(__file__).parent
 NOTEBOOKS = sorted(HERE.glob("*.ipynb"))
@@ -333,6 +333,12 @@ def path(request):
     return request.param
 
 
+def printed(cell):
+    """What a cell prints or shows as text."""
+    outputs = cell.get("outputs", [])
+    return [o.text if o.output_type == "stream" else o.data.get("text/plain") for o in outputs]
+
+
 def test_every_notebook_is_checked():
     assert {path.name for path in NOTEBOOKS} == set(CHECKS)
 
@@ -349,6 +355,7 @@ def test_notebook_runs_and_its_words_hold(path, tmp_path, request):
         environment["FLUIDKV_TRACES"] = str(request.getfixturevalue("traces_dir").resolve())
     notebook = nbformat.read(path, as_version=4)
     cells = notebook.cells
+    stored = {cell.id: printed(cell) for cell in cells}
     # The first cell loads JAX and Matplotlib; the filter comes after it, so that it judges this
     # project's calls and not how other packages import each other.
     first = next(i for i, cell in enumerate(cells) if cell.cell_type == "code")
@@ -360,6 +367,7 @@ def test_notebook_runs_and_its_words_hold(path, tmp_path, request):
     )
     client.execute(env=environment)  # raises where a cell does
 
+    assert {cell.id: printed(cell) for cell in cells if cell.id in stored} == stored
     outputs = [output for cell in cells for output in cell.get("outputs", [])]
     assert not [o.text for o in outputs if o.output_type == "stream" and o.name == "stderr"]
     assert any("image/png" in o.get("data", {}) for o in outputs), "no picture was drawn"
@@ -367,13 +375,15 @@ def test_notebook_runs_and_its_words_hold(path, tmp_path, request):
     assert lines
 
 
-def test_notebook_is_committed_without_outputs(path):
+def test_notebook_is_stored_with_the_outputs_of_one_run(path):
+    """From top to bottom, pictures included: it shows where it is read."""
     notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
-    for cell in notebook.cells:
-        if cell.cell_type == "code":
-            assert cell.outputs == []
-            assert cell.execution_count is None
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
+    outputs = [output for cell in cells for output in cell.outputs]
+    assert any("image/png" in output.get("data", {}) for output in outputs)
+    assert all("execution" not in cell.metadata for cell in cells)  # no times of day
 
 
 def test_notebook_uses_public_names_only(path):

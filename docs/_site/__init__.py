@@ -1,1 +1,1 @@
-"""How the site is made: sources laid out, pages generated, notebooks executed, Sphinx called."""
+"""How the site is made: sources laid out, pages generated, Sphinx called; notebooks stored."""

@@ -9,9 +9,8 @@ from docs._site.build import ROOT, build
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m docs._site", description=__doc__)
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "site")
-    parser.add_argument("--no-notebooks", action="store_true", help="leave them without outputs")
     asked = parser.parse_args()
-    code = build(asked.out, asked.out.parent / "site-work", execute=not asked.no_notebooks)
+    code = build(asked.out, asked.out.parent / "site-work")
     if code == 0:
         print(f"The site begins at {asked.out / 'index.html'}")
     return code

@@ -1,11 +1,10 @@
-"""From the repository to the site: lay out, execute, call Sphinx."""
+"""From the repository to the site: lay out, generate, call Sphinx."""
 
 import shutil
 from pathlib import Path
 
 from sphinx.cmd.build import build_main
 
-from docs._site.executed import executed
 from docs._site.layout import PICTURES, ROOT, Pages, lay_out, pages_of_repository
 from docs._site.moving import moving_files, with_pictures
 from docs._site.pages import generated
@@ -14,17 +13,14 @@ from docs._site.schemas import schema_files
 __all__ = ["ROOT", "build", "sources"]
 
 
-def build(out: Path, work: Path, *, execute: bool = True) -> int:
+def build(out: Path, work: Path) -> int:
     """The site in `out`; what is made on the way is in `work`.
-
-    Args:
-        execute: whether notebooks run; without, their pages say that outputs are missing.
 
     Returns:
         Sphinx's exit code: every warning is an error, but all of them are told.
     """
     source = work / "source"
-    sources(source, work / "executed" if execute else None)
+    sources(source)
     out.mkdir(parents=True, exist_ok=True)
     shutil.copytree(ROOT / "figures", out / "figures", dirs_exist_ok=True)
     for name, text in {**schema_files(), **moving_files()}.items():
@@ -35,10 +31,9 @@ def build(out: Path, work: Path, *, execute: bool = True) -> int:
     return build_main([*asked, "-d", str(work / "read"), str(source), str(out)])
 
 
-def sources(source: Path, notebooks: Path | None) -> None:
-    """All sources as Sphinx reads them. `notebooks`: where executed ones are kept, or None."""
+def sources(source: Path) -> None:
+    """All sources as Sphinx reads them."""
     pages: Pages = {**with_pictures(pages_of_repository()), **generated()}
-    pages |= executed({k: v for k, v in pages.items() if k.endswith(".ipynb")}, notebooks)
     lay_out(pages, source)
     for name, folder in PICTURES.items():
         shutil.copytree(folder, source / name, dirs_exist_ok=True)

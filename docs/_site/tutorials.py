@@ -6,9 +6,8 @@ from docs._site.layout import ROOT, Pages
 
 _INTRO = """# Tutorials
 
-Pages that run from top to bottom; each takes less than 40 s on two cores, and `make docs`, which
-runs them, says how long each took. What they print and draw here came out when this site was built.
-They stand in `notebooks/`, without outputs.
+Pages that run from top to bottom, each in less than 40 s on two cores. They stand in `notebooks/`
+with what they print and draw; a test runs them again and compares.
 
 """
 

@@ -14,7 +14,7 @@ from docs._site.layout import ROOT
 def built(tmp_path_factory) -> tuple[Path, str]:
     """The folder of the site, and what Sphinx complained about."""
     out = tmp_path_factory.mktemp("site") / "site"
-    asked = [sys.executable, "-m", "docs._site", "--no-notebooks", "--out", str(out)]
+    asked = [sys.executable, "-m", "docs._site", "--out", str(out)]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(asked, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert (out / "index.html").is_file(), done.stderr

@@ -20,7 +20,6 @@ import numpy as np
 
 from fluidkv.fluid.labels.by_class import complete_classes, trim_started
 from fluidkv.fluid.labels.lane import (
-    ANEW,
     CUT,
     EVICTIONS,
     FIRST_EVICTION,
@@ -30,6 +29,7 @@ from fluidkv.fluid.labels.lane import (
     NOW,
     OLDER,
     OLDEST,
+    ONE_ANEW,
     QUIET,
     REQUESTS,
     SINCE,
@@ -111,11 +111,11 @@ def _follow(
     requests, total, older = numbers[REQUESTS], numbers[TOTAL], numbers[OLDER]
     tokens, growth = numbers[TOKENS], requests  # growth: what execution adds, if none completes
     admitted = completed = evicted = 0.0
-    turn = stages * (2 + (ANEW - 1) // stages)
+    turn = stages * (ONE_ANEW if one else 1)
     anew, window = -(-now // turn) * turn, now // every
     look = (window + 1) * every
     while now < until:
-        if now == anew:  # what follows depends on the masses alone
+        if now == anew:  # what follows depends on the masses alone, and no sum drifts
             requests, held = sums(
                 sizes, unit, classes, amounts, start, mass, link, begun, now, young
             )

@@ -5,15 +5,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from fluidkv.fluid.labels.lane import ANEW, SLACK
+from fluidkv.fluid.labels.lane import ONE_ANEW, SLACK
 from fluidkv.fluid.labels.reference import Labels, Unit
-from fluidkv.fluid.labels.tables import ALIVE, GAINED, HELD, LEAVING, Tables, of_systems
+from fluidkv.fluid.labels.tables import ALIVE, CLASSES, GAINED, HELD, LEAVING, Tables, of_systems
 from fluidkv.workload import System
-
-
-def turn(stages: int) -> int:
-    """After how many iterations the kernel makes its sums anew."""
-    return stages * (2 + (ANEW - 1) // stages)
 
 
 def order(system: System) -> list[int]:
@@ -52,7 +47,9 @@ def in_floats(system: System, tables: Tables, state: np.ndarray) -> Labels:
         held=tables.unit[0, :, HELD].tolist(),
     )
     start = state[order(system)].T.tolist() if by_class else state[0].tolist()
-    return Labels(unit, float(system.capacity), start, turn(int(tables.stages[0])), SLACK)
+    one = len(tables.end[0]) == 1 and not tables.sizes[0, CLASSES]
+    turn = int(tables.stages[0]) * (ONE_ANEW if one else 1)
+    return Labels(unit, float(system.capacity), start, turn, SLACK)
 
 
 def rectangle(system: System, rows: Sequence[Sequence[Fraction]]) -> np.ndarray:
