@@ -4,9 +4,9 @@ NEVER = -1
 """Stands for "not so far" where an iteration is given."""
 
 ONE_ANEW = 2
-"""Sums are made anew from the labels every d iterations, with one end every so many times d. Between,
-a sum of requests rounds some four times an iteration, and memory adds these up: to less than what a
-start may be off the boundary, so that a final state can be one."""
+"""Sums are made anew from the labels every d iterations, with one end every so many times d.
+Between, a sum of requests rounds some four times an iteration, and memory adds these up: to less
+than what a start may be off the boundary, so that a final state can be one."""
 
 SLACK = 1e-12
 """A label that needs all but so little of what it holds is used up: where in exact numbers eviction
