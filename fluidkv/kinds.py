@@ -178,7 +178,7 @@ def _union(parts: tuple[Any, ...], *, lists: bool) -> _Kind | None:
         return None
     members = [kind.member for kind in kinds if kind.member is not None]
     return _Kind(
-        _either([kind.allowed for kind in kinds]),
+        _either(list(dict.fromkeys(kind.allowed for kind in kinds))),
         lambda value: any(kind.fits(value) for kind in kinds),
         members[0] if len(members) == 1 else None,
     )

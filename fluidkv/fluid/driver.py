@@ -160,7 +160,10 @@ def rollout(
         done, before, memories = carry
         n = done + 1
         drawn = None if key is None else jax.random.fold_in(key, n)
-        after, flows = step(model, before, drawn)
+        moved = step(model, before, drawn)
+        if not isinstance(moved, tuple) or len(moved) != 2:
+            raise InputError("step", step, "a function that returns a pair (state, flows)")
+        after, flows = moved
         seen = Transition(n, before, flows, after)
         pairs = zip(observers, memories, strict=True)
         return n, after, tuple(each.update(model, memory, seen) for each, memory in pairs)
@@ -171,6 +174,8 @@ def rollout(
         emitted = [each.emit(model, memory, after) for each, memory in pairs]
         return (done, after, tuple(m for m, _ in emitted)), tuple(out for _, out in emitted)
 
+    if state is None or isinstance(state, list):
+        raise InputError("state", state, "an array, or a pytree of arrays, of one trajectory")
     state = jax.tree.map(jnp.asarray, state)
     memories = vary_like(tuple(each.init(model, state) for each in observers), (model, state))
     begun = (jnp.int32(0), vary_like(state, model), memories)

@@ -16,8 +16,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Complex, Float, Int
 
 from fluidkv.fluid.driver import rollout
-from fluidkv.fluid.mass_map import State
-from fluidkv.fluid.model import MassModel
+from fluidkv.fluid.mass_map import State, check_one
+from fluidkv.fluid.model import MassModel, check_precision
 from fluidkv.fluid.observers import Fronts
 
 
@@ -66,6 +66,7 @@ def linearise(model: MassModel, state: State, *, period: int = 1) -> Linearisati
         [1.290994, 1.290994, 0.0]
     """
     state = jnp.asarray(state)
+    check_precision(model.precision, state, "state")
 
     def after(
         flat: Float[Array, " mass"],
@@ -86,6 +87,9 @@ def spectral_radius(model: MassModel) -> Float[Array, ""]:
     largest one is simple: the equilibrium is stable where it is below 1, up to rounding. A verdict
     is `fluidkv.stability`; this is for slopes and maps.
 
+    Raises:
+        InputError: a model of several systems, or in a precision that nobody chose.
+
     Examples:
         >>> import jax
         >>> from fluidkv.fluid import MassModel, spectral_radius
@@ -97,7 +101,11 @@ def spectral_radius(model: MassModel) -> Float[Array, ""]:
         >>> round(value.item(), 4), slope.item() < 0  # longer inputs are more stable
         (0.7687, True)
     """
+    check_one(model)
     weights = jnp.asarray(model.cohorts().weights)[0]
+    check_precision(model.precision, weights, "model")
+    if weights.size == 1:  # all that runs completes: nothing is left of a deviation
+        return jnp.zeros((), weights.dtype)
     # Companion matrix of F(z) = sum of V_s z^(d-1-s).
     companion = (
         jnp.eye(weights.size - 1, k=-1, dtype=weights.dtype).at[0].set(-weights[1:] / weights[0])

@@ -15,16 +15,16 @@ Source: Congestion, section 2.2 in the continuous form of 2.3, admission of 4.1.
 import math
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int
 
 from fluidkv.errors import InputError
-from fluidkv.fluid.model import MassModel
+from fluidkv.fluid.model import MassModel, check_precision
 from fluidkv.runs.devices import vary_like
 
-State = Float[Array, "*class stage"]
+State = Float[Array, "*class stage"] | Float[np.ndarray, "*class stage"]
 """Masses of one trajectory: by class of a class model, by age of a cohort model."""
 
 NO_FRONT = -1
@@ -207,8 +207,8 @@ def empty_stages(model: MassModel, masses: Float[Array, "class stage"]) -> Float
     return jnp.sum(jnp.where(exists & jnp.all(masses == 0, axis=0), 1.0, 0.0))
 
 
-def _check(model: MassModel, state: Array, masses: Array) -> None:
-    """Shapes and types, which are known while tracing."""
+def check_one(model: MassModel) -> None:
+    """InputError for a model of several systems or capacities."""
     shape = jnp.shape(model.weights)
     if len(shape) != 2 or jnp.ndim(model.capacity):
         raise InputError(
@@ -216,21 +216,13 @@ def _check(model: MassModel, state: Array, masses: Array) -> None:
             f"weights {shape} and capacity {jnp.shape(model.capacity)}",
             "one system with one capacity; jax.vmap maps over several",
         )
+
+
+def _check(model: MassModel, state: Array, masses: Array) -> None:
+    """Shapes and types, which are known while tracing."""
+    check_one(model)
+    shape = jnp.shape(model.weights)
     if state.ndim not in (1, 2) or masses.shape != shape:
         allowed = f"{shape}, one trajectory by class and stage; jax.vmap maps over several"
         raise InputError("state", f"shape {state.shape}", allowed)
-    check_precision(model.precision, state)
-
-
-def check_precision(chosen: str, state: Array) -> None:
-    """InputError for masses of another type than the model's.
-
-    JAX turns float64 into float32 where `jax_enable_x64` is not set; that is never done silently.
-    """
-    if state.dtype != jnp.dtype(chosen):
-        advice = (
-            "; set jax.config.update('jax_enable_x64', True) first, or choose model.in_float32()"
-            if chosen == "float64" and not jax.config.read("jax_enable_x64")
-            else ", as the model"
-        )
-        raise InputError("state", f"masses of {state.dtype}", chosen + advice)
+    check_precision(model.precision, state, "state")

@@ -15,9 +15,11 @@ model carries thousands of classes, those of an empirical trace, at the cost of 
 import dataclasses
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jax.core import Tracer
+from jaxtyping import Array, Float
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
@@ -59,21 +61,27 @@ class MassModel(eqx.Module):
     @classmethod
     def from_lengths(
         cls,
-        input_length: Float[Array, " class"],
-        decode_length: Int[Array, " class"],
-        shares: Float[Array, " class"],
-        capacity: Float[Array, ""],
+        input_length: Array | ArrayLike,
+        decode_length: Array | ArrayLike,
+        shares: Array | ArrayLike,
+        capacity: Array | ArrayLike,
         *,
         stages: int,
+        precision: str = "float64",
     ) -> "MassModel":
         """The class model of numbers that JAX may trace: what one differentiates or maps over.
 
         Args:
-            input_length: l0 of each class, tokens; may be any real number.
-            decode_length: l1 of each class, at most `stages`.
-            shares: p_k, which sum to 1.
-            capacity: M, tokens.
+            input_length: l0 of each class, (class,), tokens; may be any real number.
+            decode_length: l1 of each class, (class,), at most `stages`.
+            shares: p_k, (class,), which sum to 1.
+            capacity: M, tokens, a number.
             stages: of the state, static.
+            precision: "float64", or by choice "float32".
+
+        Raises:
+            InputError: a decode length above `stages`, where it is known; float64 where
+                `jax_enable_x64` is not set.
 
         Examples:
             >>> import jax
@@ -86,11 +94,16 @@ class MassModel(eqx.Module):
             >>> round(slope.item(), 6)  # -M / (3 (l0 + 2)^2)
             -0.5
         """
-        inputs, parts = jnp.asarray(input_length, float), jnp.asarray(shares, float)
+        if not isinstance(decode_length, Tracer):
+            _check_stages(stages, int(np.max(np.asarray(decode_length))))
+        kind = float if precision == "float64" else precision
+        inputs, parts = jnp.asarray(input_length, kind), jnp.asarray(shares, kind)
+        check_precision(precision, inputs, "input_length")
         stage = jnp.arange(stages, dtype=inputs.dtype)[None]
-        alive = jnp.where(stage < jnp.asarray(decode_length, inputs.dtype)[:, None], 1.0, 0.0)
+        alive = (stage < jnp.asarray(decode_length, inputs.dtype)[:, None]).astype(inputs.dtype)
         weights = alive * (inputs[:, None] + 1 + stage)
-        return cls(weights, alive, parts, jnp.asarray(capacity, float))  # pyright: ignore[reportArgumentType]  # JAX's here
+        limit = jnp.asarray(capacity, kind)
+        return cls(weights, alive, parts, limit, precision)  # pyright: ignore[reportArgumentType]  # JAX's here
 
     def cohorts(self) -> "MassModel":
         """All classes as one row, on the manifold x_ks = p_k y_s (Congestion, Lemma 9)."""
@@ -98,7 +111,7 @@ class MassModel(eqx.Module):
             self,
             weights=self.shares[..., None, :] @ self.weights,
             survival=self.shares[..., None, :] @ self.survival,
-            shares=np.ones((*self.shares.shape[:-1], 1)),
+            shares=np.ones((*self.shares.shape[:-1], 1), self.precision),
         )
 
     def equilibrium(self) -> Float[np.ndarray, "*system class stage"]:
@@ -118,7 +131,7 @@ class MassModel(eqx.Module):
         otherwise than float64.
         """
         narrow = {
-            f.name: np.asarray(getattr(self, f.name), np.float32)
+            f.name: getattr(self, f.name).astype(np.float32)
             for f in dataclasses.fields(self)
             if f.name != "precision"
         }
@@ -131,9 +144,9 @@ class MassModel(eqx.Module):
             InputError: a capacity that is not a positive finite number or a list of them.
         """
         try:
-            values = np.asarray(capacity, dtype=np.float64)
+            values = np.asarray(capacity, dtype=self.precision)
         except (TypeError, ValueError):
-            values = np.asarray(np.nan)
+            values = np.asarray(np.nan, self.precision)
         if values.ndim > 1 or values.size == 0 or not np.all(np.isfinite(values) & (values > 0)):
             allowed = "a positive finite number of tokens, or a list of them, one a trajectory"
             raise InputError("capacity", capacity, allowed)
@@ -154,6 +167,8 @@ def class_model(system: System | Systems, *, stages: int | None = None) -> MassM
         ([[11.0, 12.0, 0.0], [11.0, 12.0, 13.0]], [0.5, 0.5])
     """
     inputs, decodes, shares, capacity = _numbers(system)
+    if stages is not None:
+        _check_stages(stages, int(decodes.max()))
     stage = np.arange(decodes.max() if stages is None else stages)
     alive = (stage < decodes[..., None]).astype(np.float64)
     return MassModel(
@@ -185,6 +200,26 @@ def cohort_model(system: System | Systems) -> MassModel:
         shares=np.ones((*capacity.shape, 1)),
         capacity=capacity,
     )
+
+
+def check_precision(chosen: str, values: Array, argument: str) -> None:
+    """InputError for numbers of another type than the model's.
+
+    JAX turns float64 into float32 where `jax_enable_x64` is not set; that is never done silently.
+    """
+    if values.dtype != np.dtype(chosen):
+        advice = (
+            "; set jax.config.update('jax_enable_x64', True) first, or choose float32"
+            if chosen == "float64" and not jax.config.read("jax_enable_x64")
+            else ", as the model"
+        )
+        raise InputError(argument, f"numbers of {values.dtype}", chosen + advice)
+
+
+def _check_stages(stages: object, longest: int) -> None:
+    whole = isinstance(stages, int | np.integer) and not isinstance(stages, bool)
+    if not whole or stages < longest:  # pyright: ignore[reportOperatorIssue]  # whole here
+        raise InputError("stages", stages, f"an integer of at least {longest}, the longest decode")
 
 
 def _numbers(system: System | Systems) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

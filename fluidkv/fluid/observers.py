@@ -34,6 +34,31 @@ LEVELS: dict[str, Callable[[MassModel, Any], Array]] = {
 """Read from the state at the end of a window: tokens, requests, stages, masses."""
 
 
+def _masses(observer: Observer, state: Any) -> Any:
+    """The state of a map of masses.
+
+    Raises:
+        InputError: while tracing, of another map.
+    """
+    if not hasattr(state, "shape"):
+        allowed = "an observer of its map; of open arrivals, OpenWindows"
+        raise InputError("observe", f"{type(observer).__name__} of {type(state).__name__}", allowed)
+    return state
+
+
+def _evicts(observer: Observer, seen: Transition) -> Array:
+    """Whether an iteration evicts.
+
+    Raises:
+        InputError: while tracing, of a map whose flows have no front.
+    """
+    front = getattr(seen.flows, "front", None)
+    if front is None:
+        observed = f"{type(observer).__name__} of {type(seen.flows).__name__}"
+        raise InputError("observe", observed, "an observer of its map: these flows have no front")
+    return front != mass_map.NO_FRONT
+
+
 class Windows(Observer):
     """Flows summed over each window, and levels at its end.
 
@@ -62,6 +87,7 @@ class Windows(Observer):
                 raise InputError("names", name, "any of " + ", ".join(known))
 
     def init(self, model: MassModel, state: Any) -> dict[str, Array]:
+        state = _masses(self, state)
         by_row = jnp.zeros(state.shape[:-1], state.dtype)
         single = jnp.zeros((), state.dtype)
         sums = {name: single if name == "evicted_tokens" else by_row for name in FLOWS}
@@ -130,7 +156,7 @@ class FirstEviction(Observer):
         return jnp.int32(NEVER)
 
     def update(self, model: Any, memory: Array, seen: Transition) -> Array:
-        evicts = seen.flows.front != mass_map.NO_FRONT
+        evicts = _evicts(self, seen)
         return jnp.where((memory == NEVER) & evicts, seen.iteration, memory)
 
     def ended(self, memory: Array) -> Bool[Array, ""] | None:
@@ -154,7 +180,7 @@ class Evictions(Observer):
         return jnp.int32(0)
 
     def update(self, model: Any, memory: Array, seen: Transition) -> Array:
-        return memory + jnp.int32(seen.flows.front != mass_map.NO_FRONT)
+        return memory + jnp.int32(_evicts(self, seen))
 
 
 class Fronts(Observer):
@@ -209,6 +235,7 @@ class Extremes(Observer):
             raise InputError("level", self.level, "any of " + ", ".join(LEVELS))
 
     def init(self, model: MassModel, state: Any) -> tuple[Array, Array]:
+        state = _masses(self, state)
         shape = jax.eval_shape(lambda s: LEVELS[self.level](model, s), state)
         return jnp.full(shape.shape, jnp.inf), jnp.full(shape.shape, -jnp.inf)
 
@@ -238,14 +265,18 @@ class Settled(Observer):
 
     within: float | Float[Array, ""]
 
+    def __check_init__(self) -> None:
+        _check_within(self.within)
+
     def init(self, model: MassModel, state: Any) -> Int[Array, ""]:
+        _masses(self, state)
         return jnp.int32(NEVER)
 
     def update(self, model: MassModel, memory: Array, seen: Transition) -> Array:
         masses, centre = jnp.atleast_2d(seen.after), jnp.asarray(model.equilibrium())
         near = jnp.all(jnp.abs(masses - centre) <= self.within * centre)
         since = jnp.where(memory == NEVER, seen.iteration, memory)
-        return jnp.where(near & (seen.flows.front == mass_map.NO_FRONT), since, NEVER)
+        return jnp.where(near & ~_evicts(self, seen), since, NEVER)
 
     def ended(self, memory: Array) -> Bool[Array, ""]:
         return memory != NEVER
@@ -274,8 +305,11 @@ class Cycle(Observer):
 
     within: float | Float[Array, ""]
 
+    def __check_init__(self) -> None:
+        _check_within(self.within)
+
     def init(self, model: MassModel, state: Any) -> tuple[Array, Array, Array]:
-        return jnp.int32(NEVER), jnp.int32(0), state
+        return jnp.int32(NEVER), jnp.int32(0), _masses(self, state)
 
     def update(self, model: MassModel, memory: Any, seen: Transition) -> Any:
         period, since, mark = memory
@@ -292,3 +326,10 @@ class Cycle(Observer):
 
     def result(self, model: Any, memory: Any, written: Any) -> tuple[Array, Array]:
         return memory[:2]
+
+
+def _check_within(within: Any) -> None:
+    """A number of at least 0; what JAX traces or maps over is not looked at."""
+    number = isinstance(within, float | int) and not isinstance(within, bool)
+    if not hasattr(within, "dtype") and not (number and within >= 0):
+        raise InputError("within", within, "a number of at least 0")

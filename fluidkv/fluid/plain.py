@@ -5,6 +5,7 @@ between which an interrupt counts. Checks nothing.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import jax
@@ -40,12 +41,12 @@ def roll_batch(
 ) -> Rolled:
     """Trajectories of one model; its capacity may be one a trajectory."""
     batch = len(start)
-    filled = np.resize(start, (max(batch, _FEWEST), *start.shape[1:]))
-    capacity = np.resize(model.capacity, len(filled))
+    filled = np.resize(start, (max(batch, _FEWEST), *start.shape[1:])).astype(model.precision)
+    capacity = np.resize(model.capacity, len(filled)).astype(model.precision)
 
     def run(states: np.ndarray, count: int) -> Rolled:
         def call(values: tuple[np.ndarray, np.ndarray]) -> Rolled:
-            at = MassModel(model.weights, model.survival, model.shares, values[1])
+            at = replace(model, capacity=values[1])
             return _roll(at, values[0], count, record, every)
 
         return _on_devices(call, (states, capacity), 1, states[0].size, count, record, every)
@@ -67,7 +68,7 @@ def roll_systems(
     start = start[:, places]
     start = np.broadcast_to(start, (len(models.weights), *start.shape[1:]))
     capacities = np.repeat(models.capacity[:, None], len(places), axis=1)
-    placed = MassModel(models.weights, models.survival, models.shares, capacities)
+    placed = replace(models, capacity=capacities)
 
     def run(states: np.ndarray, count: int) -> Rolled:
         def call(values: tuple[MassModel, np.ndarray]) -> Rolled:
@@ -85,7 +86,7 @@ def _roll(model, start, iterations, record, every):
     """A capacity for each trajectory."""
 
     def one(capacity, state):
-        at = MassModel(model.weights, model.survival, model.shares, capacity)
+        at = replace(model, capacity=capacity)
         observe = Windows(record) if record else None
         run = rollout(at, state, iterations, observe=observe, every=every if record else None)
         return run.state, run.observed or {}

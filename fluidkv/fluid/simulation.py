@@ -66,7 +66,8 @@ def simulate(
         `iteration` is n of the state X^n that ends the window; the start is X^0. Variables are the
         records asked for and `final_state` (batch, class, stage), which can start another call.
         A cohort model has one class, which stands for all. Of many systems, the coordinates are
-        theirs (`Systems.described`); what a system does not have is 0.
+        theirs (`Systems.described`); what a system does not have is 0. `memory` may be a view that
+        cannot be written to: it is the capacity, which every iteration fills.
 
     Raises:
         InputError: before anything runs, on a start of the wrong shape, negative, not finite, in a

@@ -1,6 +1,7 @@
 """One driver: what observers are shown, where it stops, and that JAX can transform it whole."""
 
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,11 +20,14 @@ from fluidkv.fluid import (
     Fronts,
     MassModel,
     Observer,
+    OpenModel,
+    OpenState,
     Settled,
     Total,
     Windows,
     class_model,
     cohort_model,
+    open_step,
     rollout,
     step,
     uniform_starts,
@@ -186,3 +190,22 @@ def test_what_is_no_plan_is_refused_in_one_line():
         Total("memory")
     with pytest.raises(InputError, match="state: got 'shape"):
         jax.jit(lambda s: rollout(model, s, 3, step=step))(np.zeros(4))
+
+
+def test_what_does_not_fit_the_map_is_refused_by_name():
+    model, small = cohort_model(SMALL), class_model(SMALL)
+    with pytest.raises(InputError, match="state: got"):
+        rollout(model, [4.0, 3.0, 0.0], 6)
+    with pytest.raises(InputError, match=r"step: got .*a pair"):
+        rollout(model, START, 6, step=lambda model, state, key: state)
+    opened = OpenModel(small, np.array([2.0])), OpenState(np.zeros((1, 3)), np.zeros(1))
+    for watch in (Total("completed"), Windows(("memory",)), Extremes("memory"), Cycle(0.0)):
+        with pytest.raises(InputError, match=r"observe: got .* of OpenState"):
+            rollout(*opened, 4, step=open_step, observe=watch)
+    wrong: list[Any] = [-1.0, "a", None]
+    for within in wrong:
+        with pytest.raises(InputError, match="within: got"):
+            Settled(within)
+    queue = opened[1]._replace(queue=np.zeros(1, int))
+    with pytest.raises(InputError, match="queue: got 'numbers of int"):
+        open_step(opened[0], queue)

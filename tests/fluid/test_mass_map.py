@@ -28,6 +28,7 @@ from fluidkv.fluid import (
     mass_map,
     perturbed_starts,
     simulate,
+    spectral_radius,
     step,
 )
 from fluidkv.fluid.mass_map import NO_FRONT
@@ -108,7 +109,8 @@ def test_the_front_is_the_last_stage_that_loses_mass(system, data):
 def test_a_cpu_and_an_accelerator_evict_alike(system, data):
     """The loop over stages and the tree of sums; where a rounding ties, both leave no more."""
     model = padded(class_model(system))
-    executed = mass_map.execute(model, rectangle(data.draw(feasible_states(system))))
+    masses = jnp.asarray(rectangle(data.draw(feasible_states(system))))
+    executed = mass_map.execute(model, masses)
     numbers = executed, model.weights, model.capacity
     one, other = by_stage(*numbers), at_once(*numbers)
     within = tolerance(model)
@@ -226,7 +228,7 @@ def test_shapes_and_types_are_refused_by_name_while_tracing():
         jax.jit(step)(model, np.zeros((3, 2, 7)))
     with pytest.raises(InputError, match=r"model: got 'weights .*jax.vmap maps over several"):
         jax.jit(step)(model.with_capacity([200, 300]), np.zeros((2, 7)))
-    with pytest.raises(InputError, match="state: got 'masses of float32'; allowed: float64, as"):
+    with pytest.raises(InputError, match="state: got 'numbers of float32'; allowed: float64, as"):
         jax.jit(step)(model, jnp.zeros((2, 7), jnp.float32))
     with jax.enable_x64(False), pytest.raises(InputError, match="jax_enable_x64"):
         jax.jit(step)(model, np.zeros((2, 7)))
@@ -334,3 +336,44 @@ def assert_same_masses(model, got, exact):
 def plain_rectangle(system, rows):
     """As `rectangle`, of just the system's classes and stages."""
     return rectangle(rows, len(rows), system.workload.longest_decode)
+
+
+def test_float32_goes_through_every_door():
+    """As a choice: batches, capacities, cohorts, slopes."""
+    model = class_model(MIXED).in_float32()
+    start = np.asarray(model.equilibrium())[None] * np.float32(0.9)
+    single = simulate(model, start, iterations=5)
+    exact = simulate(class_model(MIXED), start, iterations=5)
+    assert single.final_state.dtype == np.float32
+    assert 0 < float(abs(single.final_state - exact.final_state).max()) < 1e-3
+    with pytest.raises(InputError, match="engine: got 'labels'"):
+        simulate(model, start, iterations=5, engine="labels")
+    narrow = model.with_capacity(190).cohorts()
+    kinds = {np.asarray(leaf).dtype for leaf in jax.tree.leaves(narrow)}
+    assert kinds == {np.dtype(np.float32)}
+    after, _ = step(narrow, np.asarray(narrow.equilibrium()))
+    assert after.dtype == np.float32
+
+    def radius(input_length):
+        lengths = [input_length] * 2, [4, 7]
+        return spectral_radius(
+            MassModel.from_lengths(*lengths, [0.5, 0.5], 1e4, stages=7, precision="float32")
+        )
+
+    with jax.enable_x64(False):
+        assert jax.grad(radius)(jnp.float32(10)).dtype == np.float32
+
+
+def test_numbers_that_nobody_chose_are_refused():
+    lengths = [2.0], [3], [1.0], 24.0
+    with jax.enable_x64(False), pytest.raises(InputError, match=r"input_length: got .*float32"):
+        MassModel.from_lengths(*lengths, stages=3)
+    with jax.enable_x64(False), pytest.raises(InputError, match=r"model: got .*float32"):
+        spectral_radius(cohort_model(MIXED))
+    with pytest.raises(InputError, match="stages: got 2; allowed: an integer of at least 3"):
+        MassModel.from_lengths(*lengths, stages=2)
+    with pytest.raises(InputError, match="stages: got 2; allowed: an integer of at least 3"):
+        class_model(SMALL, stages=2)
+    with pytest.raises(InputError, match=r"model: got .*jax.vmap maps over several"):
+        spectral_radius(class_model(Systems.of([SMALL, MIXED])))
+    assert spectral_radius(cohort_model(System(Workload.from_lengths([(2, 1)]), 24))) == 0

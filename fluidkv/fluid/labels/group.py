@@ -108,7 +108,7 @@ def new_lanes(tables: Tables, count: int, rows: int) -> Lanes:
         counts=counts,
         mass=np.zeros((count, ring)),
         link=np.empty((count, ring), np.int64),
-        after=np.empty((count, ring), np.int64),
+        after=np.zeros((count, ring), np.int64),
         begun=np.ones((count, by_class * stages)),
         flows=np.zeros((count, FLOWS, by_class * max(ends, rows))),
     )

@@ -29,7 +29,7 @@ from jaxtyping import Array, Float, Int
 from fluidkv.errors import InputError
 from fluidkv.fluid import mass_map
 from fluidkv.fluid.driver import Observer, Transition
-from fluidkv.fluid.model import MassModel
+from fluidkv.fluid.model import MassModel, check_precision
 
 Selection = Literal["queued", "shares"]
 """Which requests are admitted when not all that wait can be."""
@@ -282,15 +282,14 @@ def _fraction(limit: float | Float[Array, ""], wanted: Float[Array, ""]) -> Floa
 
 def _check(model: OpenModel, masses: Array, queue: Array) -> None:
     """Shapes and types, which are known while tracing."""
+    mass_map.check_one(model.mass)
     shape = jnp.shape(model.mass.weights)
-    if len(shape) != 2 or jnp.ndim(model.mass.capacity):
-        capacities = jnp.shape(model.mass.capacity)
-        allowed = "one system with one capacity; jax.vmap maps over several"
-        raise InputError("model", f"weights {shape} and capacity {capacities}", allowed)
     wanted = {"masses": (masses.shape, shape), "queue": (queue.shape, shape[:1])}
     wanted["rates"] = jnp.shape(model.rates)[-1:], shape[:1]
     for name, (got, allowed) in wanted.items():
         if got != allowed:
             advice = "one trajectory by class and stage; jax.vmap maps over several"
             raise InputError(name, f"shape {got}", f"{allowed}, {advice}")
-    mass_map.check_precision(model.mass.precision, masses)
+    numbers = {"masses": masses, "queue": queue, "rates": jnp.asarray(model.rates)}
+    for name, values in numbers.items():
+        check_precision(model.mass.precision, values, name)

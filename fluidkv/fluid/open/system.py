@@ -138,6 +138,10 @@ def _of_classes(model: MassModel | System) -> MassModel:
     model = class_model(model) if isinstance(model, System) else model
     if np.any((model.survival > 0) & (model.survival < 1)):
         raise InputError("model", "a cohort model", "a class model, as eviction changes the mix")
+    if model.precision != "float64":
+        raise InputError(
+            "model", f"a model in {model.precision}", "float64; open_step takes either"
+        )
     return model
 
 

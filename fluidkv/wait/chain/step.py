@@ -70,6 +70,9 @@ def step(
         if jnp.shape(value) != own.shape:
             allowed = f"{own.shape}, of one run; jax.vmap maps over several"
             raise InputError(f"state.{name}", f"shape {jnp.shape(value)}", allowed)
+        kind = jnp.result_type(value)
+        if jnp.issubdtype(own.dtype, jnp.integer) and not jnp.issubdtype(kind, jnp.integer):
+            raise InputError(f"state.{name}", f"numbers of {kind}", "whole numbers")
     typed: Any = jax.tree.map(lambda value, own: jnp.asarray(value, own.dtype), state, start)
     if isinstance(chain, FluidChain):
         return fluid_step(chain, typed)

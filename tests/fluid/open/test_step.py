@@ -152,7 +152,7 @@ def test_derivatives_are_those_of_differences(selection, cap, class_cap):
         (OpenModel(MASS, np.ones(3)), EMPTY, "rates"),
         (OpenModel(MASS, RATES), EMPTY._replace(masses=np.zeros((3, 2, 5))), "masses"),
         (OpenModel(MASS, RATES), EMPTY._replace(queue=np.zeros(3)), "queue"),
-        (OpenModel(MASS, RATES), EMPTY._replace(masses=np.zeros((2, 5), np.float32)), "state"),
+        (OpenModel(MASS, RATES), EMPTY._replace(masses=np.zeros((2, 5), np.float32)), "masses"),
         (OpenModel(MASS.with_capacity([60, 70]), RATES), EMPTY, "model"),
     ],
 )
