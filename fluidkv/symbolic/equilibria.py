@@ -6,6 +6,7 @@ Source: Congestion, equations (4), (8) and (27), section 3.2.
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import sympy
 from sympy import Expr
@@ -82,8 +83,9 @@ def equilibrium(
         made = coefficients(mix, shares=shares, ratios=ratios)
         held = sympy.Add(*made.memory)
         lifetime = sympy.Add(*(g / (1 + s) for s, g in enumerate(made.growth)))
-    rate = sympy.factor(CAPACITY / held)
-    return Equilibrium(rate, sympy.factor(rate * lifetime))
+    rate: Any = sympy.factor(CAPACITY / held)
+    in_flight: Any = sympy.factor(rate * lifetime)
+    return Equilibrium(rate, in_flight)
 
 
 def worst_cycle() -> WorstCycle:
@@ -100,5 +102,6 @@ def worst_cycle() -> WorstCycle:
     stage = sympy.Symbol("j", integer=True, nonnegative=True)
     masses = CAPACITY / (INPUT_LENGTH + 1 + stage)
     throughput = masses.subs(stage, DECODE_LENGTH - 1) / DECODE_LENGTH  # one batch in l1 iterations
-    share = sympy.factor(throughput / equilibrium().rate)
-    return WorstCycle(masses, throughput, share, sympy.factor(1 - share))
+    share: Any = sympy.factor(throughput / equilibrium().rate)
+    wasted: Any = sympy.factor(1 - share)
+    return WorstCycle(masses, throughput, share, wasted)

@@ -7,6 +7,7 @@ Source: WAIT, sections 3 and 4.2, equations (4) to (12); the term in d2 is ours.
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import sympy
 from sympy import Expr, Symbol
@@ -73,7 +74,7 @@ def wait_equilibrium(types: int = 1, *, prefill: bool = False) -> WaitEquilibriu
     (solved,) = map(_positive, sympy.solve(sympy.Eq(time, base + time * load), time))
     per_stage = tuple(a * solved for a in rate)
     stage = Symbol("k", integer=True, nonnegative=True)
-    costs = tuple(
+    costs: Any = tuple(
         sympy.factor(sympy.summation(a + stage, (stage, 0, b)))
         for a, b in zip(length, output, strict=True)
     )
