@@ -334,9 +334,11 @@ def path(request):
 
 
 def printed(cell):
-    """What a cell prints or shows as text."""
+    """What a cell prints, and what else it shows as text; how they interleave is chance."""
     outputs = cell.get("outputs", [])
-    return [o.text if o.output_type == "stream" else o.data.get("text/plain") for o in outputs]
+    said = "".join(o.text for o in outputs if o.output_type == "stream")
+    shown = [o.data.get("text/plain") for o in outputs if o.output_type != "stream"]
+    return said, shown
 
 
 def test_every_notebook_is_checked():

@@ -88,8 +88,8 @@ def test_multipliers_of_the_worst_cycle_say_that_it_attracts():
     """Theorem 2: on the maximal-eviction cycle one position lives; others die out at once."""
     system = of([(2, 3)], capacity=24)
     model = cohort_model(system)
-    on_cycle = rollout(model, np.array([4.0, 3.0, 0.0]), 30).state
-    linear = linearise(model, on_cycle, period=3)
+    on_cycle = jax.jit(lambda start: rollout(model, start, 30).state)(np.array([4.0, 3.0, 0.0]))
+    linear = jax.jit(lambda state: linearise(model, state, period=3))(on_cycle)
     assert np.abs(linear.multipliers).max() < 1
     assert (np.asarray(linear.fronts) >= 0).sum() == 2  # two iterations of the three evict
 
@@ -98,19 +98,21 @@ def test_a_small_deviation_grows_as_the_jacobian_says():
     system = of((2, 4), 5)
     model = cohort_model(system)
     centre = np.asarray(model.equilibrium()[0])
-    along = np.asarray(linearise(model, centre, period=6).jacobian)
+    along = np.asarray(jax.jit(lambda state: linearise(model, state, period=6))(centre).jacobian)
     push = 1e-7 * np.array([1.0, -2.0, 0.5, 1.0])
-    moved = np.asarray(rollout(model, centre + push, 6).state) - centre
+    after = jax.jit(lambda state: rollout(model, state, 6).state)
+    moved = np.asarray(after(centre + push)) - centre
     # Of second order: the map is linear where no front comes in, up to rounding.
     np.testing.assert_allclose(moved, along @ push, atol=1e-12 * centre.max())
 
 
 def test_the_slope_of_the_radius_is_a_difference():
-    def radius(inputs):
+    def largest(inputs):
         lengths = [inputs, inputs], [4, 7]
         return spectral_radius(MassModel.from_lengths(*lengths, [0.5, 0.5], 1e4, stages=7))
 
-    slope = jax.grad(radius)(23.5)
+    slope = jax.jit(jax.grad(largest))(23.5)
+    radius = jax.jit(largest)
     assert slope < 0
     difference = (radius(23.5 + 1e-5) - radius(23.5 - 1e-5)) / 2e-5
     assert float(slope) == pytest.approx(float(difference), rel=1e-5)

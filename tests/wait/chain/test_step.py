@@ -197,11 +197,12 @@ def test_derivatives_of_masses_are_those_of_differences() -> None:
         return rollout(changed, start, 9, step=step).state.time
 
     at, by = jnp.float64(0.002), 1e-6
-    slope = jax.grad(time)(at).item()
+    slope = jax.jit(jax.grad(time))(at).item()
     assert slope > 100  # tokens computed: longer iterations, in which more prompts come
-    differences = (time(at + by) - time(at - by)).item() / (2 * by)
+    lasting = jax.jit(time)
+    differences = (lasting(at + by) - lasting(at - by)).item() / (2 * by)
     assert slope == pytest.approx(differences, rel=1e-6)
-    assert jax.jacfwd(time)(at).item() == pytest.approx(slope, rel=1e-12)
+    assert jax.jit(jax.jacfwd(time))(at).item() == pytest.approx(slope, rel=1e-12)
 
 
 def test_masses_are_conserved_under_rates_that_change() -> None:
@@ -224,8 +225,18 @@ def test_masses_are_conserved_under_rates_that_change() -> None:
         assert came == pytest.approx(float(np.sum(chain.rate)) * units, rel=1e-9)
 
 
-@pytest.mark.parametrize("steps", [None, RateSteps((0, 9, 30), (1, 0, 1.5))], ids=["", "steps"])
-@pytest.mark.parametrize("model", [SEGMENTS, SYSTEM], ids=["segments", "types"])
+CHANGING = RateSteps((0, 9, 30), (1, 0, 1.5))
+
+
+@pytest.mark.parametrize(
+    ("model", "steps"),
+    [
+        pytest.param(SEGMENTS, CHANGING, id="segments-steps"),
+        pytest.param(SYSTEM, None, id="types"),
+        pytest.param(SEGMENTS, None, id="segments", marks=pytest.mark.thorough),
+        pytest.param(SYSTEM, CHANGING, id="types-steps", marks=pytest.mark.thorough),
+    ],
+)
 def test_a_run_stepped_alone_is_that_of_a_call(model: Any, steps: RateSteps | None) -> None:
     own = CLOCK if isinstance(model, Segments) else {}
     names = ("queue", "time", "wait", "waited", "entered")
