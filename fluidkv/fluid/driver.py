@@ -7,6 +7,7 @@ enough. Nothing else is kept, so that nothing else leaves the device. A batch is
 rollout.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -55,21 +56,21 @@ class Observer(eqx.Module):
         >>> class Peak(Observer):
         ...     def init(self, model, state):
         ...         return state.max()
-        ...     def update(self, model, memory, seen):
-        ...         return jax.numpy.maximum(memory, seen.after.max())
+        ...     def update(self, model, memory, transition):
+        ...         return jax.numpy.maximum(memory, transition.after.max())
         >>> model = fk.cohort_model(fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24))
         >>> with jax.enable_x64(True):
         ...     rollout(model, np.array([4.0, 3.0, 0.0]), 12, observe=Peak()).observed.item()
         8.0
     """
 
+    @abstractmethod
     def init(self, model: Any, state: Any) -> PyTree:
         """The memory at the start."""
-        raise NotImplementedError
 
-    def update(self, model: Any, memory: PyTree, seen: Transition) -> PyTree:
+    @abstractmethod
+    def update(self, model: Any, memory: PyTree, transition: Transition) -> PyTree:
         """The memory after an iteration."""
-        raise NotImplementedError
 
     def emit(self, model: Any, memory: PyTree, state: Any) -> tuple[PyTree, PyTree]:
         """At the end of a window: the memory to go on with, and what is written down; None is
@@ -150,68 +151,71 @@ def rollout(
         (1, [0.0, 6.0, 0.0])
     """
     every = iterations if every is None else every
-    _check(iterations, every)
+    _check_counts(iterations, every)
     observers, structure = jax.tree.flatten(observe, is_leaf=lambda x: isinstance(x, Observer))
-    for observer in observers:
-        if not isinstance(observer, Observer):
-            raise InputError("observe", observer, "observers, see fluidkv.fluid.observers")
-
-    def iterate(_: Any, carry: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
-        done, before, memories = carry
-        n = done + 1
-        drawn = None if key is None else jax.random.fold_in(key, n)
-        moved = step(model, before, drawn)
-        if not isinstance(moved, tuple) or len(moved) != 2:
-            raise InputError("step", step, "a function that returns a pair (state, flows)")
-        after, flows = moved
-        seen = Transition(n, before, flows, after)
-        pairs = zip(observers, memories, strict=True)
-        return n, after, tuple(each.update(model, memory, seen) for each, memory in pairs)
-
-    def window(carry: Any) -> tuple[Any, Any]:
-        done, after, memories = lax.fori_loop(0, every, iterate, carry)
-        pairs = zip(observers, memories, strict=True)
-        emitted = [each.emit(model, memory, after) for each, memory in pairs]
-        return (done, after, tuple(m for m, _ in emitted)), tuple(out for _, out in emitted)
-
-    if state is None or isinstance(state, list):
-        raise InputError("state", state, "an array, or a pytree of arrays, of one trajectory")
+    _check_state_and_observers(state, observers)
+    window = _window(model, step, observers, every, key)
     state = jax.tree.map(jnp.asarray, state)
     memories = vary_like(tuple(each.init(model, state) for each in observers), (model, state))
     begun = (jnp.int32(0), vary_like(state, model), memories)
-    can_end = [i for i, each in enumerate(observers) if each.ended(begun[2][i]) is not None]
-
-    def ended(memories: Any) -> Array:
-        return jnp.all(jnp.stack([_ended(observers[i], memories[i]) for i in can_end]))
-
     windows = iterations // every
-    if can_end:
-        (done, state, memories), written = _until(window, begun, windows, lambda c: ended(c[2]))
+    if any(
+        each.ended(memory) is not None for each, memory in zip(observers, memories, strict=True)
+    ):
+        carry, written = _until_ended(window, observers, begun, windows)
     else:
-        (done, state, memories), written = lax.scan(
-            lambda carry, _: window(carry), begun, None, length=windows
-        )
+        carry, written = lax.scan(lambda carry, _: window(carry), begun, None, length=windows)
+    iterations_made, state, memories = carry
     results = [
         each.result(model, memory, out)
         for each, memory, out in zip(observers, memories, written, strict=True)
     ]
-    return Rollout(state, done, jax.tree.unflatten(structure, results))
+    return Rollout(state, iterations_made, jax.tree.unflatten(structure, results))
 
 
-def _until(
-    window: Callable[[Any], tuple[Any, Any]],
-    begun: Any,
-    windows: int,
-    ended: Callable[[Any], Array],
+def _window(
+    model: Any, step: Step, observers: list[Observer], every: int, key: Array | None
+) -> Callable[[Any], tuple[Any, Any]]:
+    """(iterations made, state, memories) -> the same `every` iterations later, and what observers
+    write down."""
+
+    def iterate(_: Any, carry: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+        iteration, before, memories = carry
+        iteration = iteration + 1
+        step_key = None if key is None else jax.random.fold_in(key, iteration)
+        pair = step(model, before, step_key)
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise InputError("step", step, "a function that returns a pair (state, flows)")
+        after, flows = pair
+        transition = Transition(iteration, before, flows, after)
+        pairs = zip(observers, memories, strict=True)
+        updated = tuple(each.update(model, memory, transition) for each, memory in pairs)
+        return iteration, after, updated
+
+    def window(carry: Any) -> tuple[Any, Any]:
+        iteration, state, memories = lax.fori_loop(0, every, iterate, carry)
+        pairs = zip(observers, memories, strict=True)
+        emitted = [each.emit(model, memory, state) for each, memory in pairs]
+        remaining = tuple(memory for memory, _ in emitted)
+        return (iteration, state, remaining), tuple(out for _, out in emitted)
+
+    return window
+
+
+def _until_ended(
+    window: Callable[[Any], tuple[Any, Any]], observers: list[Observer], begun: Any, windows: int
 ) -> tuple[Any, Any]:
-    """At most so many windows, until it has ended; what they write down has room for all."""
+    """At most so many windows, until all observers that can end it have; what they write down has
+    room for all windows."""
     shapes = jax.eval_shape(window, begun)[1]
     room = jax.tree.map(lambda out: jnp.zeros((windows, *out.shape), out.dtype), shapes)
     room = vary_like(room, begun)
 
     def goes_on(loop: Any) -> Array:
-        place, carry, _ = loop
-        return (place < windows) & ~ended(carry)
+        place, (_, _, memories), _ = loop
+        pairs = zip(observers, memories, strict=True)
+        answers = [each.ended(memory) for each, memory in pairs]
+        return (place < windows) & ~jnp.all(jnp.stack([end for end in answers if end is not None]))
 
     def body(loop: Any) -> Any:
         place, carry, written = loop
@@ -223,13 +227,15 @@ def _until(
     return carry, written
 
 
-def _ended(observer: Observer, memory: Any) -> Array:
-    ended = observer.ended(memory)
-    assert ended is not None, observer
-    return ended
+def _check_state_and_observers(state: Any, observers: list[Any]) -> None:
+    if state is None or isinstance(state, list):
+        raise InputError("state", state, "an array, or a pytree of arrays, of one trajectory")
+    for observer in observers:
+        if not isinstance(observer, Observer):
+            raise InputError("observe", observer, "observers, see fluidkv.fluid.observers")
 
 
-def _check(iterations: object, every: object) -> None:
+def _check_counts(iterations: object, every: object) -> None:
     for name, value in (("iterations", iterations), ("every", every)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
             raise InputError(name, value, "an integer of at least 1, static under jit")

@@ -46,15 +46,15 @@ def _masses(observer: Observer, state: Any) -> Any:
     return state
 
 
-def _evicts(observer: Observer, seen: Transition) -> Array:
+def _evicts(observer: Observer, transition: Transition) -> Array:
     """Whether an iteration evicts.
 
     Raises:
         InputError: while tracing, of a map whose flows have no front.
     """
-    front = getattr(seen.flows, "front", None)
+    front = getattr(transition.flows, "front", None)
     if front is None:
-        observed = f"{type(observer).__name__} of {type(seen.flows).__name__}"
+        observed = f"{type(observer).__name__} of {type(transition.flows).__name__}"
         raise InputError("observe", observed, "an observer of its map: these flows have no front")
     return front != mass_map.NO_FRONT
 
@@ -93,8 +93,10 @@ class Windows(Observer):
         sums = {name: single if name == "evicted_tokens" else by_row for name in FLOWS}
         return {name: sums[name] for name in self.names if name in sums}
 
-    def update(self, model: Any, memory: dict[str, Array], seen: Transition) -> dict[str, Array]:
-        return {name: total + getattr(seen.flows, name) for name, total in memory.items()}
+    def update(
+        self, model: Any, memory: dict[str, Array], transition: Transition
+    ) -> dict[str, Array]:
+        return {name: total + getattr(transition.flows, name) for name, total in memory.items()}
 
     def emit(self, model: Any, memory: dict[str, Array], state: Any) -> tuple[Any, Any]:
         levels = {name: LEVELS[name](model, state) for name in self.names if name in LEVELS}
@@ -129,8 +131,8 @@ class Total(Observer):
     def init(self, model: Any, state: Any) -> Array:
         return Windows((self.name,)).init(model, state)[self.name]
 
-    def update(self, model: Any, memory: Array, seen: Transition) -> Array:
-        return memory + getattr(seen.flows, self.name)
+    def update(self, model: Any, memory: Array, transition: Transition) -> Array:
+        return memory + getattr(transition.flows, self.name)
 
 
 class FirstEviction(Observer):
@@ -155,9 +157,9 @@ class FirstEviction(Observer):
     def init(self, model: Any, state: Any) -> Int[Array, ""]:
         return jnp.int32(NEVER)
 
-    def update(self, model: Any, memory: Array, seen: Transition) -> Array:
-        evicts = _evicts(self, seen)
-        return jnp.where((memory == NEVER) & evicts, seen.iteration, memory)
+    def update(self, model: Any, memory: Array, transition: Transition) -> Array:
+        evicts = _evicts(self, transition)
+        return jnp.where((memory == NEVER) & evicts, transition.iteration, memory)
 
     def ended(self, memory: Array) -> Bool[Array, ""] | None:
         return memory != NEVER if self.stops else None
@@ -179,8 +181,8 @@ class Evictions(Observer):
     def init(self, model: Any, state: Any) -> Int[Array, ""]:
         return jnp.int32(0)
 
-    def update(self, model: Any, memory: Array, seen: Transition) -> Array:
-        return memory + jnp.int32(_evicts(self, seen))
+    def update(self, model: Any, memory: Array, transition: Transition) -> Array:
+        return memory + jnp.int32(_evicts(self, transition))
 
 
 class Fronts(Observer):
@@ -202,8 +204,8 @@ class Fronts(Observer):
     def init(self, model: Any, state: Any) -> Int[Array, ""]:
         return jnp.int32(mass_map.NO_FRONT)
 
-    def update(self, model: Any, memory: Array, seen: Transition) -> Array:
-        return seen.flows.front
+    def update(self, model: Any, memory: Array, transition: Transition) -> Array:
+        return transition.flows.front
 
     def emit(self, model: Any, memory: Array, state: Any) -> tuple[Array, Array]:
         return memory, memory
@@ -239,8 +241,8 @@ class Extremes(Observer):
         shape = jax.eval_shape(lambda s: LEVELS[self.level](model, s), state)
         return jnp.full(shape.shape, jnp.inf), jnp.full(shape.shape, -jnp.inf)
 
-    def update(self, model: MassModel, memory: tuple[Array, Array], seen: Transition) -> Any:
-        now = LEVELS[self.level](model, seen.after)
+    def update(self, model: MassModel, memory: tuple[Array, Array], transition: Transition) -> Any:
+        now = LEVELS[self.level](model, transition.after)
         return jnp.minimum(memory[0], now), jnp.maximum(memory[1], now)
 
 
@@ -272,11 +274,11 @@ class Settled(Observer):
         _masses(self, state)
         return jnp.int32(NEVER)
 
-    def update(self, model: MassModel, memory: Array, seen: Transition) -> Array:
-        masses, centre = jnp.atleast_2d(seen.after), jnp.asarray(model.equilibrium())
+    def update(self, model: MassModel, memory: Array, transition: Transition) -> Array:
+        masses, centre = jnp.atleast_2d(transition.after), jnp.asarray(model.equilibrium())
         near = jnp.all(jnp.abs(masses - centre) <= self.within * centre)
-        since = jnp.where(memory == NEVER, seen.iteration, memory)
-        return jnp.where(near & ~_evicts(self, seen), since, NEVER)
+        since = jnp.where(memory == NEVER, transition.iteration, memory)
+        return jnp.where(near & ~_evicts(self, transition), since, NEVER)
 
     def ended(self, memory: Array) -> Bool[Array, ""]:
         return memory != NEVER
@@ -311,15 +313,19 @@ class Cycle(Observer):
     def init(self, model: MassModel, state: Any) -> tuple[Array, Array, Array]:
         return jnp.int32(NEVER), jnp.int32(0), _masses(self, state)
 
-    def update(self, model: MassModel, memory: Any, seen: Transition) -> Any:
+    def update(self, model: MassModel, memory: Any, transition: Transition) -> Any:
         period, since, mark = memory
-        tokens = jnp.abs(jnp.atleast_2d(seen.after - mark)) * model.weights
+        tokens = jnp.abs(jnp.atleast_2d(transition.after - mark)) * model.weights
         back = jnp.all(tokens <= self.within * model.capacity)
         running = period == NEVER
-        period = jnp.where(running & back, seen.iteration - since, period)
-        power = (seen.iteration & (seen.iteration - 1)) == 0
+        period = jnp.where(running & back, transition.iteration - since, period)
+        power = (transition.iteration & (transition.iteration - 1)) == 0
         moves = running & ~back & power
-        return period, jnp.where(moves, seen.iteration, since), jnp.where(moves, seen.after, mark)
+        return (
+            period,
+            jnp.where(moves, transition.iteration, since),
+            jnp.where(moves, transition.after, mark),
+        )
 
     def ended(self, memory: Any) -> Bool[Array, ""]:
         return memory[0] != NEVER

@@ -53,8 +53,8 @@ class Seen(Observer):
     def init(self, model, state):
         return jnp.int32(0)
 
-    def update(self, model, memory, seen):
-        return memory * 10 + seen.iteration
+    def update(self, model, memory, transition):
+        return memory * 10 + transition.iteration
 
 
 WATCH = {

@@ -235,8 +235,8 @@ class OpenWindows(Observer):
 
         return jax.tree.map(jnp.zeros_like, jax.eval_shape(first))
 
-    def update(self, model: OpenModel, memory: dict[str, Array], seen: Transition) -> Any:
-        now = self._read(model, seen)
+    def update(self, model: OpenModel, memory: dict[str, Array], transition: Transition) -> Any:
+        now = self._read(model, transition)
         return {name: memory[name] + now[name] if name in OPEN_FLOWS else now[name] for name in now}
 
     def emit(self, model: OpenModel, memory: dict[str, Array], state: OpenState) -> Any:
@@ -245,31 +245,33 @@ class OpenWindows(Observer):
     def result(self, model: OpenModel, memory: Any, written: dict[str, Array]) -> dict[str, Array]:
         return written
 
-    def _read(self, model: OpenModel, seen: Transition) -> dict[str, Array]:
+    def _read(self, model: OpenModel, transition: Transition) -> dict[str, Array]:
         known = OPEN_FLOWS | OPEN_LEVELS
-        return {name: known[name](model.mass, seen) for name in self.names}
+        return {name: known[name](model.mass, transition) for name in self.names}
 
 
 def _flow(name: str) -> Any:
-    return lambda _, seen: getattr(seen.flows, name)
+    return lambda _, transition: getattr(transition.flows, name)
 
 
 OPEN_FLOWS = {name: _flow(name) for name in ("arrived", "admitted", "completed", "evicted")} | {
     "lost": _flow("lost"),
-    "evicting": lambda _, seen: jnp.where(seen.flows.front == mass_map.NO_FRONT, 0.0, 1.0),
-    "queue_time": lambda _, seen: seen.after.queue,
-    "flight_time": lambda model, seen: mass_map.in_flight(model, seen.after.masses),
+    "evicting": lambda _, transition: jnp.where(
+        transition.flows.front == mass_map.NO_FRONT, 0.0, 1.0
+    ),
+    "queue_time": lambda _, transition: transition.after.queue,
+    "flight_time": lambda model, transition: mass_map.in_flight(model, transition.after.masses),
 }
 """Of an iteration, summed over a window: requests; iterations that evict; requests waiting and
 running, in requests times iterations."""
 
 OPEN_LEVELS = {
-    "queue": lambda _, seen: seen.after.queue,
-    "memory": lambda model, seen: mass_map.memory_used(model, seen.after.masses),
+    "queue": lambda _, transition: transition.after.queue,
+    "memory": lambda model, transition: mass_map.memory_used(model, transition.after.masses),
     "executed_memory": _flow("executed_memory"),
-    "in_flight": lambda model, seen: mass_map.in_flight(model, seen.after.masses),
-    "empty_stages": lambda model, seen: mass_map.empty_stages(model, seen.after.masses),
-    "state": lambda _, seen: seen.after.masses,
+    "in_flight": lambda model, transition: mass_map.in_flight(model, transition.after.masses),
+    "empty_stages": lambda model, transition: mass_map.empty_stages(model, transition.after.masses),
+    "state": lambda _, transition: transition.after.masses,
 }
 """Of the last iteration of a window: requests, tokens, stages, masses."""
 

@@ -78,11 +78,11 @@ class _Sums(Observer):
     def init(self, model: CountChain, state: CountState) -> Sums:
         return self.start
 
-    def update(self, model: CountChain, memory: Sums, seen: Transition) -> Sums:
-        before, flows = seen.before, seen.flows
+    def update(self, model: CountChain, memory: Sums, transition: Transition) -> Sums:
+        before, flows = transition.before, transition.flows
         count = f64(over_segments(flows.waited))
         if self.timed:
-            live = jnp.any(seen.after.time < self.horizon)
+            live = jnp.any(transition.after.time < self.horizon)
             left = jnp.where(live, memory.left - 1, 0)
             start, idle, waiting_area = before.time + flows.wait, flows.wait, flows.waiting_area
             owed, owed_area = memory.owed, memory.owed_area
@@ -119,11 +119,11 @@ class _Records(Observer):
         }
         return {name: jnp.zeros_like(like.get(name, state.time)) for name in self.names}
 
-    def update(self, model: CountChain, memory: Any, seen: Transition) -> dict[str, Array]:
-        joined = over_segments(i32(seen.flows.joined))
-        values = seen.flows._asdict() | {
-            "queue": seen.before.queue,
-            "time": seen.after.time,
+    def update(self, model: CountChain, memory: Any, transition: Transition) -> dict[str, Array]:
+        joined = over_segments(i32(transition.flows.joined))
+        values = transition.flows._asdict() | {
+            "queue": transition.before.queue,
+            "time": transition.after.time,
             "joined": joined,
         }
         return {name: values[name] for name in self.names}
