@@ -119,7 +119,8 @@ def integer_thresholds(
 
     They are the end of n <- ceil(lambda Delta T(n)) from ceil(n*), in longer steps. That sequence
     does not fall, as Delta T does not, and stays at or below every whole solution: it can only end
-    in the least one. It ends because there is one, ceil(K n*) with K = 1 + (sum of w_j) / d0:
+    in the least one. It ends because there is one, ceil(K n*) with K = 1 + (sum of w_j) / d0, where
+    w_j is the time that one more prompt of type j in each stage adds, decoding and prefill:
     Delta T is then at most d0 + sum of (K n*_j + 1) w_j = K tau*. (Strict: floor(K n*) + 1.)
 
     Examples:

@@ -5,7 +5,7 @@ from fractions import Fraction
 from itertools import product
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fluidkv.errors import InputError
@@ -92,10 +92,13 @@ def test_least_whole_thresholds_are_the_end_of_the_plain_iteration(system, stric
     assert integer_thresholds(system, strict=strict).thresholds == climb(system, strict=strict)
 
 
+@example(
+    WaitSystem([PromptType(1, 1, 1), PromptType(Fraction(1, 2), 1, 2)], 1, 0, Fraction(4, 9)), False
+)
 @given(wait_systems(), st.booleans())
 def test_least_whole_thresholds_stay_below_the_bound_that_ends_the_search(system, strict):
     found = integer_thresholds(system, strict=strict).thresholds
-    cost = system.per_kv_token * sum(each.lifetime_cost for each in system.types)
+    cost = literal_time(system, [1] * len(system.types)) - system.base  # decoding and prefill
     most = [(1 + cost / system.base) * k for k in minimal_thresholds(system)]
     bound = [math.floor(k) + 1 if strict else math.ceil(k) for k in most]
     assert satisfies(system, bound, strict=strict)
