@@ -119,8 +119,6 @@ class FastSglang:
         *,
         names: BlockNames | None = None,
     ) -> None:
-        from fluidkv.serving.caching.sglang.kernel.loop import start  # Numba takes a while to load
-
         said = checked_prompts(requests, prompts)
         check_table(requests, settings)
         if names is None and settings.radix:
@@ -128,7 +126,6 @@ class FastSglang:
         self.settings, self.clock = settings, clock
         server = SglangServer(requests, said, settings, clock)
         self._state = new_state(server, names.strands() if names else None, offered=True)
-        start(*self._state)
         self._run = self._state.runs[0]
         self._all = [FastRequest(self, index) for index in range(len(requests))]
         self._offers = Offers(self._all)

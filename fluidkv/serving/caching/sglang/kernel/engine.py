@@ -16,15 +16,18 @@ from fluidkv.serving.caching.sglang.kernel.layout import (
     ENDED,
     EVENT,
     FULL,
+    IDLE,
     NODE,
     NONE,
     NUMBERS,
     REQUEST,
+    ROOT,
     ROWS,
     RUN,
     SHORT,
     SPAN,
     STRAND,
+    Records,
     Space,
     State,
 )
@@ -124,9 +127,8 @@ class _Ended(NamedTuple):
 
 def _through(state: State, iterations: int, every: int, watch: Watch) -> _Ended:
     """A whole run: its windows, in parts."""
-    from fluidkv.serving.caching.sglang.kernel.loop import advance, start, write_down
+    from fluidkv.serving.caching.sglang.kernel.loop import advance, write_down
 
-    start(*state)
     counts, time = [], []
     run, why, told = state.runs[0], FULL, (0, 0)
     while why != ENDED and not watch.stop.is_set():
@@ -170,18 +172,28 @@ def new_state(server: SglangServer, texts: Strands | None, *, offered: bool = Fa
     strands, spans = np.zeros(0, STRAND), np.zeros(0, SPAN)
     if texts is not None:
         strands, spans = np.zeros(texts.parent.size, STRAND), np.zeros(texts.run.size, SPAN)
-        strands["parent"], strands["base"] = texts.parent, texts.base
+        strands["parent"], strands["base"], strands["deepest"] = texts.parent, texts.base, NONE
         spans["strand"], spans["end"] = texts.run, texts.end
         requests["first_span"], requests["last_span"] = texts.first[:-1], texts.first[1:]
     space = Space(
         requests=requests,
         places=np.empty((ROWS, max(2 * size + 64, settings.page_size)), np.int64),
-        nodes=np.empty(min(_NODES, settings.pages + 1), NODE),
+        nodes=_tree(min(_NODES, settings.pages + 1)),
         strands=strands,
         spans=spans,
         events=np.empty(3 * size + 1, EVENT),
     )
-    return State(_run_record(server, offered), space)
+    runs = _run_record(server, offered)
+    runs["spare_nodes"] = space.nodes.size - 1
+    return State(runs, space)
+
+
+def _tree(nodes: int) -> Records:
+    """Space for so many, of which the root alone is there."""
+    tree = np.zeros(nodes, NODE)
+    for name in ("parent", "strand", "place"):
+        tree[name][ROOT] = NONE
+    return tree
 
 
 def grown(state: State) -> State:
@@ -217,6 +229,13 @@ def _run_record(server: SglangServer, offered: bool) -> np.ndarray:
         "by_priority": settings.priority_scheduling,
         "least_urgent": settings.retraction == "priority",
         "jumps": server.clock.jumps,
+        "available": settings.tokens,
+        "fresh": ROOT + 1,
+        "given_back": NONE,
+        "chunked": NONE,
+        "pass_chunked": NONE,
+        "pass_mode": IDLE,
+        "ratio": ratio.first,
         "ratio_first": ratio.first,
         "ratio_least": ratio.least,
         "ratio_step": ratio.step,

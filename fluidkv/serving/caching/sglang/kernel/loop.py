@@ -23,30 +23,16 @@ from fluidkv.serving.caching.sglang.kernel.layout import (
     Space,
 )
 from fluidkv.serving.caching.sglang.kernel.memory import (
-    clear_request,
     found,
     release,
     store,
 )
 from fluidkv.serving.caching.sglang.kernel.schedule import into_queue, note, schedule
-from fluidkv.serving.caching.sglang.kernel.tree import clear
 from fluidkv.serving.sglang_settings import TOUCHED
 
 _NODES = 6
 """More than an iteration makes for a request: one where it is tried; where it is kept, one where
 the tree parts from it, one where its prompt ends, and a leaf."""
-
-
-@kernel
-def start(runs: Records, space: Space) -> None:
-    """Nobody has come."""
-    run = runs[0]
-    clear(run, space)
-    for r in range(run.requests):
-        clear_request(space.requests[r])
-    run.available, run.ratio = run.tokens, run.ratio_first
-    run.chunked = run.pass_chunked = NONE
-    run.pass_mode = IDLE
 
 
 @kernel

@@ -3,7 +3,7 @@
 from typing import Any
 
 from fluidkv.runs.kernels import routine
-from fluidkv.serving.caching.sglang.kernel.layout import ROOT, Record, Space
+from fluidkv.serving.caching.sglang.kernel.layout import Record, Space
 from fluidkv.serving.caching.sglang.kernel.tree import (
     ALL,
     LOWEST,
@@ -114,13 +114,3 @@ def store(run: Record, space: Space, r: int, tokens: int) -> None:
     request.node = look(run, space, r, whole)
     request.shared = whole
     lock_prefix(run, space, request)
-
-
-@routine
-def clear_request(request: Record) -> None:
-    """As it is before it comes."""
-    request.outputs = request.slots = request.prefix = request.end = 0
-    request.shared = request.inserted = request.locked = request.retracted = 0
-    request.finished = request.aborted = request.middle_chunks = request.flown = 0
-    request.evictions = request.hit_tokens = request.first_hit_tokens = request.highest = 0
-    request.node = ROOT

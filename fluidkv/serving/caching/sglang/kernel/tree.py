@@ -32,19 +32,6 @@ ALL = np.int64(2**62)
 
 
 @routine
-def clear(run: Record, space: Space) -> None:
-    """Nothing is in it."""
-    root = space.nodes[ROOT]
-    root.parent, root.end, root.size, root.strand, root.place = NONE, 0, 0, NONE, NONE
-    root.children = root.locks = root.used = root.born = root.hits = root.priority = 0
-    for strand in range(space.strands.size):
-        space.strands[strand].present = 0
-        space.strands[strand].deepest = NONE
-    run.fresh, run.given_back, run.spare_nodes = 1, NONE, space.nodes.size - 1
-    run.total = run.protected = run.heap = run.tick = 0
-
-
-@routine
 def reach(run: Record, space: Space, r: int, tokens: int) -> tuple[Any, Any]:
     """How many tokens of a text's whole pages are in the tree, and the strand of the last page."""
     whole, depth, strand = tokens // run.page * run.page, 0, NONE
