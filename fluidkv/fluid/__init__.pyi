@@ -1,7 +1,3 @@
-from .boundary import nearby_starts as nearby_starts
-from .boundary import slice_starts as slice_starts
-from .boundary import start_families as start_families
-from .boundary import uniform_starts as uniform_starts
 from .driver import Observer as Observer
 from .driver import Rollout as Rollout
 from .driver import Transition as Transition
@@ -55,4 +51,8 @@ from .starts import burst_state as burst_state
 from .starts import empty_state as empty_state
 from .starts import equilibrium_state as equilibrium_state
 from .starts import mode_starts as mode_starts
+from .starts import nearby_starts as nearby_starts
 from .starts import perturbed_starts as perturbed_starts
+from .starts import slice_starts as slice_starts
+from .starts import start_families as start_families
+from .starts import uniform_starts as uniform_starts

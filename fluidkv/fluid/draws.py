@@ -53,9 +53,9 @@ class Draw(NamedTuple):
     path: Path = ()
 
 
-Recipe = Callable[..., Float[np.ndarray, "system batch class stage"]]
+Recipe = Callable[..., Float[np.ndarray, "*axes stage"]]
 """A pure function of a model of systems of one shape, as `lifted` gives it, and of the numbers of
-each draw (system, batch, number)."""
+each draw (system, batch, number). It makes masses of classes, or of cohorts, without that axis."""
 
 
 def drawn_starts(
@@ -65,22 +65,24 @@ def drawn_starts(
     recipe: Recipe,
     *draws: Draw,
     count: int,
-) -> Float[np.ndarray, "*system batch class stage"]:
+    path: Path = (),
+) -> Float[np.ndarray, "*axes stage"]:
     """What a recipe makes for one system, or for each of many.
 
     Args:
         model: of one system or of many, by class or by cohort.
         count: of starts (of each system), at least 1.
+        path: the splits of the key before those of each draw.
 
     Returns:
-        Masses; of many systems with an axis for them, 0 where one has no such row or stage.
+        Masses; of many systems with an axis for them, 0 where one has no such class or stage.
 
     Raises:
         InputError: a count below 1, a key that is none.
     """
     count = count_of("count", count)
-    if not isinstance(key, jax.Array | np.ndarray):
-        raise InputError("key", key, "a JAX random key, as jax.random.key makes")
+    check_key(key)
+    draws = tuple(draw._replace(path=(*path, *draw.path)) for draw in draws)
 
     def numbers(draw: Draw, shape: Sequence[int]) -> int:
         return count * draw.numbers(*shape)
@@ -93,8 +95,8 @@ def drawn_starts(
         shape = one.weights.shape[1:]
         return made(one, [_numbers(key, draw, numbers(draw, shape), None) for draw in draws])[0]
     extents = np.stack([of.classes, of.longest_decode], axis=1)
-    rows = model(of[:1]).weights.shape[1]
-    starts = np.zeros((len(of), count, rows, extents[:, 1].max()))
+    padded = (of.decode_length.shape[1], extents[:, 1].max())
+    starts = np.empty(0)
     for part in _parts(count * extents.prod(axis=1), _CHUNK if _begins_alike(key) else 1):
         shapes, shape_of = np.unique(extents[part], axis=0, return_inverse=True)
         most = [max(numbers(draw, shape) for shape in shapes.tolist()) for draw in draws]
@@ -102,14 +104,16 @@ def drawn_starts(
             _numbers(key, draw, size, of.index[part])
             for draw, size in zip(draws, most, strict=True)
         ]
-        for i, (classes, stages) in enumerate(shapes.tolist()):
+        for i, shape in enumerate(shapes.tolist()):
             alike = shape_of.ravel() == i
             own = [
-                table[alike, : numbers(draw, (classes, stages))]
+                table[alike, : numbers(draw, shape)]
                 for draw, table in zip(draws, tables, strict=True)
             ]
-            masses = made(_cut(lifted(model(of[part[alike]])), classes), own)
-            starts[part[alike], :, : masses.shape[2], :stages] = masses
+            masses = made(_cut(lifted(model(of[part[alike]])), shape[0]), own)
+            if not starts.size:  # with an axis of classes if the recipe makes one
+                starts = np.zeros((len(of), count, *padded[4 - masses.ndim :]))
+            starts[(part[alike], slice(None), *map(slice, masses.shape[2:]))] = masses
     return starts
 
 
@@ -122,10 +126,15 @@ def _parts(sizes: Int[np.ndarray, " system"], chunk: int) -> Iterator[Int[np.nda
         order = order[some:]
 
 
-def check_size(size: object) -> None:
-    """InputError for a size of a disturbance outside of (0, 1]."""
-    if isinstance(size, bool) or not isinstance(size, float | int) or not 0 < size <= 1:
-        raise InputError("size", size, "a number in (0, 1]")
+def check_key(key: object) -> None:
+    """InputError for what is not one key of JAX, of either of its two styles."""
+    try:
+        typed = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)  # pyright: ignore[reportAttributeAccessIssue]  # or caught
+        single = (key if typed else jax.random.wrap_key_data(key)).shape == ()  # pyright: ignore[reportArgumentType, reportAttributeAccessIssue]
+    except (AttributeError, TypeError, ValueError):
+        single = False
+    if not single:
+        raise InputError("key", key, "a JAX random key, as jax.random.key makes; one, not several")
 
 
 def _cut(model: MassModel, classes: int) -> MassModel:

@@ -23,7 +23,7 @@ MANY = {
 }
 
 STARTS: dict[str, Callable] = {
-    "uniform": lambda of: fk.uniform_starts(KEY, of, count=2),  # as many as classes
+    "uniform": lambda of: fk.uniform_starts(KEY, of, count=3),  # two would be one state
     "perturbed": lambda of: fk.perturbed_starts(KEY, of, count=2, size=0.3),
     "modes": lambda of: mode_starts(of, -1.0, count=2, size=0.3),
     "burst": burst_state,
@@ -51,7 +51,7 @@ def test_starts_go_in_as_they_are(starts: str, consumer: str) -> None:
             CONSUMERS[consumer](system, start)
         return
     found = CONSUMERS[consumer](system, start)
-    assert found.sizes["batch"] == (1 if starts in ("burst", "equilibrium") else 2)
+    assert found.sizes["batch"] == {"uniform": 3, "burst": 1, "equilibrium": 1}.get(starts, 2)
 
 
 @pytest.mark.parametrize("consumer", CONSUMERS)

@@ -18,7 +18,7 @@ from jaxtyping import Array, Int
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
-from fluidkv.fluid.boundary import weights_of_one_class
+from fluidkv.fluid.model import class_model
 from fluidkv.fluid.outcomes.events import check_horizon
 from fluidkv.labels import Column, dataset
 from fluidkv.runs.precision import in_float64
@@ -125,7 +125,7 @@ def simulate_whole(
         >>> found.completed.values[0], found.final_state.values[0]
         (array([0, 0, 4, 0, 1, 4]), array([6, 0, 1]))
     """
-    weights = weights_of_one_class(system)[0].astype(np.int64)
+    weights = class_model(system).weights[0].astype(np.int64)
     check_horizon(iterations)
     limits = _checked_capacity(system, capacity)
     requests, limits = _checked_start(weights, start, limits)

@@ -15,6 +15,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, UInt
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
+from fluidkv.fluid.draws import check_key
 from fluidkv.fluid.open.inputs import floats
 from fluidkv.runs.checks import count as count_of
 from fluidkv.runs.rates import burst_rates
@@ -117,6 +118,7 @@ def poisson_arrivals(
         >>> arrivals.shape, np.round(arrivals.mean(axis=0), 1)
         ((10000, 2), array([2., 4.]))
     """
+    check_key(key)
     rates = _rates(rates)
     if count is not None:
         count_of("count", count)
