@@ -198,7 +198,7 @@ def in_flight(model: MassModel, masses: Float[Array, "class stage"]) -> Float[Ar
 
 def memory_used(model: MassModel, masses: Float[Array, "class stage"]) -> Float[Array, ""]:
     """Sum of w_ks x_ks, tokens."""
-    return jnp.sum(jnp.asarray(model.weights) * masses)
+    return jnp.sum(jnp.atleast_2d(jnp.asarray(model.weights)) * masses)
 
 
 def empty_stages(model: MassModel, masses: Float[Array, "class stage"]) -> Float[Array, ""]:

@@ -18,9 +18,11 @@ from jaxtyping import Array, Int
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
-from fluidkv.fluid.model import class_model
-from fluidkv.fluid.outcomes.events import check_horizon
+from fluidkv.fluid.driver import rollout
+from fluidkv.fluid.observers import Windows
 from fluidkv.labels import Column, dataset
+from fluidkv.runs.checks import count
+from fluidkv.runs.devices import over_devices
 from fluidkv.runs.precision import in_float64
 from fluidkv.workload import System
 
@@ -29,6 +31,8 @@ _RECORDS = {
     "completed": ("request", "requests completed"),
     "evicted": ("request", "requests evicted"),
     "memory": ("token", "memory in use after admission"),
+    "state": ("request", "requests by stage"),
+    "final_state": ("request", "requests by stage"),
 }
 
 
@@ -57,11 +61,14 @@ class WholeFlows(NamedTuple):
 def whole_step(
     model: WholeModel, state: Int[Array, " stage"], key: Array | None = None
 ) -> tuple[Int[Array, " stage"], WholeFlows]:
-    """One decoding iteration of one trajectory of whole requests; pure, checks nothing.
+    """One decoding iteration of one trajectory of whole requests; pure.
 
     Args:
         state: requests by stage, integers; memory at or below capacity.
         key: not used, as nothing is drawn.
+
+    Raises:
+        InputError: while tracing, on shapes that do not fit, or numbers that are no integers.
 
     Examples:
         >>> from fluidkv.fluid import WholeModel, whole_step
@@ -70,23 +77,31 @@ def whole_step(
         ([0, 6, 0], 2)
     """
     state, weights = jnp.asarray(state), jnp.asarray(model.weights)
+    _check(weights, jnp.asarray(model.capacity), state)
     # execute
     completed = state[-1]
     executed = jnp.concatenate([jnp.zeros_like(state[:1]), state[:-1]])
     excess = jnp.sum(weights * executed) - model.capacity
 
-    # evict: from stage 1 up; a request that goes may free more than was needed.
-    def stage(excess: Array, row: tuple[Array, Array]) -> tuple[Array, Array]:
-        requests, weight = row
-        gone = jnp.minimum(requests, -(jnp.minimum(-excess, 0) // weight))
-        return excess - gone * weight, requests - gone
+    # evict: from stage 1 up, whole stages while all of one has to go; of the next, the front, as
+    # many as it takes, which may free more than was needed.
+    def stage(left: tuple[Array, Array], row: tuple[Array, Array]) -> tuple[Any, Array]:
+        (excess, going), needed = left, row[0] * row[1]
+        whole = going & (needed <= excess)
+        return (jnp.where(whole, excess - needed, excess), whole), whole
 
-    excess, remaining = lax.scan(stage, excess, (executed[1:], weights[1:]))
+    rows = executed[1:], weights[1:]
+    (excess, _), whole = lax.scan(stage, (excess, excess > 0), rows)
+    front = jnp.arange(whole.size) == jnp.sum(whole)
+    front_weight = jnp.sum(jnp.where(front, weights[1:], 0))
+    trimmed = -(jnp.minimum(-excess, 0) // jnp.maximum(front_weight, 1))
+    evicted = jnp.where(whole, executed[1:], jnp.where(front, trimmed, 0))
+    excess = excess - trimmed * front_weight
     # admit
     admitted = -excess // weights[0]
-    after = jnp.concatenate([admitted[None], remaining])
-    evicted = jnp.sum(executed[1:] - remaining)
-    return after, WholeFlows(admitted, completed, evicted, jnp.sum(weights * after))
+    after = jnp.concatenate([admitted[None], executed[1:] - evicted])
+    memory = jnp.sum(weights * after)
+    return after, WholeFlows(admitted, completed, jnp.sum(evicted), memory)
 
 
 def simulate_whole(
@@ -125,21 +140,22 @@ def simulate_whole(
         >>> found.completed.values[0], found.final_state.values[0]
         (array([0, 0, 4, 0, 1, 4]), array([6, 0, 1]))
     """
-    weights = class_model(system).weights[0].astype(np.int64)
-    check_horizon(iterations)
+    weights = _weights(system)
+    count("iterations", iterations)
     limits = _checked_capacity(system, capacity)
     requests, limits = _checked_start(weights, start, limits)
+    names = ("admitted", "completed", "evicted", "memory", *["state"] * states)
+
+    def call(values: tuple[np.ndarray, np.ndarray]) -> dict[str, Any]:
+        return _rolled(weights, *values, int(iterations), names)
+
     with in_float64():
-        final, (flows, every_state) = _scan(weights, limits, requests, int(iterations), states)
-        final, flows, every_state = jax.device_get((final, flows, every_state))
-    variables: dict[str, Column] = {
-        name: (("batch", "iteration"), getattr(flows, name), unit, title)
-        for name, (unit, title) in _RECORDS.items()
-    }
-    by_stage = "request", "requests by stage"
-    if states:
-        variables["state"] = ("batch", "iteration", "stage"), every_state, *by_stage
-    variables["final_state"] = ("batch", "stage"), final, *by_stage
+        records = over_devices(call, (limits, requests), axes=0, found_axes=0)
+    variables: dict[str, Column] = {}
+    for name, values in records.items():
+        windows = () if name == "final_state" else ("iteration",)
+        by_stage = ("stage",) if name.endswith("state") else ()
+        variables[name] = (("batch", *windows, *by_stage), values, *_RECORDS[name])
     number = np.arange(1, iterations + 1)
     coords: dict[str, Column] = {
         "iteration": ("iteration", number, "iteration", "n of the state X^n")
@@ -150,17 +166,37 @@ def simulate_whole(
 
 
 @partial(jax.jit, static_argnums=(3, 4))
-def _scan(weights: Any, capacity: Any, requests: Any, iterations: int, states: bool) -> Any:
-    """Of a batch: the last states, and flows and states of all iterations."""
+def _rolled(
+    weights: Any, capacity: Any, requests: Any, iterations: int, names: tuple[str, ...]
+) -> dict[str, Any]:
+    """Records of a batch, which comes first, and the last states."""
 
-    def run(capacity: Any, state: Any) -> Any:
-        def one(state: Any, _: None) -> Any:
-            state, flows = whole_step(WholeModel(weights, capacity), state)
-            return state, (flows, state if states else None)
-
-        return lax.scan(one, state, None, length=iterations)
+    def run(capacity: Any, state: Any) -> dict[str, Any]:
+        model, watch = WholeModel(weights, capacity), Windows(names)
+        made = rollout(model, state, iterations, observe=watch, step=whole_step, every=1)
+        return made.observed | {"final_state": made.state}
 
     return jax.vmap(run)(capacity, requests)
+
+
+def _weights(system: System) -> Int[np.ndarray, " stage"]:
+    classes = system.workload.classes
+    if len(classes) != 1:
+        raise InputError("system", f"{len(classes)} classes", "one class")
+    return classes[0].input_length + 1 + np.arange(classes[0].decode_length, dtype=np.int64)
+
+
+def _check(weights: Array, capacity: Array, state: Array) -> None:
+    """What is known while tracing."""
+    if weights.ndim != 1 or capacity.ndim:
+        shapes = f"weights {weights.shape} and capacity {capacity.shape}"
+        raise InputError("model", shapes, "weights (stage,) and one capacity; jax.vmap maps")
+    if state.shape != weights.shape:
+        allowed = f"{weights.shape}, one trajectory by stage; jax.vmap maps over several"
+        raise InputError("state", f"shape {state.shape}", allowed)
+    for name, values in (("model", weights), ("model", capacity), ("state", state)):
+        if not jnp.issubdtype(values.dtype, jnp.integer):
+            raise InputError(name, f"numbers of {values.dtype}", "integers")
 
 
 def _checked_capacity(system: System, capacity: ArrayLike | None) -> np.ndarray:

@@ -65,6 +65,25 @@ def test_the_step_goes_through_rollout_jit_and_vmap():
     np.testing.assert_array_equal(jax.jit(jax.vmap(end))(capacities), found.final_state)
 
 
+@pytest.mark.parametrize(
+    ("model", "state", "argument"),
+    [
+        (WholeModel(np.arange(3, 6), 24), np.zeros(2, int), "state"),
+        (WholeModel(np.arange(3, 6), 24), np.zeros((2, 3), int), "state"),
+        (WholeModel(np.arange(3, 6), 24), np.zeros(3), "state"),
+        (WholeModel(np.arange(3, 6), np.array([24, 25])), np.zeros(3, int), "model"),
+        (WholeModel(np.ones((1, 3), int), 24), np.zeros(3, int), "model"),
+        (WholeModel(np.arange(3.0, 6.0), 24), np.zeros(3, int), "model"),
+    ],
+)
+def test_what_does_not_fit_the_step_is_named_while_tracing(model, state, argument):
+    for step in (whole_step, jax.jit(whole_step)):
+        with pytest.raises(InputError) as error:
+            step(model, state)
+        assert error.value.argument == argument
+        assert "\n" not in str(error.value)
+
+
 def test_memory_is_never_above_capacity_and_counts_are_whole():
     found = simulate_whole(one_class(20, 20, 1000), np.zeros(20, int), iterations=4000)
     assert found.memory.max() <= 1000
