@@ -88,16 +88,15 @@ def step(model: MassModel, state: State, key: Array | None = None) -> tuple[Stat
     _check(model, state, masses)
     executed = execute(model, masses)
     waiting = arrive()
-    remaining, free, front = evict(model, executed)
+    remaining, free, evicted = evict(model, executed)
     after, admitted = admit(model, remaining, free, waiting)
-    gone = executed - remaining
     by_row = state.shape[:-1]  # one number for a state (stage,)
     flows = Flows(
         admitted=admitted.reshape(by_row),
         completed=completed(model, masses).reshape(by_row),
-        evicted=in_flight(model, gone).reshape(by_row),
-        evicted_tokens=memory_used(model, gone),
-        front=front,
+        evicted=evicted.requests.reshape(by_row),
+        evicted_tokens=evicted.tokens,
+        front=evicted.front,
     )
     return after.reshape(state.shape), flows
 
@@ -113,9 +112,17 @@ def arrive() -> float:
     return math.inf
 
 
+class Evicted(NamedTuple):
+    """What eviction removed: requests of each row, their tokens, and the front."""
+
+    requests: Float[Array, " class"]
+    tokens: Float[Array, ""]
+    front: Int[Array, ""]
+
+
 def evict(
     model: MassModel, executed: Float[Array, "class stage"]
-) -> tuple[Float[Array, "class stage"], Float[Array, ""], Int[Array, ""]]:
+) -> tuple[Float[Array, "class stage"], Float[Array, ""], Evicted]:
     """Least progressed first, said the other way round: the most progressed stages stay.
 
     A stage stays whole if it and all later ones fit. The last one that does not fit is the front:
@@ -128,35 +135,41 @@ def evict(
     empty stage can be told from a nearly empty one.
 
     Returns:
-        The masses that stay, the free memory in tokens, the front.
+        The masses that stay, the free memory in tokens, and what is gone.
     """
-    weights, capacity = jnp.asarray(model.weights), jnp.asarray(model.capacity)
+    arrays = jnp.asarray(model.weights), jnp.asarray(model.survival), jnp.asarray(model.capacity)
     return lax.platform_dependent(
-        executed, weights, capacity, cpu=_stage_by_stage, default=_all_stages_at_once
+        executed, *arrays, cpu=_stage_by_stage, default=_all_stages_at_once
     )
 
 
-def _stage_by_stage(executed: Array, weights: Array, capacity: Array) -> tuple[Array, Array, Array]:
-    """For a CPU: one loop from the last stage on, which hands out what is left."""
+def _stage_by_stage(
+    executed: Array, weights: Array, survival: Array, capacity: Array
+) -> tuple[Array, Array, Evicted]:
+    """For a CPU: one loop from the last stage on, which hands out what is left, and adds up."""
 
-    def stage(left: tuple[Array, Array], row: tuple[Array, Array, Array]) -> tuple[Any, Array]:
-        (free, front), (mass, weight, place) = left, row
+    def stage(left: tuple[Array, Evicted], row: tuple[Array, ...]) -> tuple[Any, Array]:
+        (free, (requests, tokens, front)), (mass, weight, alive, place) = left, row
         needed = jnp.sum(mass * weight)
         trimmed = needed > free
         fraction = jnp.where(trimmed, free / jnp.where(trimmed, needed, 1.0), 1.0)
+        remaining = mass * fraction
+        gone = mass - remaining
         front = jnp.maximum(front, jnp.where(trimmed, place, NO_FRONT))
-        return (jnp.maximum(free - needed, 0.0), front), mass * fraction
+        evicted = Evicted(requests + alive * gone, tokens + jnp.sum(weight * gone), front)
+        return (jnp.maximum(free - needed, 0.0), evicted), remaining
 
+    nothing = Evicted(jnp.zeros_like(executed[:, 0]), jnp.zeros_like(capacity), jnp.int32(NO_FRONT))
+    begun = vary_like((capacity, nothing), executed)
     places = jnp.arange(executed.shape[1], dtype=jnp.int32)
-    begun = vary_like((capacity, jnp.int32(NO_FRONT)), executed)
-    rows = executed.T, weights.T, places
-    (free, front), remaining = lax.scan(stage, begun, rows, reverse=True)
-    return remaining.T, free, front
+    rows = executed.T, weights.T, survival.T, places
+    (free, evicted), remaining = lax.scan(stage, begun, rows, reverse=True)
+    return remaining.T, free, evicted
 
 
 def _all_stages_at_once(
-    executed: Array, weights: Array, capacity: Array
-) -> tuple[Array, Array, Array]:
+    executed: Array, weights: Array, survival: Array, capacity: Array
+) -> tuple[Array, Array, Evicted]:
     """For an accelerator: sums over later stages as a tree, in logarithmic depth."""
     needed = jnp.sum(executed * weights, axis=0)
     from_here_on = lax.cumsum(needed, reverse=True)
@@ -167,8 +180,11 @@ def _all_stages_at_once(
     front = jnp.max(jnp.where(trimmed, stage, NO_FRONT))
     part = jnp.where(trimmed, room / jnp.where(trimmed, needed, 1.0), 1.0)
     fraction = jnp.where(stage > front, 1.0, jnp.where(stage == front, part, 0.0))
+    remaining = executed * fraction[None]
+    gone = executed - remaining
+    evicted = Evicted(jnp.sum(survival * gone, axis=1), jnp.sum(weights * gone), front)
     free = jnp.maximum(capacity - from_here_on[0], 0.0)
-    return executed * fraction[None], jnp.where(front == NO_FRONT, free, 0.0), front
+    return remaining, jnp.where(front == NO_FRONT, free, 0.0), evicted
 
 
 def admit(

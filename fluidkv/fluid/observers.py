@@ -5,7 +5,8 @@ is in it. `fluidkv.fluid.driver` says what an observer is, for one of your own.
 """
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -32,6 +33,10 @@ LEVELS: dict[str, Callable[[MassModel, Any], Array]] = {
     "state": lambda _, state: state,
 }
 """Read from the state at the end of a window: tokens, requests, stages, masses."""
+
+
+def _flow(name: str, _: Any, transition: Transition) -> Array:
+    return getattr(transition.flows, name)
 
 
 def _masses(observer: Observer, state: Any) -> Any:
@@ -80,13 +85,20 @@ class Windows(Observer):
 
     names: tuple[str, ...] = eqx.field(static=True)
 
+    # What a name reads from (model, transition), and from (model, state); a map of another kind of
+    # state has tables of its own.
+    flows: ClassVar[dict[str, Callable[[Any, Transition], Array]]] = {
+        name: partial(_flow, name) for name in FLOWS
+    }
+    levels: ClassVar[dict[str, Callable[[Any, Any], Array]]] = LEVELS
+
     def __check_init__(self) -> None:
-        known = (*FLOWS, *LEVELS)
+        known = (*self.flows, *self.levels)
         for name in self.names:
             if name not in known:
                 raise InputError("names", name, "any of " + ", ".join(known))
 
-    def init(self, model: MassModel, state: Any) -> dict[str, Array]:
+    def init(self, model: Any, state: Any) -> dict[str, Array]:
         state = _masses(self, state)
         by_row = jnp.zeros(state.shape[:-1], state.dtype)
         single = jnp.zeros((), state.dtype)
@@ -96,10 +108,13 @@ class Windows(Observer):
     def update(
         self, model: Any, memory: dict[str, Array], transition: Transition
     ) -> dict[str, Array]:
-        return {name: total + getattr(transition.flows, name) for name, total in memory.items()}
+        now = {name: self.flows[name](model, transition) for name in memory}
+        return {name: total + now[name] for name, total in memory.items()}
 
     def emit(self, model: Any, memory: dict[str, Array], state: Any) -> tuple[Any, Any]:
-        levels = {name: LEVELS[name](model, state) for name in self.names if name in LEVELS}
+        levels = {
+            name: self.levels[name](model, state) for name in self.names if name in self.levels
+        }
         return jax.tree.map(jnp.zeros_like, memory), memory | levels
 
     def result(self, model: Any, memory: Any, written: dict[str, Array]) -> dict[str, Array]:

@@ -172,7 +172,9 @@ def test_a_hundred_thousand_systems_with_sixteen_starts() -> None:
         np.testing.assert_array_equal(found.completed[i], alone.completed)
 
 
-@pytest.mark.parametrize("record", [(), ("completed", "state")])
+@pytest.mark.parametrize(
+    "record", [pytest.param((), marks=pytest.mark.thorough), ("completed", "state")]
+)
 def test_a_long_run_is_cut_into_calls_that_change_no_bit(
     record: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,13 +1,14 @@
 """Arrivals: means, bursts, keys."""
 
 from fractions import Fraction
+from typing import Any
 
 import jax
 import numpy as np
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.fluid.open.arrivals import bursts, class_rates, poisson_arrivals, steady
+from fluidkv.fluid.open.arrivals import arrival_rates, poisson_arrivals
 from fluidkv.runs.rates import contrast_of
 from fluidkv.workload import RequestClass, Workload
 
@@ -15,14 +16,13 @@ MIX = Workload((RequestClass(3, 2, Fraction(1, 4)), RequestClass(1, 5, Fraction(
 
 
 def test_rates_split_by_share():
-    assert class_rates(MIX, 2.0).tolist() == [0.5, 1.5]
-    assert class_rates(MIX, [2.0, 4.0]).tolist() == [[0.5, 1.5], [1.0, 3.0]]
-    assert steady(class_rates(MIX, 2.0), iterations=3).tolist() == [[0.5, 1.5]] * 3
+    assert arrival_rates(MIX, 2.0, iterations=3).tolist() == [[0.5, 1.5]] * 3
+    several = arrival_rates(MIX, [2.0, 4.0], iterations=2)
+    assert several.tolist() == [[[0.5, 1.5]] * 2, [[1.0, 3.0]] * 2]
 
 
 def test_poisson_numbers_have_the_mean_and_variance_of_their_rate():
-    rates = steady(class_rates(MIX, 4.0), iterations=20_000)
-    drawn = poisson_arrivals(jax.random.key(1), rates)
+    drawn = poisson_arrivals(jax.random.key(1), arrival_rates(MIX, 4.0, iterations=20_000))
     assert drawn.shape == (20_000, 2)
     assert np.array_equal(drawn, np.round(drawn))
     for k, rate in enumerate((1.0, 3.0)):
@@ -33,7 +33,7 @@ def test_poisson_numbers_have_the_mean_and_variance_of_their_rate():
 
 
 def test_the_key_decides_and_runs_differ():
-    rates = steady(class_rates(MIX, 4.0), iterations=50)
+    rates = arrival_rates(MIX, 4.0, iterations=50)
     one = poisson_arrivals(jax.random.key(1), rates, count=2)
     assert np.array_equal(one, poisson_arrivals(jax.random.key(1), rates, count=2))
     assert not np.array_equal(one, poisson_arrivals(jax.random.key(2), rates, count=2))
@@ -43,32 +43,32 @@ def test_the_key_decides_and_runs_differ():
 
 
 def test_bursts_keep_the_mean_or_add_to_it():
-    given = {"iterations": 40, "period": 10, "window": 2}
+    times: dict[str, Any] = {"iterations": 40, "period": 10, "window": 2}
     contrast = contrast_of(3.0, period=10, window=2)
-    kept = bursts(class_rates(MIX, 4.0), **given, contrast=contrast, keep_mean=True)
+    kept = arrival_rates(MIX, 4.0, **times, contrast=contrast)
     assert kept[:10, 1].tolist() == [9.0] * 2 + [1.5] * 8
     assert np.allclose(kept.mean(axis=0), [1, 3], rtol=1e-15)
-    added = bursts(class_rates(MIX, 4.0), **given, contrast=3.0, keep_mean=False)
+    added = arrival_rates(MIX, 4.0, **times, contrast=3.0, keep_mean=False)
     assert added[10:20, 0].tolist() == [3.0] * 2 + [1.0] * 8
 
 
 def test_a_contrast_of_one_is_no_burst():
+    steady = arrival_rates(MIX, 4.0, iterations=9)
     for keep in (True, False):
-        shape = bursts(
-            class_rates(MIX, 4.0), iterations=9, period=4, window=3, contrast=1, keep_mean=keep
-        )
-        assert np.array_equal(shape, steady(class_rates(MIX, 4.0), iterations=9))
+        shape = arrival_rates(MIX, 4.0, iterations=9, period=4, window=3, keep_mean=keep)
+        assert np.array_equal(shape, steady)
 
 
 @pytest.mark.parametrize(
     ("call", "named"),
     [
-        (lambda: class_rates(MIX, 0.0), "total"),
-        (lambda: class_rates(MIX, np.nan), "total"),
-        (lambda: class_rates(MIX, "fast"), "total"),
-        (lambda: steady(np.array([-1.0]), iterations=3), "rates"),
-        (lambda: steady(np.array([1.0]), iterations=0), "iterations"),
+        (lambda: arrival_rates(MIX, 0.0, iterations=3), "total"),
+        (lambda: arrival_rates(MIX, np.nan, iterations=3), "total"),
+        (lambda: arrival_rates(MIX, [], iterations=3), "total"),
+        (lambda: arrival_rates(MIX, "fast", iterations=3), "total"),
+        (lambda: arrival_rates(MIX, 1.0, iterations=0), "iterations"),
         (lambda: poisson_arrivals(jax.random.key(0), np.array([[np.inf]])), "rates"),
+        (lambda: poisson_arrivals(jax.random.key(0), np.array([[-1.0]])), "rates"),
         (lambda: poisson_arrivals(jax.random.key(0), np.ones((2, 3, 1)), count=2), "count"),
         (lambda: poisson_arrivals(jax.random.key(0), np.ones((3, 1)), count=0), "count"),
     ],
@@ -90,7 +90,7 @@ def test_bad_rates_are_named(call, named):
     ],
 )
 def test_bad_bursts_are_named(changed, named):
-    given = {"iterations": 40, "period": 10, "window": 2, "contrast": 3.0, "keep_mean": True}
+    times: dict[str, Any] = {"iterations": 40, "period": 10, "window": 2, "contrast": 3.0}
     with pytest.raises(InputError) as caught:
-        bursts(np.array([1.0]), **(given | changed))
+        arrival_rates(MIX, 1.0, **(times | changed))
     assert caught.value.argument == named

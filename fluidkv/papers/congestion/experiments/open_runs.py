@@ -35,7 +35,7 @@ def one_class(input_length: int, decode_length: int, capacity: int) -> System:
 def poisson(system: System, rate: Any, *, iterations: int, count: int, seed: int) -> "np.ndarray":
     """Poisson arrivals with classes in their shares, `count` runs."""
 
-    rates = fluid.steady(fluid.class_rates(system.workload, rate), iterations=iterations)
+    rates = fluid.arrival_rates(system.workload, rate, iterations=iterations)
     return fluid.poisson_arrivals(runs.random_key(seed), rates, count=count)
 
 

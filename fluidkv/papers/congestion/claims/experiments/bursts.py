@@ -61,8 +61,9 @@ def burst_totals(
     """One node: means over the runs, of all iterations. Greedy, or capped as `_CAPPED` says."""
 
     system = node(routing, lengths)
-    rates = fluid.bursts(
-        fluid.class_rates(system.workload, RATE[routing]),
+    rates = fluid.arrival_rates(
+        system.workload,
+        RATE[routing],
         iterations=ITERATIONS,
         period=period,
         window=window,
