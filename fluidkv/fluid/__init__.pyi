@@ -18,7 +18,6 @@ from .observers import Fronts as Fronts
 from .observers import Settled as Settled
 from .observers import Total as Total
 from .observers import Windows as Windows
-from .one_class.blocks import scan_blocks as scan_blocks
 from .one_class.whole import WholeModel as WholeModel
 from .one_class.whole import simulate_whole as simulate_whole
 from .one_class.whole import whole_step as whole_step
