@@ -18,9 +18,6 @@ from .observers import Fronts as Fronts
 from .observers import Settled as Settled
 from .observers import Total as Total
 from .observers import Windows as Windows
-from .one_class.whole import WholeModel as WholeModel
-from .one_class.whole import simulate_whole as simulate_whole
-from .one_class.whole import whole_step as whole_step
 from .open.arrivals import arrival_rates as arrival_rates
 from .open.arrivals import poisson_arrivals as poisson_arrivals
 from .open.iteration import OpenFlows as OpenFlows
@@ -29,7 +26,6 @@ from .open.iteration import OpenState as OpenState
 from .open.iteration import Selection as Selection
 from .open.iteration import open_step as open_step
 from .open.system import CapOn as CapOn
-from .open.system import OpenWindows as OpenWindows
 from .open.system import simulate_open as simulate_open
 from .outcomes.attractors import attractors as attractors
 from .outcomes.basins import MAXIMAL as MAXIMAL
@@ -39,6 +35,7 @@ from .outcomes.convergence import NOT_SETTLED as NOT_SETTLED
 from .outcomes.convergence import RETURNED as RETURNED
 from .outcomes.convergence import convergence as convergence
 from .outcomes.events import event_log as event_log
+from .quantities import QUANTITIES as QUANTITIES
 from .recorded import RECORDS as RECORDS
 from .simulation import simulate as simulate
 from .starts import burst_state as burst_state
@@ -50,3 +47,6 @@ from .starts import perturbed_starts as perturbed_starts
 from .starts import slice_starts as slice_starts
 from .starts import start_families as start_families
 from .starts import uniform_starts as uniform_starts
+from .whole import WholeModel as WholeModel
+from .whole import simulate_whole as simulate_whole
+from .whole import whole_step as whole_step

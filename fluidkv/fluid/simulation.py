@@ -97,7 +97,8 @@ def simulate(
         of_classes = class_model(of) if isinstance(of, System) else of
         final, records = _of_model(of_classes, start, *counts, engine, final_state)
     system = None if isinstance(of, MassModel) else of
-    return labelled(final if final_state else None, records, iterations, every, of=system)
+    ends = {"final_state": final} if final_state else {}
+    return labelled(records | ends, iterations, every, of=system)
 
 
 def _of_model(

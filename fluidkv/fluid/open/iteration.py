@@ -18,7 +18,7 @@ allows. Two rules are offered (`Selection`):
 Source: Congestion, sections 2.2 and 5.1.
 """
 
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import equinox as eqx
 import jax
@@ -66,7 +66,7 @@ class OpenModel(eqx.Module):
 
     mass: MassModel
     rates: Float[Array, "*iteration class"] | Float[np.ndarray, "*iteration class"]
-    cap: float | Float[Array, ""] = np.inf
+    cap: float | Float[Array, ""] | Float[np.ndarray, ""] = np.inf
     class_cap: float | Float[Array, " class"] | Float[np.ndarray, " class"] = np.inf
     selection: Selection = eqx.field(default="queued", static=True)
     blocked: Blocked = eqx.field(default="wait", static=True)
@@ -197,7 +197,7 @@ def admit(
     return offered * jnp.minimum(fits, _fraction(model.cap, jnp.sum(offered)))
 
 
-def _fraction(limit: float | Float[Array, ""], wanted: Float[Array, ""]) -> Float[Array, ""]:
+def _fraction(limit: Any, wanted: Float[Array, ""]) -> Float[Array, ""]:
     """The part of what is wanted that a limit lets through; all of it where nothing is wanted."""
     over = wanted > limit
     return jnp.where(over, limit / jnp.where(over, wanted, 1.0), 1.0)

@@ -11,11 +11,13 @@ import pytest
 from fluidkv.errors import InputError
 from fluidkv.fluid import (
     Evictions,
+    Extremes,
     FirstEviction,
     Fronts,
     OpenModel,
     OpenState,
-    OpenWindows,
+    Total,
+    Windows,
     class_model,
     open_step,
     perturbed_starts,
@@ -40,17 +42,25 @@ def double_precision():
 
 def test_the_front_is_the_rollout_of_the_step():
     arrivals = np.random.default_rng(1).poisson(RATES, (12, 2)).astype(float)
-    watch = {"records": OpenWindows(("evicted", "queue")), "first": FirstEviction()}
+    watch = {
+        "records": Windows(("evicted", "queue")),
+        "first": FirstEviction(),
+        "completed": Total("completed"),
+        "memory": Extremes("memory"),
+    }
     made = rollout(
         OpenModel(MASS, arrivals, 11.0), EMPTY, 12, observe=watch, step=open_step, every=3
     )
-    data = simulate_open(
-        MIXED, arrivals=arrivals, cap=11.0, record=("evicted", "queue", "evicting"), every=3
-    )
-    for name in ("evicted", "queue"):
-        np.testing.assert_allclose(made.observed["records"][name], data[name][0], atol=1e-13)
-    fine = simulate_open(MIXED, arrivals=arrivals, cap=11.0, record="evicting").evicting[0]
-    assert made.observed["first"].item() == 1 + int(np.argmax(fine.values))
+    record = ("evicted", "queue", "evicting", "completed", "memory")
+    fine = simulate_open(MIXED, arrivals=arrivals, cap=11.0, record=record).isel(batch=0)
+    windows = fine.evicted.values.reshape(4, 3, 2).sum(axis=1)
+    np.testing.assert_allclose(made.observed["records"]["evicted"], windows, atol=1e-13)
+    np.testing.assert_allclose(made.observed["records"]["queue"], fine.queue[2::3], atol=1e-13)
+    assert made.observed["first"].item() == 1 + int(np.argmax(fine.evicting.values))
+    completed = fine.completed.sum("iteration")
+    np.testing.assert_allclose(made.observed["completed"], completed, atol=1e-12)
+    extremes = fine.memory.min(), fine.memory.max()
+    np.testing.assert_allclose(made.observed["memory"], extremes, atol=1e-12)
     assert int(made.state.iteration) == 12
 
 
@@ -59,7 +69,7 @@ def test_a_key_draws_poisson_arrivals_and_the_same_key_the_same():
 
     @jax.jit
     def run(key):
-        watch = OpenWindows(("arrived",))
+        watch = Windows(("arrived",))
         return rollout(model, EMPTY, 2000, observe=watch, step=open_step, every=1, key=key)
 
     arrived = np.asarray(run(key).observed["arrived"])
@@ -161,4 +171,4 @@ def test_a_rule_that_is_none_is_named():
     with pytest.raises(InputError, match="selection: got 'fifo'; allowed: queued or shares"):
         OpenModel(MASS, RATES, selection="fifo")  # pyright: ignore[reportArgumentType]
     with pytest.raises(InputError, match="names: got 'latency'"):
-        OpenWindows(("latency",))
+        Windows(("latency",))

@@ -13,8 +13,8 @@ import xarray as xr
 
 from fluidkv.errors import InputError
 from fluidkv.exact import iterate_open
+from fluidkv.fluid import batches as engine
 from fluidkv.fluid import class_model, cohort_model, equilibrium_state, perturbed_starts, simulate
-from fluidkv.fluid.open import system as engine
 from fluidkv.fluid.open.arrivals import arrival_rates, poisson_arrivals
 from fluidkv.fluid.open.system import OPEN_RECORDS, simulate_open
 from fluidkv.workload import RequestClass, System, Workload

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from fluidkv.errors import InputError
 from fluidkv.exact.one_class.whole import whole_steps
 from fluidkv.fluid import WholeModel, rollout, whole_step
-from fluidkv.fluid.one_class.whole import simulate_whole
+from fluidkv.fluid.whole import simulate_whole
 from fluidkv.workload import RequestClass, System, Workload
 from tests.strategies import whole_states
 

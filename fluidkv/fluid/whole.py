@@ -6,10 +6,8 @@ equals step by step. `whole_step` is pure, of one trajectory, as `fluidkv.fluid.
 Source: Congestion, section 2.2 and Example 1.
 """
 
-from functools import partial
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
@@ -18,22 +16,13 @@ from jaxtyping import Array, Int
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
-from fluidkv.fluid.driver import rollout
-from fluidkv.fluid.observers import Windows
-from fluidkv.labels import Column, dataset
+from fluidkv.fluid.batches import roll_map
+from fluidkv.fluid.model import class_model
+from fluidkv.fluid.recorded import labelled
+from fluidkv.fluid.states import class_states
+from fluidkv.labels import Column
 from fluidkv.runs.checks import count
-from fluidkv.runs.devices import over_devices
-from fluidkv.runs.precision import in_float64
 from fluidkv.workload import System
-
-_RECORDS = {
-    "admitted": ("request", "requests admitted"),
-    "completed": ("request", "requests completed"),
-    "evicted": ("request", "requests evicted"),
-    "memory": ("token", "memory in use after admission"),
-    "state": ("request", "requests by stage"),
-    "final_state": ("request", "requests by stage"),
-}
 
 
 class WholeModel(NamedTuple):
@@ -46,7 +35,7 @@ class WholeModel(NamedTuple):
     """
 
     weights: Int[Array, " stage"] | Int[np.ndarray, " stage"]
-    capacity: int | Int[Array, ""]
+    capacity: int | Int[Array, ""] | Int[np.ndarray, ""]
 
 
 class WholeFlows(NamedTuple):
@@ -140,50 +129,32 @@ def simulate_whole(
         >>> found.completed.values[0], found.final_state.values[0]
         (array([0, 0, 4, 0, 1, 4]), array([6, 0, 1]))
     """
-    weights = _weights(system)
+    if len(system.workload.classes) != 1:
+        raise InputError("system", f"{len(system.workload.classes)} classes", "one class")
     count("iterations", iterations)
-    limits = _checked_capacity(system, capacity)
-    requests, limits = _checked_start(weights, start, limits)
+    limits = _capacities(system, capacity)
+    mass = class_model(system).with_capacity(limits)
+    requests = class_states(mass, start)[:, 0].astype(np.int64)
+    if np.asarray(start).dtype.kind not in "iu":
+        raise InputError("start", start, "whole numbers of requests")
+    batch = max(limits.size, len(requests))
+    model = WholeModel(mass.weights[0].astype(np.int64), np.broadcast_to(limits, batch))
+    state = np.broadcast_to(requests, (batch, requests.shape[1]))
     names = ("admitted", "completed", "evicted", "memory", *["state"] * states)
-
-    def call(values: tuple[np.ndarray, np.ndarray]) -> dict[str, Any]:
-        return _rolled(weights, *values, int(iterations), names)
-
-    with in_float64():
-        records = over_devices(call, (limits, requests), axes=0, found_axes=0)
-    variables: dict[str, Column] = {}
-    for name, values in records.items():
-        windows = () if name == "final_state" else ("iteration",)
-        by_stage = ("stage",) if name.endswith("state") else ()
-        variables[name] = (("batch", *windows, *by_stage), values, *_RECORDS[name])
-    number = np.arange(1, iterations + 1)
-    coords: dict[str, Column] = {
-        "iteration": ("iteration", number, "iteration", "n of the state X^n")
-    }
+    final, records = roll_map(
+        whole_step,
+        model,
+        state,
+        lambda model, state: (model.capacity, state),
+        iterations=int(iterations),
+        record=names,
+        every=1,
+    )
+    coords: dict[str, Column] = {}
     if capacity is not None:
-        coords["capacity"] = "batch", limits, "token", "M"
-    return dataset(variables, coords, system=system if capacity is None else None)
-
-
-@partial(jax.jit, static_argnums=(3, 4))
-def _rolled(
-    weights: Any, capacity: Any, requests: Any, iterations: int, names: tuple[str, ...]
-) -> dict[str, Any]:
-    """Records of a batch, which comes first, and the last states."""
-
-    def run(capacity: Any, state: Any) -> dict[str, Any]:
-        model, watch = WholeModel(weights, capacity), Windows(names)
-        made = rollout(model, state, iterations, observe=watch, step=whole_step, every=1)
-        return made.observed | {"final_state": made.state}
-
-    return jax.vmap(run)(capacity, requests)
-
-
-def _weights(system: System) -> Int[np.ndarray, " stage"]:
-    classes = system.workload.classes
-    if len(classes) != 1:
-        raise InputError("system", f"{len(classes)} classes", "one class")
-    return classes[0].input_length + 1 + np.arange(classes[0].decode_length, dtype=np.int64)
+        coords["capacity"] = "batch", model.capacity, "token", "M"
+    of = system if capacity is None else None
+    return labelled(records | {"final_state": final}, iterations, 1, of=of, coords=coords)
 
 
 def _check(weights: Array, capacity: Array, state: Array) -> None:
@@ -199,44 +170,11 @@ def _check(weights: Array, capacity: Array, state: Array) -> None:
             raise InputError(name, f"numbers of {values.dtype}", "integers")
 
 
-def _checked_capacity(system: System, capacity: ArrayLike | None) -> np.ndarray:
+def _capacities(system: System, capacity: ArrayLike | None) -> Int[np.ndarray, "*batch"]:
     if capacity is None:
         return np.asarray(system.capacity.numerator // system.capacity.denominator, np.int64)
-    values = np.asarray(capacity)
-    least = system.workload.largest_footprint
-    if (
-        values.ndim > 1
-        or values.size == 0
-        or values.dtype.kind not in "iu"
-        or values.min() <= least
-    ):
+    limits, least = np.asarray(capacity), system.workload.largest_footprint
+    whole = limits.dtype.kind in "iu" and limits.ndim <= 1 and limits.size
+    if not whole or limits.min() <= least:
         raise InputError("capacity", capacity, f"whole numbers of tokens above {least}")
-    return values.astype(np.int64)
-
-
-def _checked_start(
-    weights: np.ndarray, start: ArrayLike, limits: np.ndarray
-) -> tuple[Int[np.ndarray, "batch stage"], Int[np.ndarray, " batch"]]:
-    """Starts and capacities, as many of one as of the other."""
-    allowed = f"whole numbers of requests of shape ({weights.size},), one a stage, or a batch"
-    try:
-        requests = np.asarray(start)
-    except ValueError:
-        raise InputError("start", start, allowed) from None
-    shaped = requests.ndim in (1, 2) and requests.shape[-1] == weights.size and requests.size > 0
-    if requests.dtype.kind not in "iu" or not shaped:
-        raise InputError("start", start, allowed)
-    requests = requests.reshape(-1, weights.size).astype(np.int64)
-    if limits.ndim and len(requests) == 1:
-        requests = np.broadcast_to(requests, (limits.size, weights.size))
-    if limits.ndim and limits.size != len(requests):
-        raise InputError("start", f"{len(requests)} trajectories", f"{limits.size}, as capacities")
-    limits = np.broadcast_to(limits, len(requests))
-    if requests.min() < 0:
-        raise InputError("start", int(requests.min()), "at least 0 requests at each stage")
-    over = requests @ weights - limits
-    if over.max() > 0:
-        worst = int(np.argmax(over))
-        used = int(limits[worst] + over[worst])
-        raise InputError("start", f"memory {used}", f"at most {int(limits[worst])} tokens")
-    return requests, limits
+    return limits.astype(np.int64)
