@@ -18,7 +18,7 @@ from .observers import Fronts as Fronts
 from .observers import Settled as Settled
 from .observers import Total as Total
 from .observers import Windows as Windows
-from .open.arrivals import arrival_rates as arrival_rates
+from .open.arrivals import class_rates as class_rates
 from .open.arrivals import poisson_arrivals as poisson_arrivals
 from .open.iteration import OpenFlows as OpenFlows
 from .open.iteration import OpenModel as OpenModel

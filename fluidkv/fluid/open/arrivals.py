@@ -1,11 +1,10 @@
 """Arrivals of the open mass model: requests of each class at each iteration, A^n_k.
 
-An array of rates says how many arrive in the mean; `poisson_arrivals` draws from it. Rates are
-requests per iteration, shape (iteration, class), with a leading batch axis at will, and can be
-passed as arrivals too: that is the constant, or deterministic, stream.
+Rates are requests per iteration, shape (iteration, class), with a leading batch axis at will. They
+are the means of Poisson arrivals, and can be passed as arrivals too: that is the constant, or
+deterministic, stream.
 
-Source: Congestion, section 2.2 (Poisson), Appendix D.5 (bursts, whose period, window and factor
-the paper does not print).
+Source: Congestion, section 2.2 (Poisson).
 """
 
 import jax
@@ -18,58 +17,29 @@ from fluidkv.errors import InputError
 from fluidkv.fluid.draws import Key, check_key
 from fluidkv.runs.checks import count as count_of
 from fluidkv.runs.checks import floats
-from fluidkv.runs.rates import burst_rates
 from fluidkv.workload import Workload
 
 
-def arrival_rates(
-    workload: Workload,
-    total: ArrayLike,
-    *,
-    iterations: int,
-    period: int | None = None,
-    window: int = 1,
-    contrast: float = 1.0,
-    keep_mean: bool = True,
-) -> Float[np.ndarray, "*batch iteration class"]:
-    """lambda_k = p_k lambda at every iteration, or more of it in the first `window` of each period.
+def class_rates(workload: Workload, total: ArrayLike) -> Float[np.ndarray, "*axes class"]:
+    """lambda_k = p_k lambda.
 
     Args:
         workload: its shares split the rate.
-        total: lambda, requests per iteration; one number, or one for each run of a sweep.
-        iterations: how many, at least 1.
-        period: iterations from one burst to the next; None: there are none.
-        window: length of a burst, iterations, less than the period.
-        contrast: rate in a burst over the rate outside, as in `fluidkv.runs.rates.burst_rates`;
-            `contrast_of` there says it of a factor on the mean.
-        keep_mean: a period brings as many as without bursts; otherwise they add to the load.
+        total: lambda, requests per iteration, at least 0; of each iteration, (iteration,), or of
+            each of many runs, (batch, iteration).
 
     Raises:
-        InputError: rates that are not positive finite numbers; lengths or a contrast outside of
-            what is allowed.
+        InputError: rates that are negative or not finite.
 
     Examples:
-        >>> from fluidkv.fluid import arrival_rates
+        >>> from fluidkv.fluid import class_rates
+        >>> from fluidkv.runs import burst_rates
         >>> workload = fk.Workload.from_lengths([(10, 2), (10, 3), (10, 3)])
-        >>> arrival_rates(workload, 6.0, iterations=2).tolist()
-        [[2.0, 4.0], [2.0, 4.0]]
-        >>> often = {"period": 4, "contrast": 3, "keep_mean": False}
-        >>> arrival_rates(workload, 3.0, iterations=5, **often)[:, 0]
-        array([3., 1., 1., 1., 3.])
+        >>> burst, between = burst_rates(6.0, period=4, window=1, contrast=5)
+        >>> class_rates(workload, np.where(np.arange(5) % 4 < 1, burst, between)).tolist()
+        [[5.0, 10.0], [1.0, 2.0], [1.0, 2.0], [1.0, 2.0], [5.0, 10.0]]
     """
-    rates = floats("total", total, "a positive finite rate, or a list of them")
-    if rates.ndim > 1 or not rates.size or not np.all(np.isfinite(rates) & (rates > 0)):
-        raise InputError("total", total, "a positive finite rate, or a list of them")
-    count_of("iterations", iterations)
-    by_class = rates[..., None] * np.array([float(c.share) for c in workload.classes])
-    shape = np.ones(iterations)
-    if period is not None:
-        for name, value in (("period", period), ("window", window)):
-            count_of(name, value)
-        rule = {"period": period, "window": window, "contrast": contrast, "keep_mean": keep_mean}
-        burst, between = burst_rates(1.0, **rule)
-        shape = np.where(np.arange(iterations) % period < window, burst, between)
-    return by_class[..., None, :] * shape[:, None]
+    return _rates("total", total)[..., None] * np.array([float(c.share) for c in workload.classes])
 
 
 def poisson_arrivals(
@@ -79,7 +49,7 @@ def poisson_arrivals(
 
     Args:
         key: JAX random key; the same key and shape give the same arrivals (of NumPy's generator).
-        rates: (*batch, iteration, class), as from `arrival_rates`.
+        rates: (*batch, iteration, class), as from `class_rates`.
         count: draw so many independent runs from one array of rates, along a leading batch axis.
 
     Raises:
@@ -94,10 +64,9 @@ def poisson_arrivals(
         ((10000, 2), array([2., 4.]))
     """
     check_key(key)
-    allowed = "finite rates of at least 0, one a class in the last axis"
-    means = floats("rates", rates, allowed)
-    if means.ndim < 1 or not means.size or not np.all(np.isfinite(means) & (means >= 0)):
-        raise InputError("rates", rates, allowed)
+    means = _rates("rates", rates)
+    if not means.ndim:
+        raise InputError("rates", rates, "an array, with one a class in the last axis")
     if count is not None:
         count_of("count", count)
         if means.ndim != 2:
@@ -108,3 +77,11 @@ def poisson_arrivals(
     typed = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
     seed = np.asarray(jax.random.key_data(key) if typed else key)
     return np.random.default_rng(seed.tolist()).poisson(means).astype(np.float64)
+
+
+def _rates(name: str, values: ArrayLike) -> Float[np.ndarray, "*axes"]:
+    allowed = "finite rates of at least 0, requests per iteration"
+    rates = floats(name, values, allowed)
+    if not rates.size or not np.all(np.isfinite(rates) & (rates >= 0)):
+        raise InputError(name, values, allowed)
+    return rates

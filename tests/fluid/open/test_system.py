@@ -15,7 +15,7 @@ from fluidkv.errors import InputError
 from fluidkv.exact import iterate_open
 from fluidkv.fluid import batches as engine
 from fluidkv.fluid import class_model, cohort_model, equilibrium_state, perturbed_starts, simulate
-from fluidkv.fluid.open.arrivals import arrival_rates, poisson_arrivals
+from fluidkv.fluid.open.arrivals import class_rates, poisson_arrivals
 from fluidkv.fluid.open.system import OPEN_RECORDS, simulate_open
 from fluidkv.workload import RequestClass, System, Workload
 
@@ -29,7 +29,7 @@ ROUNDING = ITERATIONS * 20 * 300 * EPS  # of some twenty operations an iteration
 
 
 def poisson(system: System, rate: float, iterations: int, count: int | None = None) -> np.ndarray:
-    rates = arrival_rates(system.workload, rate, iterations=iterations)
+    rates = class_rates(system.workload, np.full(iterations, rate))
     return poisson_arrivals(jax.random.key(0), rates, count=count)
 
 

@@ -55,8 +55,8 @@ def runs(rates: tuple[float, ...] = _RATES, count: int = _RUNS) -> "dict[str, np
 
     from fluidkv.runs import random_key
 
-    each = np.repeat(rates, count)
-    means = fluid.arrival_rates(system().workload, each, iterations=ITERATIONS)
+    each = np.repeat(rates, count)[:, None] * np.ones(ITERATIONS)
+    means = fluid.class_rates(system().workload, each)
     found = fluid.simulate_open(
         system(),
         arrivals=fluid.poisson_arrivals(random_key(SEED), means),
