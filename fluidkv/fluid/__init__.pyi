@@ -40,9 +40,7 @@ from .recorded import RECORDS as RECORDS
 from .simulation import simulate as simulate
 from .starts import burst_state as burst_state
 from .starts import empty_state as empty_state
-from .starts import equilibrium_state as equilibrium_state
 from .starts import mode_starts as mode_starts
-from .starts import nearby_starts as nearby_starts
 from .starts import perturbed_starts as perturbed_starts
 from .starts import slice_starts as slice_starts
 from .starts import start_families as start_families

@@ -1,4 +1,4 @@
-"""Where trajectories start: at the equilibrium, around it, or anywhere on the memory boundary.
+"""Where trajectories start: around the equilibrium, or anywhere on the memory boundary.
 
 The boundary is where memory is exactly full, the simplex {y >= 0, sum of V_s y_s = M}; a face of it
 has some stages empty. Starts are NumPy float64, on the boundary up to rounding unless said, and go
@@ -6,7 +6,8 @@ straight into `simulate` and what follows starts to their end; `fluidkv.fluid.st
 their axes are. Two kinds are made:
 
     by class     of a model, of a `System` (which stands for its class model) or of `Systems`:
-                 (class, stage) if it is one state, (batch, class, stage)
+                 (class, stage) if it is one state, (batch, class, stage). The equilibrium is
+                 `MassModel.equilibrium`.
     of cohorts   of a `System` or `Systems`: (batch, stage), the state x_ks = p_k y_s; stage s is
                  the age s. Of one class these are its masses.
 
@@ -19,6 +20,7 @@ Source: Congestion, section 2.3, Lemma A.9 (faces) and Lemma 9 (cohorts).
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float
@@ -35,22 +37,6 @@ from fluidkv.workload import System
 Of = MassModel | System | Systems
 States = Float[np.ndarray, "*batch class stage"]
 Starts = Float[np.ndarray, "*system batch stage"]
-
-
-def equilibrium_state(model: Of) -> States:
-    """The eviction-free fixed point: x* p_k at every stage that class k has.
-
-    x* = M / sum of p_k w_ks. With one capacity for each trajectory there is a leading batch axis.
-
-    Source: Congestion, equation (8).
-
-    Examples:
-        >>> from fluidkv.fluid import equilibrium_state
-        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
-        >>> equilibrium_state(system)
-        array([[2., 2., 2.]])
-    """
-    return _single(model, _equilibrium(lifted(_by_class(model))))
 
 
 def burst_state(model: Of) -> States:
@@ -173,22 +159,34 @@ def mode_starts(
 
 
 def uniform_starts(
-    key: Key, system: System | Systems, *, count: int, occupied: Sequence[int] | None = None
+    key: Key,
+    system: System | Systems,
+    *,
+    count: int,
+    occupied: Sequence[int] | None = None,
+    around: ArrayLike | None = None,
+    size: float = 1.0,
 ) -> Starts:
     """Cohorts, uniform on a face of the boundary, with respect to Lebesgue measure on the face.
 
     The memory of the stages, V_s y_s / M, is uniform on the unit simplex (independent exponentials
-    over their sum), and masses are a linear image of it.
+    over their sum), and masses are a linear image of it. With `around`, a start is (1 - size)
+    around + size u with u on the face: uniform on a small copy of the face, shrunk towards that
+    state. If the state is inside of the face, the starts surround it.
 
     Args:
         key: JAX random key; the same key gives the same starts.
         system: any number of classes; or many systems.
         count: number of starts (of each system), at least 1.
-        occupied: stages that hold mass; the others are exactly 0. None is all of them.
+        occupied: stages that hold mass; the others are exactly 0, or what `around` has there. None
+            is all of them.
+        around: a state on the boundary, masses by stage; of many systems, (system, 1, stage).
+        size: of the copy, in (0, 1].
 
     Raises:
         InputError: not a System or Systems, a count below 1, a key that is none, a stage that the
-            system does not have or that is named twice, or no stage.
+            system does not have or that is named twice, or no stage; a state off the boundary, or
+            several; a size outside of (0, 1], or below 1 with nothing to be around.
 
     Examples:
         >>> import jax
@@ -196,58 +194,25 @@ def uniform_starts(
         >>> starts = fk.uniform_starts(jax.random.key(0), system, count=4, occupied=[0, 2])
         >>> starts.shape, np.round(starts @ [3, 4, 5], 9), starts[:, 1]
         ((4, 3), array([24., 24., 24., 24.]), array([0., 0., 0., 0.]))
+        >>> near = {"around": [2, 2, 2], "size": 0.01}
+        >>> starts = fk.uniform_starts(jax.random.key(0), system, count=4, **near)
+        >>> bool(np.abs(starts - 2).max() < 0.06)
+        True
     """
-    if occupied is None:
-        return drawn_starts(key, system, cohort_model, *_KINDS["uniform"], count=count)
-    face = _checked_stages(occupied, system)
-
-    def recipe(of: MassModel, memory: np.ndarray) -> np.ndarray:
-        masses = np.zeros((*memory.shape[:2], of.weights.shape[-1]))
-        masses[..., face] = _full(replace(of, weights=of.weights[..., face]), memory)
-        return masses
-
-    face_memory = Draw("exponential", lambda *_: face.size)
-    return drawn_starts(key, system, cohort_model, recipe, face_memory, count=count)
-
-
-def nearby_starts(
-    key: Key,
-    system: System | Systems,
-    state: ArrayLike,
-    *,
-    count: int,
-    size: float,
-    occupied: Sequence[int] | None = None,
-) -> Starts:
-    """Cohorts, uniform on a small copy of a face, shrunk by `size` towards a state.
-
-    Each start is (1 - size) state + size u with u uniform on the face. If the state is inside of
-    the face, the starts surround it; with size 1 they fill the face.
-
-    Args:
-        key, system, count: as of `uniform_starts`.
-        state: masses by stage, on the boundary; of many systems, (system, 1, stage).
-        size: in (0, 1].
-        occupied: stages of the face, as in `uniform_starts`; stages of the state keep their mass.
-
-    Raises:
-        InputError: as `uniform_starts`; a state off the boundary, several of them, a size outside
-            of (0, 1].
-
-    Examples:
-        >>> import jax
-        >>> from fluidkv.fluid import nearby_starts
-        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
-        >>> starts = nearby_starts(jax.random.key(0), system, [2, 2, 2], count=4, size=0.01)
-        >>> starts.shape, bool(np.abs(starts - 2).max() < 0.06)
-        ((4, 3), True)
-    """
-    centre = cohort_states(system, state, argument="start", full=True)
-    if centre.shape[-2] != 1:
-        raise InputError("start", f"{centre.shape[-2]} states", "one state")
     _check_size(size)
-    face = uniform_starts(key, system, count=count, occupied=occupied)
-    return (1 - size) * centre + size * face
+    if around is None and size != 1:
+        raise InputError("size", size, "1, the whole face, where there is nothing to be around")
+    recipe, draw = _KINDS["uniform"]
+    if occupied is not None:
+        face = _checked_stages(occupied, system)
+        recipe, draw = partial(_on_face, face), draw._replace(numbers=lambda *_: face.size)
+    starts = drawn_starts(key, system, cohort_model, recipe, draw, count=count)
+    if around is None:
+        return starts
+    centre = cohort_states(system, around, argument="around", full=True)
+    if centre.shape[-2] != 1:
+        raise InputError("around", f"{centre.shape[-2]} states", "one state")
+    return (1 - size) * centre + size * starts
 
 
 def slice_starts(
@@ -344,6 +309,12 @@ def _on_boundary(
 def _full(of: MassModel, memory: np.ndarray) -> Starts:
     """Cohort masses that hold all the capacity, in the proportions of `memory` (..., stage)."""
     return memory * (of.capacity[..., None] / memory.sum(axis=-1, keepdims=True)) / of.weights
+
+
+def _on_face(stages: np.ndarray, of: MassModel, memory: np.ndarray) -> Starts:
+    masses = np.zeros((*memory.shape[:2], of.weights.shape[-1]))
+    masses[..., stages] = _full(replace(of, weights=of.weights[..., stages]), memory)
+    return masses
 
 
 def _sparse(of: MassModel, draws: np.ndarray) -> Starts:

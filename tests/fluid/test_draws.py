@@ -13,9 +13,7 @@ from fluidkv.fluid import (
     burst_state,
     draws,
     empty_state,
-    equilibrium_state,
     mode_starts,
-    nearby_starts,
     perturbed_starts,
     poisson_arrivals,
     start_families,
@@ -47,7 +45,6 @@ DRAWN: dict[str, Callable] = {
     ),
 }
 MADE: dict[str, Callable] = {
-    "equilibrium": equilibrium_state,
     "burst": burst_state,
     "empty": empty_state,
     "modes": lambda of: mode_starts(of, 0.9 + 0.3j, count=3, size=0.2),
@@ -89,9 +86,9 @@ def test_bursts_of_all_ages_begin_again() -> None:
     np.testing.assert_array_equal(starts[2, 7:], starts[2, :5])
 
 
-def test_nearby_starts_surround_the_state_of_each_system() -> None:
-    cohorts = equilibrium_state(UNLIKE[2:3])[:, :, 0]
-    starts = nearby_starts(KEY, UNLIKE[2:3], cohorts, count=9, size=1e-6)
+def test_starts_surround_the_state_of_each_system() -> None:
+    cohorts = cohort_model(UNLIKE[2:3]).equilibrium()
+    starts = uniform_starts(KEY, UNLIKE[2:3], count=9, around=cohorts, size=1e-6)
     assert starts.shape == (1, 9, 7)
     weights = cohort_model(UNLIKE[2]).weights[0]
     assert np.all(np.abs(starts - cohorts) * weights <= 1e-6 * 30)

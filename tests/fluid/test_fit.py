@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 import fluidkv as fk
-from fluidkv.fluid import burst_state, equilibrium_state, mode_starts
+from fluidkv.fluid import burst_state, mode_starts
 from fluidkv.systems import Systems
 from fluidkv.workload import RequestClass, System, Workload
 
@@ -27,7 +27,7 @@ STARTS: dict[str, Callable] = {
     "perturbed": lambda of: fk.perturbed_starts(KEY, of, count=2, size=0.3),
     "modes": lambda of: mode_starts(of, -1.0, count=2, size=0.3),
     "burst": burst_state,
-    "equilibrium": equilibrium_state,
+    "equilibrium": lambda of: fk.class_model(of).equilibrium()[..., None, :, :],
 }
 CONSUMERS: dict[str, Callable[..., xr.Dataset]] = {
     "simulate": lambda of, start: fk.simulate(of, start, iterations=6),

@@ -1,6 +1,7 @@
 """Starts on the memory boundary: on it, on the right face, evenly spread; and along a mode."""
 
 from fractions import Fraction
+from typing import Any
 
 import jax
 import numpy as np
@@ -15,9 +16,7 @@ from fluidkv.fluid import (
     class_model,
     cohort_model,
     empty_state,
-    equilibrium_state,
     mode_starts,
-    nearby_starts,
     perturbed_starts,
     simulate,
     slice_starts,
@@ -42,7 +41,7 @@ def test_starts_fill_memory(system):
     model = class_model(system)
     key = jax.random.key(0)
     starts = (
-        equilibrium_state(model),
+        model.equilibrium(),
         burst_state(model),
         *perturbed_starts(key, model, count=3, size=0.5),
         *mode_starts(model, -1.0, count=3, size=0.5),
@@ -94,7 +93,7 @@ def test_every_phase_of_a_real_mode_is_disturbed():
     model = cohort_model(system)
     for count in range(1, 9):
         starts = mode_starts(model, -1.02, count=count, size=0.1)
-        off = np.abs(starts / equilibrium_state(model) - 1).max(axis=(1, 2))
+        off = np.abs(starts / model.equilibrium() - 1).max(axis=(1, 2))
         assert off.min() > 1e-3
 
 
@@ -148,9 +147,9 @@ def test_a_key_gives_the_same_starts_again():
     assert not np.array_equal(again, uniform_starts(jax.random.key(8), SYSTEM, count=3))
 
 
-def test_nearby_starts_surround_a_state():
+def test_starts_around_a_state_surround_it():
     state = np.full(4, 3.5)
-    starts = nearby_starts(KEY, SYSTEM, state, count=400, size=0.01)
+    starts = uniform_starts(KEY, SYSTEM, count=400, around=state, size=0.01)
     assert on_boundary(starts)
     off = starts - state
     # A stage moves by at most size times the larger of its mass and what is missing to M / w_j.
@@ -159,8 +158,9 @@ def test_nearby_starts_surround_a_state():
     assert np.all(off.max(axis=0) > 0)
 
 
-def test_nearby_starts_keep_to_a_face():
-    starts = nearby_starts(KEY, SYSTEM, [0, 0, 9, 3], count=20, size=0.1, occupied=[2, 3])
+def test_starts_around_a_state_keep_to_a_face():
+    near: dict[str, Any] = {"around": [0, 0, 9, 3], "size": 0.1}
+    starts = uniform_starts(KEY, SYSTEM, count=20, occupied=[2, 3], **near)
     assert on_boundary(starts)
     assert np.all(starts[:, :2] == 0)
 
@@ -184,9 +184,11 @@ def test_a_slice_is_a_triangle_of_states():
         (lambda: uniform_starts(KEY, SYSTEM, count=1, occupied=[]), "occupied"),
         (lambda: uniform_starts(KEY, SYSTEM, count=1, occupied=[4]), "occupied"),
         (lambda: uniform_starts(KEY, SYSTEM, count=1, occupied=[1, 1]), "occupied"),
-        (lambda: nearby_starts(KEY, SYSTEM, [3.5] * 4, count=1, size=0), "size"),
-        (lambda: nearby_starts(KEY, SYSTEM, [3.5] * 3, count=1, size=1), "start"),
-        (lambda: nearby_starts(KEY, SYSTEM, [3.0] * 4, count=1, size=1), "start"),
+        (lambda: uniform_starts(KEY, SYSTEM, count=1, around=[3.5] * 4, size=0), "size"),
+        (lambda: uniform_starts(KEY, SYSTEM, count=1, size=0.5), "size"),
+        (lambda: uniform_starts(KEY, SYSTEM, count=1, around=[3.5] * 3), "around"),
+        (lambda: uniform_starts(KEY, SYSTEM, count=1, around=[3.0] * 4), "around"),
+        (lambda: uniform_starts(KEY, SYSTEM, count=1, around=[[3.5] * 4] * 2), "around"),
         (lambda: slice_starts(SYSTEM, [[3.5] * 4], points=3), "corners"),
         (lambda: slice_starts(SYSTEM, [[3.5] * 4] * 3, points=1), "points"),
     ],

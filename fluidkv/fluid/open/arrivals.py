@@ -8,13 +8,12 @@ Source: Congestion, section 2.2 (Poisson).
 """
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
-from fluidkv.fluid.draws import Key, check_key
+from fluidkv.fluid.draws import Key, one_key
 from fluidkv.runs.checks import count as count_of
 from fluidkv.runs.checks import floats
 from fluidkv.workload import Workload
@@ -63,7 +62,7 @@ def poisson_arrivals(
         >>> arrivals.shape, np.round(arrivals.mean(axis=0), 1)
         ((10000, 2), array([2., 4.]))
     """
-    check_key(key)
+    seed = np.asarray(jax.random.key_data(one_key(key)))
     means = _rates("rates", rates)
     if not means.ndim:
         raise InputError("rates", rates, "an array, with one a class in the last axis")
@@ -74,8 +73,6 @@ def poisson_arrivals(
         means = np.broadcast_to(means, (count, *means.shape))
     # Drawn on the host, from a generator that the key seeds: `jax.random.poisson` takes seconds to
     # compile for every new shape, and these are host arrays.
-    typed = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
-    seed = np.asarray(jax.random.key_data(key) if typed else key)
     return np.random.default_rng(seed.tolist()).poisson(means).astype(np.float64)
 
 

@@ -14,7 +14,7 @@ import xarray as xr
 from fluidkv.errors import InputError
 from fluidkv.exact import iterate_open
 from fluidkv.fluid import batches as engine
-from fluidkv.fluid import class_model, cohort_model, equilibrium_state, perturbed_starts, simulate
+from fluidkv.fluid import class_model, cohort_model, perturbed_starts, simulate
 from fluidkv.fluid.open.arrivals import class_rates, poisson_arrivals
 from fluidkv.fluid.open.system import OPEN_RECORDS, simulate_open
 from fluidkv.workload import RequestClass, System, Workload
@@ -99,11 +99,11 @@ def test_a_sweep_equals_its_runs_and_compiles_once():
 def test_capacities_along_the_batch_equal_one_system_each():
     arrivals, record = poisson(ONE, 4.0, 120), ("evicted", "queue")
     model = class_model(ONE).with_capacity([300, 400, 500])
-    starts = equilibrium_state(model)
+    starts = model.equilibrium()
     sweep = simulate_open(model, arrivals=arrivals, start=starts, record=record)
     for b, capacity in enumerate((300, 400, 500)):
         one = System(ONE.workload, capacity)
-        start = equilibrium_state(one)
+        start = class_model(one).equilibrium()
         alone = simulate_open(one, arrivals=arrivals, start=start, record=record)
         np.testing.assert_allclose(sweep.queue[b], alone.queue[0], rtol=0, atol=1e-9)
 
