@@ -137,7 +137,7 @@ def _of_systems(
     """In parts that memory can hold; what a system does not have is 0."""
     states = read_states(systems, start)
     sizes = {
-        "batch": states.masses.shape[1],
+        "batch": states.shape[1],
         "class": systems.decode_length.shape[1],
         "stage": int(systems.longest_decode.max()),
         "iteration": iterations // every,
@@ -149,7 +149,7 @@ def _of_systems(
     labels = _wants_labels(engine)
     for part in _parts(len(systems), sum(int(np.prod(shape)) for shape in shapes.values())):
         model = class_model(systems[part], stages=sizes["stage"])
-        begun = spread(model, states.part(part))
+        begun = spread(model, states if len(states) == 1 else states[part])
         if labels:
             final, records = _many_by_labels(systems[part], model, begun, iterations, record, every)
         else:

@@ -18,7 +18,7 @@ or none, serves each of them.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
@@ -40,23 +40,9 @@ rounds a mass once, so that 1,000 stages leave about 1e-13."""
 _AXES = ("system", "batch", "class", "stage")
 
 
-@dataclass(frozen=True)
-class States:
-    """Starts that are good.
-
-    Fields:
-        masses: (system, batch, row, stage), rows are classes, or one row of cohort masses. One
-            system has a system axis of length 1, and so may starts that serve each of many.
-        by_class: whether rows are classes.
-    """
-
-    masses: Float[np.ndarray, "system batch row stage"]
-    by_class: bool
-
-    def part(self, chosen: slice) -> "States":
-        """Of these systems."""
-        serves_all = len(self.masses) == 1
-        return self if serves_all else replace(self, masses=self.masses[chosen])
+States = Float[np.ndarray, "system batch row stage"]
+"""Rows are classes, or one row of cohort masses. One system has a system axis of length 1, and so
+may starts that serve each of many."""
 
 
 def read_states(
@@ -79,15 +65,17 @@ def read_states(
             class does not have, memory above capacity; with `full`, off it.
     """
     owner = _owner(of, argument)
-    return _checked(owner, _by_axes(owner, start), full=full)
+    masses = _by_axes(owner, start)
+    _check(owner, masses, full=full)
+    return masses
 
 
 def class_states(
     of: System | MassModel, start: ArrayLike, *, argument: str = "start"
 ) -> Float[np.ndarray, "batch class stage"]:
     """As `read_states` of one system, as masses of classes."""
-    states = read_states(of, start, argument=argument)
-    return spread(_owner(of, argument).model(by_class=True), states)[0]
+    masses = read_states(of, start, argument=argument)
+    return spread(_owner(of, argument).model(by_class=True), masses)[0]
 
 
 def cohort_states(
@@ -102,10 +90,8 @@ def cohort_states(
         InputError: what `read_states` raises; classes that are not in proportion to their shares.
     """
     owner = _owner(of, argument)
-    states = read_states(of, start, argument=argument, full=full)
-    cohorts = states.masses[:, :, 0]
-    if states.by_class and owner.classes > 1:
-        cohorts = _gathered(owner, states)
+    masses = read_states(of, start, argument=argument, full=full)
+    cohorts = masses[:, :, 0] if masses.shape[2] == 1 else _gathered(owner, masses)
     if not owner.many:
         return cohorts[0]
     return np.broadcast_to(cohorts, (owner.systems, *cohorts.shape[1:]))
@@ -113,8 +99,8 @@ def cohort_states(
 
 def spread(model: MassModel, states: States) -> Float[np.ndarray, "system batch class stage"]:
     """Masses of classes, x_ks = p_k y_s where they are of cohorts; `model`: classes of systems."""
-    masses = states.masses[..., : model.weights.shape[-1]]
-    return masses if states.by_class else masses * _shares(model)[:, None]
+    masses = states[..., : model.weights.shape[-1]]
+    return masses if masses.shape[2] > 1 else masses * _shares(model)[:, None]
 
 
 def lifted(model: MassModel) -> MassModel:
@@ -195,7 +181,7 @@ def _owner(of: System | Systems | MassModel, argument: str) -> _Owner:
     return _Owner(of, isinstance(of, Systems), *extent, argument)
 
 
-def _by_axes(owner: _Owner, start: ArrayLike) -> Float[np.ndarray, "system batch row stage"]:
+def _by_axes(owner: _Owner, start: ArrayLike) -> States:
     """The rule at the top of the file."""
     try:
         masses = np.asarray(start, dtype=np.float64)
@@ -232,21 +218,16 @@ def _axes(owner: _Owner, start: Any, masses: np.ndarray) -> tuple[int, ...] | No
     return (one | {3: (0, 1, 3), 4: (0, 1, 2, 3)} if owner.many else one).get(masses.ndim)
 
 
-def _checked(owner: _Owner, masses: np.ndarray, *, full: bool) -> States:
-    states = States(masses, by_class=masses.shape[2] == owner.classes)
-    model = owner.model(by_class=states.by_class)
+def _check(owner: _Owner, masses: States, *, full: bool) -> None:
+    """Masses of at least 0 where there are stages; memory at or below capacity, or just full, up to
+    the rounding of the masses and of its sum."""
+    model = owner.model(by_class=masses.shape[2] == owner.classes)
     bad = np.any(~(np.isfinite(masses) & (masses >= 0)), axis=(2, 3))
     allowed = "finite masses of at least 0"
     owner.refuse(bad, lambda _: ("a negative or non-finite mass", allowed))
     beyond = np.any((masses > 0) & (model.weights == 0)[:, None], axis=(2, 3))
     allowed = f"0 at stages of at least l1{owner.hint(masses)}"
     owner.refuse(beyond, lambda _: ("mass beyond a decode length", allowed))
-    _check_memory(owner, model, masses, full=full)
-    return states
-
-
-def _check_memory(owner: _Owner, model: MassModel, masses: np.ndarray, *, full: bool) -> None:
-    """At or below capacity, or just full, up to the rounding of the masses and of this sum."""
     used = np.einsum("nbks,nks->nb", masses, model.weights)
     limit = model.capacity
     if limit.shape[1] > 1 and used.shape[1] not in (1, limit.shape[1]):
@@ -261,23 +242,23 @@ def _check_memory(owner: _Owner, model: MassModel, masses: np.ndarray, *, full: 
         capacity = f"{limit[at]:.17g} tokens"
         if not full:
             return f"memory {used[at]:.17g} tokens", f"at most {capacity}{owner.hint(masses)}"
-        scale = limit[at] / used[at] if used[at] > 0 else np.nan
-        allowed = f"memory equal to the capacity, {capacity}; masses times {scale:.17g} are on it"
+        scale = f"; masses times {limit[at] / used[at]:.17g} are on it" if used[at] > 0 else ""
+        allowed = f"memory equal to the capacity, {capacity}{scale}"
         return f"memory {used[at] - limit[at]:+.6g} tokens off the boundary", allowed
 
     owner.refuse(off > rounding, say, off)
 
 
-def _gathered(owner: _Owner, states: States) -> Float[np.ndarray, "system batch stage"]:
+def _gathered(owner: _Owner, masses: States) -> Float[np.ndarray, "system batch stage"]:
     """y_s = sum of x_ks / sum of p_k, over the classes that have the stage."""
     shares = _shares(owner.model(by_class=True))
     total = shares.sum(axis=1)
-    cohorts = states.masses.sum(axis=2) / np.where(total > 0, total, 1.0)[:, None]
+    cohorts = masses.sum(axis=2) / np.where(total > 0, total, 1.0)[:, None]
     right = cohorts[:, :, None] * shares[:, None]
-    off = np.any(np.abs(states.masses - right) > ON_MANIFOLD * right, axis=(2, 3))
+    off = np.any(np.abs(masses - right) > ON_MANIFOLD * right, axis=(2, 3))
     allowed = (
         "cohort masses y_s, or masses of classes that are p_k y_s, as every trajectory has "
-        f"after d = {owner.stages} iterations{owner.hint(states.masses)}"
+        f"after d = {owner.stages} iterations{owner.hint(masses)}"
     )
     owner.refuse(off, lambda _: ("classes out of proportion to their shares", allowed))
     return cohorts

@@ -63,7 +63,7 @@ def test_a_table_of_full_cohorts_is_never_one_state(system: System, seed: int) -
     """As many of them as classes have the shape of one state, and are refused: they do not fit."""
     count = len(system.workload.classes)
     cohorts = _cohorts(system, count, seed)
-    assert read_states(system, cohorts[:, None]).masses.shape == (1, count, 1, cohorts.shape[1])
+    assert read_states(system, cohorts[:, None]).shape == (1, count, 1, cohorts.shape[1])
     if count > 1:
         with pytest.raises(InputError, match=r"one state, starts of cohorts are \(batch, 1, stage"):
             read_states(system, cohorts)
@@ -87,7 +87,7 @@ def test_labels_say_what_an_array_is() -> None:
     spare = xr.DataArray(_cohorts(MIXED, 2, fill=0.25), dims=("batch", "stage"))
     np.testing.assert_array_equal(cohort_states(MIXED, spare), spare.values)
     both = simulate(PAIR, np.zeros((1, 6)), iterations=2).final_state.isel(batch=0)
-    masses = read_states(PAIR, both).masses  # (system, class, stage)
+    masses = read_states(PAIR, both)  # (system, class, stage)
     np.testing.assert_array_equal(masses, both.values[:, None])
     for start, of in ((spare.rename(batch="run"), MIXED), (both, MIXED), (alone[:, 0], MIXED)):
         with pytest.raises(InputError, match=r"got 'dimensions .*; allowed: stage, and at"):
