@@ -20,7 +20,6 @@ from .observers import Total as Total
 from .observers import Windows as Windows
 from .open.arrivals import class_rates as class_rates
 from .open.arrivals import poisson_arrivals as poisson_arrivals
-from .open.iteration import OpenFlows as OpenFlows
 from .open.iteration import OpenModel as OpenModel
 from .open.iteration import OpenState as OpenState
 from .open.iteration import Selection as Selection

@@ -32,19 +32,22 @@ NO_FRONT = -1
 
 
 class Flows(NamedTuple):
-    """What one iteration moved.
+    """What one iteration moved, of any map of this package.
 
-    Fields, the first three requests, one a class, or one number for a state (stage,):
+    Fields, requests one a class, or one number for a state (stage,):
         admitted: requests that entered stage 0.
         completed: requests that left from their last stage.
         evicted: requests that eviction removed.
         evicted_tokens: tokens of KV cache that went with them.
         front: the stage that eviction trimmed, below which nothing is left; `NO_FRONT` where
             memory sufficed.
+        arrived: requests that joined the queue; this and what follows of open arrivals only.
+        lost: requests that left without being served.
+        executed_memory: after execution and before eviction, tokens.
 
     Examples:
         >>> from fluidkv.fluid import Flows
-        >>> Flows._fields
+        >>> Flows._fields[:5]
         ('admitted', 'completed', 'evicted', 'evicted_tokens', 'front')
     """
 
@@ -53,6 +56,9 @@ class Flows(NamedTuple):
     evicted: Float[Array, "*class"]
     evicted_tokens: Float[Array, ""]
     front: Int[Array, ""]
+    arrived: Float[Array, " class"] | None = None
+    lost: Float[Array, " class"] | None = None
+    executed_memory: Float[Array, ""] | None = None
 
 
 def step(model: MassModel, state: State, key: Array | None = None) -> tuple[State, Flows]:

@@ -1,7 +1,7 @@
 """What can be read off a trajectory of any map of this package, and how it is labelled.
 
-Observers read it, datasets are labelled with it. The saturated map has no queue, and nothing
-arrives or is lost in it; whole requests have no front. What a map does not have is refused by name
+Observers read it, datasets are labelled with it. Without open arrivals there is no queue, and
+nothing arrives or is lost. What a map does not have is refused by name
 while it is traced.
 """
 
@@ -70,10 +70,10 @@ def _part(what: str, values: Any, name: str) -> Array:
     Raises:
         InputError: while tracing, of a map that has no such flow, or no such part of its state.
     """
-    if not hasattr(values, name):
-        fields = ": " + ", ".join(values._fields) if hasattr(values, "_fields") else ""
-        raise InputError("observe", name, f"{what} of its map{fields}")
-    return getattr(values, name)
+    part = getattr(values, name, None)
+    if part is None:
+        raise InputError("observe", name, f"what the {what} of its map have")
+    return part
 
 
 def _queue(_: Any, state: Any) -> Array:

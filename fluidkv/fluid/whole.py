@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
 from fluidkv.fluid.batches import roll_map
+from fluidkv.fluid.mass_map import NO_FRONT, Flows
 from fluidkv.fluid.model import class_model
 from fluidkv.fluid.recorded import labelled
 from fluidkv.fluid.states import class_states
@@ -38,18 +39,9 @@ class WholeModel(NamedTuple):
     capacity: int | Int[Array, ""] | Int[np.ndarray, ""]
 
 
-class WholeFlows(NamedTuple):
-    """What one iteration moved, requests, and the memory in use after it, tokens."""
-
-    admitted: Int[Array, ""]
-    completed: Int[Array, ""]
-    evicted: Int[Array, ""]
-    memory: Int[Array, ""]
-
-
 def whole_step(
     model: WholeModel, state: Int[Array, " stage"], key: Array | None = None
-) -> tuple[Int[Array, " stage"], WholeFlows]:
+) -> tuple[Int[Array, " stage"], Flows]:
     """One decoding iteration of one trajectory of whole requests; pure.
 
     Args:
@@ -89,8 +81,15 @@ def whole_step(
     # admit
     admitted = -excess // weights[0]
     after = jnp.concatenate([admitted[None], executed[1:] - evicted])
-    memory = jnp.sum(weights * after)
-    return after, WholeFlows(admitted, completed, jnp.sum(evicted), memory)
+    stages = jnp.arange(1, state.size)
+    flows = Flows(
+        admitted=admitted,
+        completed=completed,
+        evicted=jnp.sum(evicted),
+        evicted_tokens=jnp.sum(weights[1:] * evicted),
+        front=jnp.max(jnp.where(evicted > 0, stages, NO_FRONT), initial=NO_FRONT),
+    )
+    return after, flows
 
 
 def simulate_whole(

@@ -203,7 +203,7 @@ def test_what_does_not_fit_the_map_is_refused_by_name():
         with pytest.raises(InputError, match=r"observe: got .* of OpenState"):
             rollout(*opened, 4, step=open_step, observe=watch)
     for watch in (Windows(("queue",)), Windows(("lost",)), Total("arrived"), Extremes("queue")):
-        with pytest.raises(InputError, match=r"observe: got '\w+'; allowed: \w+ of its map"):
+        with pytest.raises(InputError, match=r"observe: got '\w+'; allowed: what the \w+ of its"):
             rollout(model, START, 4, observe=watch)
     wrong: list[Any] = [-1.0, "a", None]
     for within in wrong:

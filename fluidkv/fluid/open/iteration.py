@@ -28,6 +28,7 @@ from jaxtyping import Array, Float, Int
 
 from fluidkv.errors import InputError
 from fluidkv.fluid import mass_map
+from fluidkv.fluid.mass_map import Flows
 from fluidkv.fluid.model import MassModel, check_precision
 
 Selection = Literal["queued", "shares"]
@@ -96,35 +97,9 @@ class OpenState(NamedTuple):
     iteration: int | Int[Array, ""] = 0
 
 
-class OpenFlows(NamedTuple):
-    """What one iteration moved.
-
-    Fields, requests by class unless said:
-        arrived: joined the queue.
-        admitted, completed, evicted, evicted_tokens, front: as in `Flows`; what is evicted joins
-            the queue again.
-        lost: left without being served; zero where they wait.
-        executed_memory: after execution and before eviction, tokens.
-
-    Examples:
-        >>> from fluidkv.fluid import OpenFlows
-        >>> OpenFlows._fields[:4]
-        ('arrived', 'admitted', 'completed', 'evicted')
-    """
-
-    arrived: Float[Array, " class"]
-    admitted: Float[Array, " class"]
-    completed: Float[Array, " class"]
-    evicted: Float[Array, " class"]
-    evicted_tokens: Float[Array, ""]
-    front: Int[Array, ""]
-    lost: Float[Array, " class"]
-    executed_memory: Float[Array, ""]
-
-
 def open_step(
     model: OpenModel, state: OpenState, key: Array | None = None
-) -> tuple[OpenState, OpenFlows]:
+) -> tuple[OpenState, Flows]:
     """One decoding iteration of one trajectory. What is evicted waits again before admission.
 
     Args:
@@ -159,13 +134,13 @@ def open_step(
     admitted = admit(model, free, waiting)
     left = jnp.maximum(waiting - admitted, 0.0)
     lost = left if model.blocked == "lost" else jnp.zeros_like(left)
-    flows = OpenFlows(
-        arrived=arrived,
+    flows = Flows(
         admitted=admitted,
         completed=mass_map.completed(model.mass, masses),
         evicted=evicted.requests,
         evicted_tokens=evicted.tokens,
         front=evicted.front,
+        arrived=arrived,
         lost=lost,
         executed_memory=mass_map.memory_used(model.mass, executed),
     )
