@@ -21,7 +21,7 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from fluidkv.errors import InputError
-from fluidkv.fluid.model import MassModel, check_precision
+from fluidkv.fluid.model import MassModel, as_array, check_precision
 from fluidkv.runs.devices import vary_like
 
 State = Float[Array, "*class stage"] | Float[np.ndarray, "*class stage"]
@@ -89,7 +89,7 @@ def step(model: MassModel, state: State, key: Array | None = None) -> tuple[Stat
         >>> np.round(state, 6).tolist(), round(flows.evicted.item(), 6), flows.front.item()
         ([0.0, 2.25, 3.0], 1.75, 1)
     """
-    state = jnp.asarray(state)
+    state = as_array(state, "state")
     masses = jnp.atleast_2d(state)
     _check(model, state, masses)
     executed = execute(model, masses)

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from fluidkv.errors import InputError
 from fluidkv.fluid.batches import roll_map
 from fluidkv.fluid.mass_map import NO_FRONT, Flows
-from fluidkv.fluid.model import class_model
+from fluidkv.fluid.model import as_array, class_model
 from fluidkv.fluid.recorded import labelled
 from fluidkv.fluid.states import class_states
 from fluidkv.labels import Column
@@ -57,8 +57,8 @@ def whole_step(
         >>> state.tolist(), flows.evicted.item()
         ([0, 6, 0], 2)
     """
-    state, weights = jnp.asarray(state), jnp.asarray(model.weights)
-    _check(weights, jnp.asarray(model.capacity), state)
+    state, weights = as_array(state, "state"), as_array(model.weights, "model")
+    _check(weights, as_array(model.capacity, "model"), state)
     # execute
     completed = state[-1]
     executed = jnp.concatenate([jnp.zeros_like(state[:1]), state[:-1]])

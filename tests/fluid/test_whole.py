@@ -79,12 +79,14 @@ def test_the_step_goes_through_rollout_jit_and_vmap():
         (WholeModel(np.arange(3, 6), np.array([24, 25])), np.zeros(3, int), "model"),
         (WholeModel(np.ones((1, 3), int), 24), np.zeros(3, int), "model"),
         (WholeModel(np.arange(3.0, 6.0), 24), np.zeros(3, int), "model"),
+        (WholeModel(np.arange(3, 6), 24), np.array([[1], [2, 3]], object), "state"),
     ],
 )
 def test_what_does_not_fit_the_step_is_named_while_tracing(model, state, argument):
-    for step in (whole_step, jax.jit(whole_step)):
+    traced = jax.jit(lambda: whole_step(model, state))
+    for step in (lambda: whole_step(model, state), traced):
         with pytest.raises(InputError) as error:
-            step(model, state)
+            step()
         assert error.value.argument == argument
         assert "\n" not in str(error.value)
 

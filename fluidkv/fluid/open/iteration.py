@@ -29,7 +29,7 @@ from jaxtyping import Array, Float, Int
 from fluidkv.errors import InputError
 from fluidkv.fluid import mass_map
 from fluidkv.fluid.mass_map import Flows
-from fluidkv.fluid.model import MassModel, check_precision
+from fluidkv.fluid.model import MassModel, as_array, check_precision
 
 Selection = Literal["queued", "shares"]
 """Which requests are admitted when not all that wait can be."""
@@ -125,7 +125,7 @@ def open_step(
         ...     [x.item() for x in jax.value_and_grad(waiting)(3.0)]
         [2.0, -1.0]
     """
-    masses, queue = jnp.asarray(state.masses), jnp.asarray(state.queue)
+    masses, queue = as_array(state.masses, "masses"), as_array(state.queue, "queue")
     _check(model, masses, queue)
     executed = mass_map.execute(model.mass, masses)
     arrived = arrive(model, state.iteration, key)
@@ -182,12 +182,12 @@ def _check(model: OpenModel, masses: Array, queue: Array) -> None:
     """Shapes and types, which are known while tracing."""
     mass_map.check_one(model.mass)
     shape = jnp.shape(model.mass.weights)
+    numbers = {"masses": masses, "queue": queue, "rates": as_array(model.rates, "rates")}
     wanted = {"masses": (masses.shape, shape), "queue": (queue.shape, shape[:1])}
-    wanted["rates"] = jnp.shape(model.rates)[-1:], shape[:1]
+    wanted["rates"] = numbers["rates"].shape[-1:], shape[:1]
     for name, (got, allowed) in wanted.items():
         if got != allowed:
             advice = "one trajectory by class and stage; jax.vmap maps over several"
             raise InputError(name, f"shape {got}", f"{allowed}, {advice}")
-    numbers = {"masses": masses, "queue": queue, "rates": jnp.asarray(model.rates)}
     for name, values in numbers.items():
         check_precision(model.mass.precision, values, name)

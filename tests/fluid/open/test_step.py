@@ -159,6 +159,7 @@ def test_derivatives_are_those_of_differences(selection):
         (OpenModel(MASS, RATES), EMPTY._replace(queue=np.zeros(3)), "queue"),
         (OpenModel(MASS, RATES), EMPTY._replace(masses=np.zeros((2, 5), np.float32)), "masses"),
         (OpenModel(MASS.with_capacity([60, 70]), RATES), EMPTY, "model"),
+        (OpenModel(MASS, RATES), EMPTY._replace(queue=None), "queue"),
     ],
 )
 def test_shapes_and_types_are_named_while_tracing(model, state, named):
