@@ -45,17 +45,6 @@ def checked_record(record: Iterable[str], allowed: tuple[str, ...] = RECORDS) ->
     return tuple(name for name in allowed if name in names)
 
 
-def check_counts(iterations: object, every: object) -> None:
-    """Raises:
-    InputError: not whole numbers of at least 1, or iterations that are no multiple of `every`.
-    """
-    for name, value in (("iterations", iterations), ("every", every)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise InputError(name, value, "an integer of at least 1")
-    if iterations % every:  # pyright: ignore[reportOperatorIssue]  # both are integers here
-        raise InputError("iterations", iterations, f"a multiple of every={every}")
-
-
 def dims_of(name: str) -> tuple[str, ...]:
     """Of a record; or of what is left at the end, "final_" and what it is."""
     windows = () if name.startswith(_FINAL) else ("iteration",)

@@ -12,11 +12,11 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
+from fluidkv.fluid.driver import check_counts
 from fluidkv.fluid.labels.tables import Tables, of_model, pack
 from fluidkv.fluid.model import MassModel, class_model
 from fluidkv.fluid.plain import Rolled, roll_batch, roll_systems
 from fluidkv.fluid.recorded import (
-    check_counts,
     check_room,
     checked_record,
     labelled,

@@ -178,6 +178,8 @@ def test_what_is_no_plan_is_refused_in_one_line():
     model = cohort_model(SMALL)
     with pytest.raises(InputError, match="iterations: got 0; allowed: an integer of at least 1"):
         rollout(model, START, 0)
+    with pytest.raises(InputError, match=r"iterations: got .*; allowed: an integer"):
+        jax.jit(lambda n: rollout(model, START, n))(3)
     with pytest.raises(InputError, match="iterations: got 10; allowed: a multiple of every=4"):
         rollout(model, START, 10, every=4)
     with pytest.raises(InputError, match="observe: got 'memory'; allowed: observers"):
