@@ -238,7 +238,7 @@ def slice_starts(
         >>> starts.shape, shares[1].tolist(), starts[1].tolist()
         ((6, 3), [0.5, 0.5, 0.0], [4.0, 3.0, 0.0])
     """
-    ends = cohort_states(system, corners, argument="start", full=True)
+    ends = cohort_states(system, corners, argument="corners", full=True)
     if ends.shape[0] != 3:
         raise InputError("corners", f"{ends.shape[0]} states", "three states")
     count_of("points", points, least=2)
