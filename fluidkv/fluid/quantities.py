@@ -127,3 +127,9 @@ QUANTITIES: dict[str, Quantity] = {
         lambda _, state: masses_of(state),
     ),
 }
+"""By name: what observers can read, and datasets hold.
+
+>>> from fluidkv.fluid import QUANTITIES
+>>> QUANTITIES["queue_time"].units, QUANTITIES["state"].dims
+('request * iteration', ('class', 'stage'))
+"""
