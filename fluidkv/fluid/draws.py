@@ -65,14 +65,12 @@ def drawn_starts(
     recipe: Recipe,
     *draws: Draw,
     count: int,
-    path: Path = (),
 ) -> Float[np.ndarray, "*axes stage"]:
     """What a recipe makes for one system, or for each of many.
 
     Args:
         model: of one system or of many, by class or by cohort.
         count: of starts (of each system), at least 1.
-        path: the splits of the key before those of each draw.
 
     Returns:
         Masses; of many systems with an axis for them, 0 where one has no such class or stage.
@@ -81,7 +79,6 @@ def drawn_starts(
         InputError: a count below 1, a key that is none.
     """
     key, count = one_key(key), count_of("count", count)
-    draws = tuple(draw._replace(path=(*path, *draw.path)) for draw in draws)
 
     def tables(shapes: list, index: Int[np.ndarray, " system"] | None) -> list[np.ndarray]:
         """A row for each system, with numbers for the largest of these shapes."""

@@ -202,7 +202,7 @@ def uniform_starts(
     _check_size(size)
     if around is None and size != 1:
         raise InputError("size", size, "1, the whole face, where there is nothing to be around")
-    recipe, draw = _KINDS["uniform"]
+    recipe, draw = _full, Draw("exponential", _each_stage)
     if occupied is not None:
         face = _checked_stages(occupied, system)
         recipe, draw = partial(_on_face, face), draw._replace(numbers=lambda *_: face.size)
@@ -276,8 +276,8 @@ def start_families(key: Key, system: System | Systems, *, count: int) -> dict[st
     """
     quarter = count_of("count", count, least=4) // 4
     drawn = {
-        name: drawn_starts(key, system, cohort_model, *kind, count=quarter, path=((4, place),))
-        for place, (name, kind) in enumerate(_KINDS.items())
+        name: drawn_starts(key, system, cohort_model, *kind, count=quarter)
+        for name, kind in _KINDS.items()
     }
     return {"burst": _corners(system)} | drawn
 
@@ -346,17 +346,17 @@ def _each_stage(_: int, stages: int) -> int:
 
 
 _KINDS: dict[str, tuple] = {
-    "uniform": (_full, Draw("exponential", _each_stage)),
-    "sparse": (_sparse, Draw("uniform", lambda _, ages: 1 + 2 * ages)),
+    "uniform": (_full, Draw("exponential", _each_stage, ((4, 0),))),
+    "sparse": (_sparse, Draw("uniform", lambda _, ages: 1 + 2 * ages, ((4, 1),))),
     "pulse": (
         _pulse,
-        Draw("uniform", lambda *_: 3, ((2, 0),)),
-        Draw("exponential", _each_stage, ((2, 1),)),
+        Draw("uniform", lambda *_: 3, ((4, 2), (2, 0))),
+        Draw("exponential", _each_stage, ((4, 2), (2, 1))),
     ),
     "spare": (
         _spare,
-        Draw("exponential", _each_stage, ((2, 0),)),
-        Draw("uniform", lambda *_: 1, ((2, 1),)),
+        Draw("exponential", _each_stage, ((4, 3), (2, 0))),
+        Draw("uniform", lambda *_: 1, ((4, 3), (2, 1))),
     ),
 }
 """What `start_families` draws besides bursts: a recipe, and the numbers that it takes."""

@@ -30,9 +30,6 @@ from fluidkv.workload import System
 CapOn = Literal["total", "class"]
 """What a cap x limits: a, the sum over classes, or each a_k to p_k x."""
 
-OPEN_RECORDS: tuple[str, ...] = tuple(QUANTITIES)
-"""What `simulate_open` can record."""
-
 _LANES = {"cpu": 256}  # of a block: 1,024 with their records cost 1.3 times as much per run
 
 
@@ -69,7 +66,7 @@ def simulate_open(
         blocked: "wait", as the paper's section 2.2 says; or "lost": what is not admitted in the
             iteration in which it arrives or is evicted leaves. Congestion's Table 8 fits the
             latter only.
-        record: names out of `OPEN_RECORDS`. Nothing else is stored.
+        record: names out of `QUANTITIES`. Nothing else is stored.
         every: iterations of a window, which is one record: queue, memory, executed_memory,
             in_flight, empty_stages and state are of its last iteration, others are sums.
 
@@ -92,7 +89,7 @@ def simulate_open(
         >>> found.completed.sum().item(), found.memory[0, -1].item(), found.queue[0, -1].item()
         (13.5, 18.0, 0.0)
     """
-    names = checked_record(record, OPEN_RECORDS)
+    names = checked_record(record, tuple(QUANTITIES))
     runs, state = _runs(model, arrivals, start, queue, cap, cap_on, selection, blocked)
     iterations = runs.rates.shape[-2]
     if iterations % count("every", every):

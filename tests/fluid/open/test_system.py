@@ -16,7 +16,8 @@ from fluidkv.exact import iterate_open
 from fluidkv.fluid import batches as engine
 from fluidkv.fluid import class_model, cohort_model, perturbed_starts, simulate
 from fluidkv.fluid.open.arrivals import class_rates, poisson_arrivals
-from fluidkv.fluid.open.system import OPEN_RECORDS, simulate_open
+from fluidkv.fluid.open.system import simulate_open
+from fluidkv.fluid.quantities import QUANTITIES
 from fluidkv.workload import RequestClass, System, Workload
 
 EPS = np.finfo(np.float64).eps
@@ -37,7 +38,7 @@ ARRIVALS = poisson(MIXED, 6.0, ITERATIONS, RUNS)
 
 
 def run(arrivals: np.ndarray = ARRIVALS, **options: Any) -> xr.Dataset:
-    chosen: dict[str, Any] = {"record": OPEN_RECORDS} | options
+    chosen: dict[str, Any] = {"record": QUANTITIES} | options
     return simulate_open(MIXED, arrivals=arrivals, **chosen)
 
 
@@ -110,9 +111,9 @@ def test_capacities_along_the_batch_equal_one_system_each():
 
 def test_windows_sum_flows_and_read_levels_at_their_end():
     fine, coarse = run(), run(every=6)
-    assert set(fine.data_vars) == {*OPEN_RECORDS, "final_state", "final_queue"}
+    assert set(fine.data_vars) == {*QUANTITIES, "final_state", "final_queue"}
     levels = ("queue", "memory", "executed_memory", "in_flight", "empty_stages", "state")
-    for name in OPEN_RECORDS:
+    for name in QUANTITIES:
         windows = fine[name].values.reshape(RUNS, 4, 6, *fine[name].shape[2:])
         want = windows[:, :, -1] if name in levels else windows.sum(axis=2)
         np.testing.assert_allclose(coarse[name], want, rtol=0, atol=ROUNDING)
