@@ -12,8 +12,8 @@ from fluidkv.errors import InputError
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.arrays import arrays_of
-from fluidkv.serving.caching.names import BlockNames
-from fluidkv.serving.caching.table import check_modelled, checked_prompts
+from fluidkv.serving.caching.names import BlockNames, names_of
+from fluidkv.serving.caching.table import check_modelled
 from fluidkv.serving.caching.worker import Offers
 from fluidkv.serving.checks import check_fits
 from fluidkv.serving.clock import IterationClock
@@ -138,12 +138,7 @@ class FastEngine:
     ) -> None:
         check_modelled(rules, limits)
         check_fits(requests, rules, limits)
-        if names is None:
-            names = BlockNames(checked_prompts(requests, prompts), limits.block_size)
-        if (names.requests, names.block_size) != (len(requests), limits.block_size):
-            shown = f"{names.requests} requests in blocks of {names.block_size}"
-            allowed = f"those of {len(requests)} in blocks of {limits.block_size}"
-            raise InputError("names", shown, allowed)
+        names = names_of(requests, prompts, limits.block_size, names)
         from fluidkv.serving.kernel.worker import start  # Numba takes half a second to load
 
         self.requests, self.rules, self.limits, self.clients = requests, rules, limits, clients
@@ -246,7 +241,7 @@ class FastEngine:
         """Tokens that a request would find, were it admitted now; looking changes nothing."""
         from fluidkv.serving.kernel.worker import found_tokens
 
-        return found_tokens(self.batch, self.blocks, index)
+        return found_tokens(self.batch, self.blocks, self._offers.of_table(index).index)
 
     def advance(self, until: float) -> None:
         """Iterations until the clock is at `until` or later, or the engine is idle."""

@@ -93,7 +93,7 @@ class VllmEngine(Engine):
 
     def found(self, index: int) -> int:
         """Tokens that a request would find, were it admitted now; looking changes nothing."""
-        return len(self._lookup(self.all[index])) * self.limits.block_size
+        return len(self._lookup(self._offers.of_table(index))) * self.limits.block_size
 
     def advance(self, until: float) -> None:
         """Iterations until the clock is at `until` or later, or the engine is idle."""

@@ -130,6 +130,13 @@ def test_an_offer_that_cannot_be_is_refused(kind: str, offers: list[int], said: 
     assert [request.finished for request in worker.all] == [len(offers) == 2, False]
 
 
+@pytest.mark.parametrize("kind", ["vllm", "vllm, literal", "sglang", "sglang, literal"])
+@pytest.mark.parametrize("index", [2, -1, 0.5])
+def test_nothing_is_found_for_no_request_of_the_table(kind: str, index: Any) -> None:
+    with pytest.raises(InputError, match=f"^index: got {index}; allowed: an integer from 0 to 1$"):
+        _made(kind).found(index)
+
+
 def test_who_comes_by_the_table_is_not_offered() -> None:
     with pytest.raises(InputError, match=r"^index: got 0; allowed: none: .* without offered=True"):
         FastEngine(REQUESTS, None, VLLM, Limits(100), CLOCK).offer(0)
@@ -137,10 +144,9 @@ def test_who_comes_by_the_table_is_not_offered() -> None:
 
 def test_names_of_another_table_are_refused() -> None:
     for table, size in ((REQUESTS, 8), (Requests([3], [3]), 16)):
-        with pytest.raises(
-            InputError, match=r"^names: got .*; allowed: those of 2 in blocks of 16"
-        ):
-            FastEngine(
-                *(REQUESTS, None, VLLM, Limits(96, 16), CLOCK),
-                names=BlockNames(private(table), size),
-            )
+        names = BlockNames(private(table), size)
+        wanted = r"^names: got .*; allowed: those of 2 in blocks of 16"
+        with pytest.raises(InputError, match=wanted):
+            FastEngine(REQUESTS, None, VLLM, Limits(96, 16), CLOCK, names=names)
+        with pytest.raises(InputError, match=wanted):
+            FastSglang(REQUESTS, None, SglangSettings(96, page_size=16), CLOCK, names=names)

@@ -115,7 +115,7 @@ class SglangEngine:
 
     def found(self, index: int) -> int:
         """Tokens of a request's prompt that it would find now; looking changes nothing."""
-        return self.pool.found(self.all[index])
+        return self.pool.found(self._offers.of_table(index))
 
     def offer(self, index: int) -> None:
         """Request `index` of the table joins the queue; an idle clock goes on to its arrival."""
