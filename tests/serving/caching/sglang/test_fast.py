@@ -37,6 +37,11 @@ def both(run: Run) -> Counter[str]:
         )
         if happened["steps"] % 17 == 0:
             assert list(map(seen, fast.all)) == list(map(seen, literal.all))
+            for name in ("running", "waiting"):
+                inside = [[r.index for r in getattr(each, name)] for each in (fast, literal)]
+                assert inside[0] == inside[1], name
+            every = range(len(run.requests))
+            assert list(map(fast.found, every)) == list(map(literal.found, every))
     assert list(map(seen, fast.all)) == list(map(seen, literal.all))
     if run.clock.jumps and not literal.stuck:
         _leaps(run, literal)
