@@ -62,6 +62,21 @@ class Outcome(Record):
 
 
 @dataclass(frozen=True)
+class Finding:
+    """What decides a claim, as its check returns it; the declaration makes an `Outcome` of it.
+
+    Args:
+        holds: True, or None where no counterexample was met; False, or the counterexample in words.
+        ours, paper, note: as in `Outcome`, where they are computed.
+    """
+
+    holds: object
+    ours: str = ""
+    paper: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
 class Claim(Record):
     """One statement, with the record of what its check finds.
 
