@@ -6,15 +6,15 @@ with one of them left out at a time: what does not survive that is not decided.
 
 import numpy as np
 
-from fluidkv.ledger.claim import Origin, Outcome
+from fluidkv.ledger.claim import Finding, Origin, Outcome
 from fluidkv.ledger.outcomes import verdict
 from fluidkv.papers.cacheopt.instances.policies import PARTS, SEEDS, factor, of
 from fluidkv.papers.cacheopt.paper import statements
 from fluidkv.verdict import Evidence, Verdict
 
-CLAIMS = statements(origin=Origin.REPRODUCTION, evidence=Evidence.SAMPLED)
-
 _DRAWS = f"{len(SEEDS)} draws for each of two traces' lengths, memory scaled down"
+CLAIMS = statements(origin=Origin.REPRODUCTION, evidence=Evidence.SAMPLED, checked=_DRAWS)
+
 _PLACE = "section 2.4, Figure 7 and Observation 3"
 
 
@@ -40,70 +40,42 @@ def _fcfs_is_worse(policy: str, measure: str, paper: str) -> Outcome:
     )
 
 
-@CLAIMS.claim(
-    "observation-3.preemptions.srtf",
-    _PLACE,
-    "First come first served preempts more often than SRTF.",
-    expected=Verdict.UNDECIDED,
-    checked=_DRAWS,
-)
+@CLAIMS.undecided("observation-3.preemptions.srtf", _PLACE)
 def _preemptions_srtf() -> Outcome:
+    """First come first served preempts more often than SRTF."""
     return _fcfs_is_worse("srtf", "preempt", "1.13 to 1.39")
 
 
-@CLAIMS.claim(
-    "observation-3.preemptions.lkvo",
-    _PLACE,
-    "First come first served preempts more often than LKVO.",
-    expected=Verdict.UNDECIDED,
-    checked=_DRAWS,
-)
+@CLAIMS.undecided("observation-3.preemptions.lkvo", _PLACE)
 def _preemptions_lkvo() -> Outcome:
+    """First come first served preempts more often than LKVO."""
     return _fcfs_is_worse("lkvo", "preempt", "1.09 to 1.31")
 
 
-@CLAIMS.claim(
-    "observation-3.tail.srtf",
-    _PLACE,
-    "Requests are halted for longer under first come first served than under SRTF, in the tail.",
-    expected=Verdict.UNDECIDED,
-    checked=_DRAWS,
-)
+@CLAIMS.undecided("observation-3.tail.srtf", _PLACE)
 def _tail_srtf() -> Outcome:
+    """Requests are halted for longer under first come first served than under SRTF, in the tail."""
     return _fcfs_is_worse("srtf", "halted_p99", "1.39 to 2.03")
 
 
-@CLAIMS.claim(
-    "observation-3.tail.lkvo",
-    _PLACE,
-    "Requests are halted for longer under first come first served than under LKVO, in the tail.",
-    expected=Verdict.UNDECIDED,
-    checked=_DRAWS,
-)
+@CLAIMS.undecided("observation-3.tail.lkvo", _PLACE)
 def _tail_lkvo() -> Outcome:
+    """Requests are halted for longer under first come first served than under LKVO, in the tail."""
     return _fcfs_is_worse("lkvo", "halted_p99", "1.26 to 1.58")
 
 
-@CLAIMS.claim(
-    "observation-3.recomputed.srtf",
-    _PLACE,
-    "SRTF's victims have more to compute again than those of first come first served.",
-    checked=_DRAWS,
-)
+@CLAIMS.claim("observation-3.recomputed.srtf", _PLACE)
 def _recomputed_srtf() -> Outcome:
+    """SRTF's victims have more to compute again than those of first come first served."""
     shares = _shares("srtf")
     more = all((other > first).all() for first, other in shares.values())
     return _of_shares(more, shares)
 
 
-@CLAIMS.claim(
-    "observation-3.recomputed.least-computed",
-    _PLACE,
-    "Where the smallest cache is the one with fewest tokens stored, its victims have less to "
-    "compute again than those of first come first served, in all draws together.",
-    checked=_DRAWS,
-)
+@CLAIMS.claim("observation-3.recomputed.least-computed", _PLACE)
 def _recomputed_least() -> Outcome:
+    """Where the smallest cache is the one with fewest tokens stored, its victims have less to
+    compute again than those of first come first served, in all draws together."""
     shares = _shares("least computed")
     less = all(other.sum() < first.sum() for first, other in shares.values())
     return _of_shares(less, shares)
@@ -126,20 +98,13 @@ def _of_shares(holds: bool, shares: dict[str, tuple[np.ndarray, np.ndarray]]) ->
     )
 
 
-@CLAIMS.claim(
-    "observation-3.padding",
-    _PLACE,
-    "With RLP's padding of 100 tokens policies have little to choose: on Alpaca's lengths there is "
-    "not one preemption for every hundred requests, under any of them.",
-    checked=_DRAWS,
-)
-def _padding() -> Outcome:
+@CLAIMS.claim("observation-3.padding", _PLACE)
+def _padding() -> Finding:
+    """With RLP's padding of 100 tokens policies have little to choose: on Alpaca's lengths there is
+    not one preemption for every hundred requests, under any of them.
+
+    Paper: Figure 7 compares numbers of preemptions
+    Note: The padding is larger than most outputs there."""
     most = max(of("alpaca", 100, policy, "preempt").mean() for policy in ("fcfs", "srtf", "lkvo"))
     requests = PARTS["alpaca"].requests
-    return Outcome(
-        verdict(most < requests / 100),
-        Evidence.SAMPLED,
-        ours=f"{most:.1f} of {requests} requests",
-        paper="Figure 7 compares numbers of preemptions",
-        note="The padding is larger than most outputs there.",
-    )
+    return Finding(most < requests / 100, f"{most:.1f} of {requests} requests")
