@@ -10,7 +10,7 @@ prompts come in each iteration, as the example has it, or Poisson(4).
 from fractions import Fraction
 from functools import cache
 
-from fluidkv.ledger.claim import Origin, Outcome
+from fluidkv.ledger.claim import Finding, Origin, Outcome
 from fluidkv.ledger.outcomes import decimal, equals, holds_for, rounds_to, verdict
 from fluidkv.papers.wait import instances
 from fluidkv.papers.wait.instances.statistics import ERRORS, mean_and_error
@@ -34,55 +34,44 @@ def _played(waiting: int, decoding: int, *, new_first: bool) -> "instances.fcfs.
     return instances.fcfs.play(counts, capacity=_MEMORY, new_first=new_first)
 
 
-@CLAIMS.claim(
-    "example-1.balanced",
-    "Example 1",
-    "Four prefills and four decodes take 12 units, with 4 completions per iteration.",
-)
+@CLAIMS.claim("example-1.balanced", "Example 1")
 def _balanced() -> Outcome:
+    """Four prefills and four decodes take 12 units, with 4 completions per iteration."""
     played = _played(4, 4, new_first=True)
     return equals((4 * 1 + 4 * 2, int(played.completed), int(played.evicted)), "12, 4, 0")
 
 
-@CLAIMS.claim(
-    "example-1.full",
-    "Example 1, steps 1 and 2; Example 2, iteration 1",
-    "From 6 waiting and 3 decoding, 3 complete and 6 decodes then fill the memory.",
-)
+@CLAIMS.claim("example-1.full", "Example 1, steps 1 and 2; Example 2, iteration 1")
 def _full() -> Outcome:
+    """From 6 waiting and 3 decoding, 3 complete and 6 decodes then fill the memory."""
     played = _played(6, 3, new_first=True)
     decoding = int(played.after.decoding)
     return equals((int(played.completed), decoding, 2 * decoding), "3, 6, 12")
 
 
-@CLAIMS.claim(
-    "example-1.evicts-two",
-    "Example 1, step 3; Example 2, iteration 2",
-    "To prefill four newcomers first, two of the six decodes go, and 12 units are used.",
-)
+@CLAIMS.claim("example-1.evicts-two", "Example 1, step 3; Example 2, iteration 2")
 def _evicts_two() -> Outcome:
+    """To prefill four newcomers first, two of the six decodes go, and 12 units are used."""
     played = _played(4, 6, new_first=True)
     return equals((int(played.evicted), 4 + 2 * int(played.completed)), "2, 12")
 
 
-@CLAIMS.claim(
-    "example-1.must-evict",
-    "Example 1, step 3; Example 2, iteration 2",
-    "To prefill the four newcomers beside six decodes, two decodes must be evicted.",
-    checked="all batches that hold the six and prefill the four",
-)
-def _must_evict() -> Outcome:
-    """All ways to prefill 4 and keep the 6 decodes: some run (2 units each), the others pause."""
+@CLAIMS.claim("example-1.must-evict", "Example 1, step 3; Example 2, iteration 2")
+def _must_evict() -> Finding:
+    """To prefill the four newcomers beside six decodes, two decodes must be evicted.
+
+    Checked: all batches that hold the six and prefill the four
+    Paper: we must evict 2 decode prompts"""
+    # All ways to prefill 4 and keep the 6 decodes: some run (2 units each), the others pause.
 
     def ways(paused: int) -> list[tuple[int, int]]:
         return [(d, 6 - d) for d in range(7) if 4 + 2 * d + paused * (6 - d) <= _MEMORY]
 
     most, computed = max(ways(2), default=None), max(ways(1), default=None)
     counted = f"{computed[1]} could pause and nobody goes" if computed else "two go as well"
-    return holds_for(
+    return Finding(
         most and f"4 prefills, {most[0]} decodes, {most[1]} paused",
-        ours=f"{most[1]} pause with their caches" if most else "two go",
-        paper="we must evict 2 decode prompts",
+        f"{most[1]} pause with their caches" if most else "two go",
         note="A prompt may pause with its cache (section 2.6), l + k = 2 units in (2) and in step "
         f"2. Counted by what it has computed, 1 unit, {counted}.",
     )
@@ -101,24 +90,20 @@ def _third(new_first: bool) -> Outcome:
     )
 
 
-@CLAIMS.claim(
-    "example-2.third-iteration",
-    "Example 2, iteration 3",
-    "In iteration 3 of Example 2 the four prompts that decode complete, and of those who wait as "
-    "many are prefilled as then fit.",
-)
+@CLAIMS.claim("example-2.third-iteration", "Example 2, iteration 3")
 def _third_iteration() -> Outcome:
+    """In iteration 3 of Example 2 the four prompts that decode complete, and of those who wait as
+    many are prefilled as then fit."""
     return _third(new_first=False)
 
 
-@CLAIMS.claim(
+@CLAIMS.fails(
     "example-2.third-iteration.new-first",
     "Example 2, iteration 3 (read with the rule of iteration 2)",
-    "In iteration 3 of Example 2 four complete though all who wait go first, as in iteration 2.",
-    expected=Verdict.FAILS,
     origin=Origin.READING,
 )
 def _third_new_first() -> Outcome:
+    """In iteration 3 of Example 2 four complete though all who wait go first, as in iteration 2."""
     return _third(new_first=True)
 
 
@@ -152,26 +137,22 @@ def _runs(rule: str) -> "tuple[float, float]":
     return mean_and_error(found[_LONG // 2 :].mean(axis=0))
 
 
-@CLAIMS.claim(
-    "example-1.unstable",
-    "Example 1, last paragraph",
-    "The server with M = M* can become unstable under first come, first served.",
-    checked="four arrivals per iteration, for ever, from 273 starts",
-)
-def _unstable() -> Outcome:
-    """Starts of up to 20 waiting and 12 decoding, with constant arrivals."""
+@CLAIMS.claim("example-1.unstable", "Example 1, last paragraph")
+def _unstable() -> Finding:
+    """The server with M = M* can become unstable under first come, first served.
+
+    Checked: four arrivals per iteration, for ever, from 273 starts
+    Paper: triggers this cascade, making the system unstable"""
+    # Starts of up to 20 waiting and 12 decoding, with constant arrivals.
     counts = {}
     for rule, first in (("new", True), ("running", False)):
         found = instances.fcfs.fates(
             arrivals=_ARRIVALS, capacity=_MEMORY, new_first=first, most_waiting=20
         ).values()
         counts[rule] = sum(each.growth > 0 for each in found), len(found)
-    return holds_for(
-        None if all(grow > 0 for grow, _ in counts.values()) else "every start is served",
-        ours="; ".join(
-            f"{rule} first: {g} of {of} starts grow" for rule, (g, of) in counts.items()
-        ),
-        paper="triggers this cascade, making the system unstable",
+    return Finding(
+        all(grow > 0 for grow, _ in counts.values()) or "every start is served",
+        "; ".join(f"{rule} first: {g} of {of} starts grow" for rule, (g, of) in counts.items()),
     )
 
 
@@ -267,12 +248,9 @@ for each in _RULES:
     _under(each)
 
 
-@CLAIMS.claim(
-    "example-2.losses",
-    "Example 2, last paragraph",
-    "3 to 3.5 of 4 completions are 12 to 25 % lost.",
-)
+@CLAIMS.claim("example-2.losses", "Example 2, last paragraph")
 def _losses() -> Outcome:
+    """3 to 3.5 of 4 completions are 12 to 25 % lost."""
     lost = [1 - Fraction(each) / _ARRIVALS for each in (_HIGH, _LOW)]
     return rounds_to(
         [100 * each for each in lost],

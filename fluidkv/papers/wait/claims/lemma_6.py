@@ -5,12 +5,12 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from fluidkv import runs, wait
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import sampled, verdict
+from fluidkv.ledger.claim import Finding, Origin, Outcome
+from fluidkv.ledger.outcomes import verdict
 from fluidkv.papers.wait import instances
 from fluidkv.papers.wait.instances.statistics import margin
 from fluidkv.papers.wait.paper import as_read, statements
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.verdict import Evidence
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,16 +50,12 @@ def _five_prompts() -> "tuple[np.ndarray, np.ndarray, np.ndarray]":
     return came - joined, wait.lindley_path(np.diff(came, prepend=0) - n[1]), ends
 
 
-@CLAIMS.claim(
-    "lemma-6",
-    "Lemma 6",
-    "With several types each queue stays below its chain, which is lost, given back as the "
-    "Lindley chain from n on the arrivals of each batch.",
-    expected=Verdict.UNDECIDED,
-    checked="one run of five prompts",
-    evidence=Evidence.EXACT,
-)
+@CLAIMS.undecided("lemma-6", "Lemma 6", evidence=Evidence.EXACT)
 def _lemma_6() -> Outcome:
+    """With several types each queue stays below its chain, which is lost, given back as the Lindley
+    chain from n on the arrivals of each batch.
+
+    Checked: one run of five prompts"""
     queue, chain, ends = _five_prompts()
     bound = 2 + chain
     wrong = queue > bound
@@ -82,16 +78,11 @@ def _lemma_6() -> Outcome:
     return as_read(found)
 
 
-@CLAIMS.claim(
-    "lemma-6.full-batches",
-    "Lemma 6; appendix E.3",
-    "With several types each queue stays below its chain, which is lost, read as the Lindley "
-    "chain from n on a schedule of full batches of its own.",
-    expected=Verdict.UNDECIDED,
-    checked=_MIX,
-)
+@CLAIMS.undecided("lemma-6.full-batches", "Lemma 6; appendix E.3", checked=_MIX)
 def _full_batches() -> Outcome:
-    """The other reading: W~ on a schedule of full batches of its own, from n."""
+    """With several types each queue stays below its chain, which is lost, read as the Lindley chain
+    from n on a schedule of full batches of its own."""
+    # The other reading: W~ on a schedule of full batches of its own, from n.
     paths = _two_types()
     by_batch = (paths.queue - paths.dominating).max(axis=(0, 1))
     by_time = (paths.queue - paths.dominating_at_end).max(axis=(0, 1))
@@ -113,10 +104,13 @@ def _full_batches() -> Outcome:
 @CLAIMS.claim(
     "lemma-6.buffer",
     "Lemma 6, another constant",
-    "With several types each queue stays below its Lindley chain with a buffer of 2n - 1.",
     checked=f"{_MIX}; the five prompts of wait.lemma-6",
 )
-def _lemma_6_buffer() -> Outcome:
+def _lemma_6_buffer() -> Finding:
+    """With several types each queue stays below its Lindley chain with a buffer of 2n - 1.
+
+    Paper: W_j <= W~_j for all j and b
+    Note: By induction, as for Lemma 2; what comes before a batch leaves a stuck queue below n."""
     import numpy as np
 
     paths = _two_types()
@@ -129,25 +123,18 @@ def _lemma_6_buffer() -> Outcome:
         most = max(most, int(above.max()) - n)
         if (above > 2 * n - 1).any():
             bad = bad or f"type {j + 1}: {above.max()}"
-    return sampled(
-        bad,
-        f"W <= 2n - 1 + Q in {paths.end.size} batches; W is up to {most} above n + Q",
-        "W_j <= W~_j for all j and b",
-        "By induction, as for Lemma 2; what comes before a batch leaves a stuck queue below n.",
+    return Finding(
+        bad, f"W <= 2n - 1 + Q in {paths.end.size} batches; W is up to {most} above n + Q"
     )
 
 
-@CLAIMS.claim(
-    "appendix-b.negative-drift.two-types",
-    "appendix B, Case 2",
-    "Under Algorithm 1 with two types each mean queue has a bound that is lost, given back as "
-    "n + Var(X) / (2 (n - E[X])).",
-    expected=Verdict.UNDECIDED,
-    kind="lemma",
-    checked=_MIX,
+@CLAIMS.undecided(
+    "appendix-b.negative-drift.two-types", "appendix B, Case 2", checked=_MIX, kind="lemma"
 )
 def _two_types_in_the_mean() -> Outcome:
-    """The appendix's bound for negative drift, against Algorithm 1."""
+    """Under Algorithm 1 with two types each mean queue has a bound that is lost, given back as n +
+    Var(X) / (2 (n - E[X]))."""
+    # The appendix's bound for negative drift, against Algorithm 1.
     queue = _two_types().queue[:, 100:, 1].mean(axis=1)
     mean, wide = float(queue.mean()), margin(queue)
     bound = 40 + 36 / (2 * (40 - 36))

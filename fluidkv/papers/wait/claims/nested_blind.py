@@ -14,7 +14,6 @@ from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import decimal, holds_for
 from fluidkv.papers.wait.instances.systems import proposition_3
 from fluidkv.papers.wait.paper import as_read, statements
-from fluidkv.verdict import Verdict
 
 CLAIMS = statements()
 
@@ -93,20 +92,18 @@ def _safe(length: int) -> list[tuple[int, int, int]]:
     ]
 
 
-@CLAIMS.claim(
+@CLAIMS.undecided(
     "proposition-5.dichotomy",
     "proof of Proposition 5, its lost instance given back",
-    "In the instance of Proposition 5 each batch leaves so much memory unused that more are "
-    "expected to come than complete, or risks an overflow.",
-    expected=Verdict.UNDECIDED,
     origin=Origin.READING,
-    checked="all batches, l = 1 ... 12 (the proof's l is lost)",
 )
 def _dichotomy() -> Outcome:
-    """The second type's prompts at their last stage complete, all of them.
+    """In the instance of Proposition 5 each batch leaves so much memory unused that more are
+    expected to come than complete, or risks an overflow.
 
-    A length without such a batch would save the statement, as its own length is lost.
-    """
+    Checked: all batches, l = 1 ... 12 (the proof's l is lost)"""
+    # The second type's prompts at their last stage complete, all of them.
+    # A length without such a batch would save the statement, as its own length is lost.
     safe = {length: _safe(length) for length in range(1, 13)}
     missing = [length for length, batches in safe.items() if not batches]
     most = max((batch[2] for batch in safe[1]), default=0)

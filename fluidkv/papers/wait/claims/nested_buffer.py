@@ -34,18 +34,21 @@ def _tail_step(before: tuple[int, int], after: tuple[int, int]) -> "arb":
     return high.tail - low.tail
 
 
-@CLAIMS.over(
-    Range(f"{INSTANCE}; N = 1e2 to 1e4, delta = 1e-1 to 1e-3",
-          lambda: (((3, 1), (4, 1)), ((2, 1), (2, 2)), ((2, 2), (2, 3)))),
+@CLAIMS.claim(
     "theorem-2.logarithmic",
     "below Theorem 2; section 7.2, (iii)",
-    "The safety buffer of (14) grows logarithmically in the horizon and in 1 / delta.",
-    ours="3.1900 tokens for each factor 10 of T or 1 / delta",
-    paper="the safety buffer grows logarithmically in T and 1 / delta",
+    over=Range(
+        f"{INSTANCE}; N = 1e2 to 1e4, delta = 1e-1 to 1e-3",
+        lambda: (((3, 1), (4, 1)), ((2, 1), (2, 2)), ((2, 2), (2, 3))),
+    ),
     refuted=Evidence.BALL,
     kind="remark",
-)  # fmt: skip
+)
 def _logarithmic(before: tuple[int, int], after: tuple[int, int]) -> bool | str:
+    """The safety buffer of (14) grows logarithmically in the horizon and in 1 / delta.
+
+    Ours: 3.1900 tokens for each factor 10 of T or 1 / delta
+    Paper: the safety buffer grows logarithmically in T and 1 / delta"""
     from flint import arb
 
     step, first = _tail_step(before, after), _tail_step((2, 1), (3, 1))
@@ -76,18 +79,18 @@ def _cases() -> tuple[_Case, ...]:
     return tuple(found)
 
 
-@CLAIMS.claim(
+@CLAIMS.undecided(
     "theorem-2.modest-buffer",
     "below Theorem 2",
-    "The safety buffer of (14) is typically modest beside its base memory.",
-    expected=Verdict.UNDECIDED,
-    evidence=Evidence.SAMPLED,
     origin=Origin.READING,
+    evidence=Evidence.SAMPLED,
     kind="remark",
-    checked="the instance of Proposition 3, and six designs for a synthetic distribution",
 )
 def _modest() -> Outcome:
-    """Whether term 1 is above terms 2 and 3 together: in all cases, in none, or in some."""
+    """The safety buffer of (14) is typically modest beside its base memory.
+
+    Checked: the instance of Proposition 3, and six designs for a synthetic distribution"""
+    # Whether term 1 is above terms 2 and 3 together: in all cases, in none, or in some.
     cases = _cases()
     small = [case for case in cases if case.buffer < case.base]
     worst = max(cases, key=lambda case: case.buffer / case.base)
@@ -122,18 +125,17 @@ def _by_types() -> tuple[list[Fraction], list[Fraction], float]:
     return least, waiting, most
 
 
-@CLAIMS.claim(
+@CLAIMS.undecided(
     "section-2-2.types",
     "section 2.2; below Theorem 2",
-    "With a segment for each type the memory (14) depends on the number of types weakly, like "
-    "its logarithm.",
-    expected=Verdict.UNDECIDED,
     origin=Origin.READING,
-    kind="remark",
     checked=f"{SYNTHETIC}; only each 50th, 10th, 2nd output; load 1/2",
+    kind="remark",
 )
 def _types() -> Outcome:
-    """One segment for each of m types; the load, and so M*, is the same."""
+    """With a segment for each type the memory (14) depends on the number of types weakly, like its
+    logarithm."""
+    # One segment for each of m types; the load, and so M*, is the same.
     least, waiting, most = _by_types()
     growth = [
         [float(after / before) for before, after in pairwise(each)] for each in (least, waiting)
