@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from fluidkv.ledger.claim import Origin, Outcome
+from fluidkv.ledger.claim import Finding, Origin, Outcome
 from fluidkv.ledger.outcomes import observed
 from fluidkv.ledger.statements import Statements
 from fluidkv.papers.measured.instances.sglang_published import REPEATS, SETTINGS, Published
@@ -93,14 +93,9 @@ for _id, _says, _names, _part, _form in (
     )
 
 
-@CLAIMS.claim(
-    "ratios",
-    _LOG,
-    "Of all 20 retractions, the new-token ratio after is the logged one to within 0.01.",
-    kind="remark",
-    checked=_FIRST,
-)
-def _ratios() -> Outcome:
+@CLAIMS.claim("ratios", _LOG, checked=_FIRST, kind="remark")
+def _ratios() -> Finding:
+    """Of all 20 retractions, the new-token ratio after is the logged one to within 0.01."""
     ours, logged = (
         np.array([one.ratio_after for one in retractions(who)]) for who in ("predicted", "measured")
     )
@@ -108,7 +103,7 @@ def _ratios() -> Outcome:
     off = np.abs(ours - logged).max() if same else np.inf
     shown = f"{len(ours)} retractions, off by {off:.4f} at most"
     bad = None if same and off <= 0.01 else shown
-    return observed(bad, shown, f"{len(logged)}, ratios {logged[0]} to {logged[-1]}")
+    return Finding(bad, shown, paper=f"{len(logged)}, ratios {logged[0]} to {logged[-1]}")
 
 
 def by_clocks(studies: Sequence[str]) -> Outcome:
@@ -145,15 +140,10 @@ CLAIMS.claim(
 )(by_clocks)
 
 
-@CLAIMS.claim(
-    "noise",
-    _RUNS,
-    "What four repeats of the run differ by, ours does too, when arrivals move by 0.1 s or the "
-    "clock by three standard errors: 19 and 20 retractions both lie among the draws.",
-    kind="remark",
-    checked=f"{DRAWS} draws of each",
-)
-def _noise() -> Outcome:
+@CLAIMS.claim("noise", _RUNS, checked=f"{DRAWS} draws of each", kind="remark")
+def _noise() -> Finding:
+    """What four repeats of the run differ by, ours does too, when arrivals move by 0.1 s or the
+    clock by three standard errors: 19 and 20 retractions both lie among the draws."""
     studies = (f"clock {SPREADS[-1]}", f"moved {MOVED_S[-1]:g} s")
     bad, shown = None, []
     for study in studies:
@@ -163,21 +153,18 @@ def _noise() -> Outcome:
         if missing:
             bad = bad or f"{study}: no draw with {min(missing)}"
     measured = sorted(run.retractions for run in REPEATS)
-    return observed(bad, " and ".join(shown), f"{measured[0]} to {measured[-1]}")
+    return Finding(bad, " and ".join(shown), paper=f"{measured[0]} to {measured[-1]}")
 
 
-@CLAIMS.claim(
-    "noise.milliseconds",
-    _RUNS,
-    "Arrivals that move by a millisecond leave the number of retractions as it is.",
-    kind="remark",
-    checked=f"{DRAWS} draws",
-)
-def _milliseconds() -> Outcome:
+@CLAIMS.claim("noise.milliseconds", _RUNS, checked=f"{DRAWS} draws", kind="remark")
+def _milliseconds() -> Finding:
+    """Arrivals that move by a millisecond leave the number of retractions as it is.
+
+    Paper: 19 to 20 in four repeats"""
     counts = {run.retractions for run in recorded()[f"moved {MOVED_S[0]:g} s"]}
     shown = ", ".join(map(str, sorted(counts)))
     bad = None if counts == {_main().retractions} else f"{shown} retractions"
-    return observed(bad, f"{shown} in all draws", "19 to 20 in four repeats")
+    return Finding(bad, f"{shown} in all draws")
 
 
 def other_settings(

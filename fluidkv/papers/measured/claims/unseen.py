@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from fluidkv.answers.served.bias import OUTPUT
 from fluidkv.answers.served.elsewhere import recorded
-from fluidkv.ledger.claim import Origin, Outcome
+from fluidkv.ledger.claim import Finding, Origin, Outcome
 from fluidkv.ledger.outcomes import observed
 from fluidkv.ledger.statements import Statements
 from fluidkv.papers.measured.instances.unseen import (
@@ -157,15 +157,12 @@ for _id, _says, _metric, _expected in (
     )(printed_bar)
 
 
-@CLAIMS.claim(
-    "preemptions",
-    _WHERE,
-    "Nobody is preempted where memory never fills, and where it does at least as many are as "
-    "the log shows.",
-    kind="remark",
-    checked=_CHECKED,
-)
-def _preemptions() -> Outcome:
+@CLAIMS.claim("preemptions", _WHERE, checked=_CHECKED, kind="remark")
+def _preemptions() -> Finding:
+    """Nobody is preempted where memory never fills, and where it does at least as many are as the
+    log shows.
+
+    Paper: the logs' own"""
     bad, shown = None, []
     for log in ALL:
         row = held(log, "run", "preemptions at least")
@@ -173,4 +170,4 @@ def _preemptions() -> Outcome:
         shown.append(f"{row.ours:.0f} for at least {row.measured:.0f}")
         if row.ours < row.measured or (row.ours > 0) != (row.measured > 0):
             bad = bad or f"{log}: {shown[-1]}"
-    return observed(bad, "; ".join(shown), "the logs' own")
+    return Finding(bad, "; ".join(shown))
