@@ -80,26 +80,21 @@ def _certified(bad: str | None, shown: str, paper: str, note: str = "", *cases: 
 
 
 @CLAIMS.claim(
-    "section-6-2.divisors",
-    "Tables 1, 2 and 4 to 7",
-    "The greatest common divisors of the nodes in Tables 1, 2 and 4 to 7 are those stated.",
-    origin=Origin.PRINTED,
-    evidence=Evidence.EXACT,
-    checked="two segregated nodes and the mixed one of each comparison, in this order",
+    "section-6-2.divisors", "Tables 1, 2 and 4 to 7", origin=Origin.PRINTED, evidence=Evidence.EXACT
 )
 def _divisors() -> Outcome:
+    """The greatest common divisors of the nodes in Tables 1, 2 and 4 to 7 are those stated.
+
+    Checked: two segregated nodes and the mixed one of each comparison, in this order"""
     found = [node.decode_gcd for case in _ALL for node in _nodes(case)]
     return equals(found, "20,21,1, 100,125,25, 5,6,1, 2,3,1, 20,25,5, 25,7,1, 100,125,25")
 
 
-@CLAIMS.claim(
-    "section-6-2.segregated-unstable",
-    "section 6.2 and Appendix D.2",
-    "Every segregated node of these tables has an unstable equilibrium.",
-    kind="table",
-    checked="the 14 nodes, equal shares",
-)
+@CLAIMS.claim("section-6-2.segregated-unstable", "section 6.2 and Appendix D.2", kind="table")
 def _apart() -> Outcome:
+    """Every segregated node of these tables has an unstable equilibrium.
+
+    Checked: the 14 nodes, equal shares"""
     bad, shown = None, []
     for case in _ALL:
         for lengths, node in zip(case.nodes, _nodes(case), strict=False):
@@ -113,11 +108,10 @@ def _apart() -> Outcome:
 _STABILIZE = "mixtures of coprime lengths stabilize; nearly no evictions"
 
 
-@CLAIMS.claim(
+@CLAIMS.fails(
     "table-6.mixed-stable",
     "Table 6 and Figure 22, with section 5.3 taken for this input",
     "Mixing 50, 75, 77 and 84, which are coprime, makes the equilibrium stable at inputs of 512.",
-    expected=Verdict.FAILS,
     given=(_TABLE_6, "removes the periodic overflow; effective GCD = 1"),
 )
 @CLAIMS.claim(
@@ -125,23 +119,22 @@ _STABILIZE = "mixtures of coprime lengths stabilize; nearly no evictions"
     "Figure 18 and Table 4",
     "Mixing 6, 9, 10 and 15 makes the equilibrium stable at inputs of 30.",
     origin=Origin.PRINTED,
-    evidence=Evidence.EXACT,
     given=(_TABLE_4, "converges to an eviction-free equilibrium"),
+    evidence=Evidence.EXACT,
 )
 @CLAIMS.claim(
     "table-2.mixed-stable",
     "Table 2, with section 5.3 taken for this input",
     "Mixing 5, 6, 10 and 12 makes the equilibrium stable at inputs of 300.",
-    evidence=Evidence.EXACT,
     given=(_TABLE_2, _STABILIZE),
+    evidence=Evidence.EXACT,
 )
-@CLAIMS.claim(
+@CLAIMS.fails(
     "table-1.mixed-stable",
     "Table 1, with section 5.3 taken for this input",
     "Mixing 20 and 21, which are coprime, makes the equilibrium stable at inputs of 512.",
-    expected=Verdict.FAILS,
-    evidence=Evidence.EXACT,
     given=(_TABLE_1, _STABILIZE),
+    evidence=Evidence.EXACT,
 )
 def _pool(case: Comparison, paper: str) -> Outcome:
     """Whether the mixed node of a coprime comparison is stable."""
@@ -160,13 +153,11 @@ def _pool(case: Comparison, paper: str) -> Outcome:
     )
 
 
-@CLAIMS.claim(
-    "section-6-2.divisor-left",
-    "Tables 1, 5 and 7",
-    "Where mixing leaves a common divisor g above 1, at least g - 1 modes still grow.",
-    checked="the three mixed nodes",
-)
+@CLAIMS.claim("section-6-2.divisor-left", "Tables 1, 5 and 7")
 def _divisor_left() -> Outcome:
+    """Where mixing leaves a common divisor g above 1, at least g - 1 modes still grow.
+
+    Checked: the three mixed nodes"""
     bad, shown = None, []
     for case in _PARTIAL:
         node = _nodes(case)[2]
@@ -183,16 +174,15 @@ def _divisor_left() -> Outcome:
     )
 
 
-@CLAIMS.claim(
-    "figure-23.grows-slower",
-    "Figure 23 and section 6.2, read as growth near the equilibrium",
-    "Mixing that lowers the divisor weakens synchronization: the leading mode grows more slowly "
-    "than on either segregated node.",
-    expected=Verdict.FAILS,
-    checked="Tables 1, 5 and 7",
+@CLAIMS.fails(
+    "figure-23.grows-slower", "Figure 23 and section 6.2, read as growth near the equilibrium"
 )
 def _grows_slower() -> Outcome:
-    """The leading mode of the mixed node against those of the two segregated ones, in balls."""
+    """Mixing that lowers the divisor weakens synchronization: the leading mode grows more slowly
+    than on either segregated node.
+
+    Checked: Tables 1, 5 and 7"""
+    # The leading mode of the mixed node against those of the two segregated ones, in balls.
     bad, shown, between = None, [], 0
     for case in _PARTIAL:
         *apart, pool = (node.certificate.radius for node in _nodes(case))
@@ -214,15 +204,12 @@ def _grows_slower() -> Outcome:
     )
 
 
-@CLAIMS.claim(
-    "table-5.fewer-modes",
-    "Table 5 and section 6.2, read as a count of modes",
-    "Mixing that lowers the divisor desynchronizes in part: fewer modes grow than on either "
-    "segregated node.",
-    expected=Verdict.FAILS,
-    checked="Tables 1, 5 and 7",
-)
+@CLAIMS.fails("table-5.fewer-modes", "Table 5 and section 6.2, read as a count of modes")
 def _fewer_modes() -> Outcome:
+    """Mixing that lowers the divisor desynchronizes in part: fewer modes grow than on either
+    segregated node.
+
+    Checked: Tables 1, 5 and 7"""
     bad, shown = None, []
     for case in _PARTIAL:
         *apart, pool = (node.certificate.outside or 0 for node in _nodes(case))

@@ -14,7 +14,7 @@ from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import verdict
 from fluidkv.ledger.ranges import Range
 from fluidkv.papers.congestion.paper import statements
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.verdict import Evidence
 from fluidkv.workload import System
 
 if TYPE_CHECKING:
@@ -150,20 +150,20 @@ def _elsewhere() -> str:
     return f"for {pair} {away} of {found.sizes['batch']} starts end elsewhere"
 
 
-@CLAIMS.over(
-    _PAIRS,
+@CLAIMS.fails(
     "section-d-1.coprime-converge",
     "section D.1, read as a statement about all pairs at the input length of Figure 16",
-    "Coprime decode lengths desynchronize completions and converge to the equilibrium.",
+    over=_PAIRS,
+    origin=Origin.READING,
     ours=lambda _: (
         f"{_PAIRS.share(lambda a, b: _growing(a, b) != 0)} coprime pairs up to 12 are unstable at "
         f"l0 = 40; {_elsewhere()}"
     ),
-    paper="coprime decoding lengths converge to the eviction-free equilibrium",
-    note="Theorem 3 needs l0 large. The sets that the figures show do converge.",
-    expected=Verdict.FAILS,
-    origin=Origin.READING,
 )
 def _coprime_pairs_converge(a: int, b: int) -> bool | str:
+    """Coprime decode lengths desynchronize completions and converge to the equilibrium.
+
+    Paper: coprime decoding lengths converge to the eviction-free equilibrium
+    Note: Theorem 3 needs l0 large. The sets that the figures show do converge."""
     outside = _growing(a, b)
     return outside == 0 or f"{a, b}, l0 = 40, p = 1/2: {outside} growing modes"
