@@ -187,10 +187,6 @@ class Statements:
 
         return declared
 
-    def over(self, cases: Range, id: str, place: str, statement: str, **about: Any) -> Any:
-        """`claim` of a predicate over a range."""
-        return self.claim(id, place, statement, over=cases, **about)
-
 
 @dataclass(frozen=True)
 class _Record:
