@@ -10,10 +10,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
+from pathlib import Path
 from types import CodeType, FunctionType
 
 import pytest
 
+from fluidkv import papers
 from fluidkv.errors import InputError
 from fluidkv.exact.linear_stability import stability
 from fluidkv.ledger import outcomes
@@ -42,6 +44,13 @@ def test_ids_are_unique_and_statements_are_sentences() -> None:
     claims = ledger()
     assert max(Counter(claim.id for claim in claims).values()) == 1
     assert all(c.statement.endswith(".") and c.source and c.checked for c in claims)
+
+
+def test_every_module_of_claims_is_in_the_ledger() -> None:
+    files = Path(papers.__path__[0]).glob("*/claims/**/*.py")
+    declaring = {path for path in files if "\nCLAIMS = " in path.read_text(encoding="utf-8")}
+    listed = {Path(str(sys.modules[claim.check.__module__].__file__)) for claim in ledger()}
+    assert declaring == listed
 
 
 def test_errors_of_the_paper_are_on_record() -> None:
