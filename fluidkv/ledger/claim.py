@@ -1,7 +1,7 @@
 """A statement, the outcome of checking it, and how the two are recorded."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, get_args
@@ -66,14 +66,17 @@ class Finding:
     """What decides a claim, as its check returns it; the declaration makes an `Outcome` of it.
 
     Args:
-        holds: True, or None where no counterexample was met; False, or the counterexample in words.
+        holds: True or False; a counterexample in words, or None where there is none; words for
+            counterexamples, of which the first counts; or the verdict.
         ours, paper, note: as in `Outcome`, where they are computed.
+        evidence: how it is known, where that is not said beforehand.
     """
 
-    holds: object
+    holds: bool | str | Iterable[str] | Verdict | None
     ours: str = ""
     paper: str = ""
     note: str = ""
+    evidence: Evidence | None = None
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from inspect import getdoc
+from inspect import getdoc, signature
 from types import FunctionType
 from typing import Any, TypedDict, TypeVar, Unpack, get_args
 
@@ -80,7 +80,7 @@ class About(TypedDict, total=False):
     evidence: Evidence
     refuted: Evidence
     origin: Origin
-    kind: Kind
+    kind: Kind | None
     checked: str
     ours: Text
     paper: str
@@ -203,20 +203,20 @@ class _Record:
 
     def outcome(self, finding: Finding, seen: Sequence[Any] = ()) -> Outcome:
         """What was found, in the words of the record where it is what is on record."""
-        bad = finding.holds if isinstance(finding.holds, str) else self.witness
-        holds = finding.holds is None or (
-            not isinstance(finding.holds, str) and bool(finding.holds)
-        )
+        bad = _counterexample(finding.holds)
+        holds = bad is None
         verdict = Verdict.HOLDS if holds else self.missed
+        if isinstance(finding.holds, Verdict):
+            verdict = finding.holds
         surprise = "no counterexample" if holds else "a counterexample"
         as_recorded = verdict is self.expected
         return Outcome(
             verdict,
-            self.held if holds else self.refuted,
+            finding.evidence or (self.held if holds else self.refuted),
             finding.ours or (_text(self.ours, seen) if as_recorded else surprise),
             finding.paper or self.paper,
             finding.note or (_text(self.note, seen) if as_recorded else ""),
-            "" if holds else bad or self.witness,
+            "" if bad is None else bad or self.witness,
         )
 
 
@@ -225,15 +225,17 @@ def _decided(
 ) -> Callable[[], Outcome]:
     """The check of a claim: what its function says, of one case or of all, as an outcome."""
 
-    def whole() -> Outcome:
+    def at_once() -> Outcome:
         result = check(*given)
         if isinstance(result, Outcome):
             return replace(result, note=result.note or _text(record.note, ()))
-        if not isinstance(result, Finding):
-            result = Finding(_answered(result))
-        return record.outcome(result)
+        if result is None:
+            raise TypeError("a check returns whether its statement holds")
+        if isinstance(result, Finding):
+            return record.outcome(result)
+        return record.outcome(Finding(isinstance(result, Seen) or result))
 
-    def tried() -> Outcome:
+    def case_by_case() -> Outcome:
         assert cases is not None
         seen: list[Any] = []
 
@@ -242,17 +244,23 @@ def _decided(
             seen.append(result.value if isinstance(result, Seen) else result)
             return result
 
-        return record.outcome(Finding(cases.counterexample(predicate)), seen)
+        names = list(signature(check).parameters)[len(given) :]
+        return record.outcome(Finding(cases.counterexample(predicate, names)), seen)
 
-    decided = whole if cases is None else tried
+    decided = at_once if cases is None else case_by_case
     decided.__module__ = check.__module__  # where the statement stands
     return decided
 
 
-def _answered(result: Any) -> object:
-    if result is None:
-        raise TypeError("a check returns whether its statement holds")
-    return result
+def _counterexample(holds: object) -> str | None:
+    """In words, or "" where there are none; None if there is no counterexample."""
+    if isinstance(holds, Verdict):
+        return None if holds is Verdict.HOLDS else ""
+    if isinstance(holds, str) or holds is None:
+        return holds
+    if isinstance(holds, Iterable):
+        return next(iter(holds), None)
+    return None if holds else ""
 
 
 def _documented(check: Check) -> tuple[str, dict[str, Any]]:

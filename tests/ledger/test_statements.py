@@ -90,7 +90,7 @@ def test_what_a_predicate_has_seen_makes_the_record_where_it_holds() -> None:
     assert fell is not None
     assert (held.verdict, held.ours, held.note) == (Verdict.HOLDS, "at most 5", "6 sums")
     assert (fell.verdict, fell.ours, fell.note) == (Verdict.FAILS, "a counterexample", "")
-    assert fell.witness == "1, 3"
+    assert fell.witness == "a = 1, b = 3"
 
 
 def test_words_of_what_was_seen() -> None:
@@ -163,6 +163,29 @@ def test_what_a_miss_is(expected: Verdict, origin: Origin, verdict: Verdict) -> 
     assert [outcome.witness for outcome in outcomes] == ["2", "3 > 2", "3 > 2"]
     words = "two" if expected is verdict else "a counterexample"
     assert [outcome.ours for outcome in outcomes] == [words, words, "3"]
+
+
+@pytest.mark.parametrize(
+    ("holds", "verdict", "witness"),
+    [
+        (None, Verdict.HOLDS, ""),
+        ([], Verdict.HOLDS, ""),
+        (["3 > 2", "4 > 2"], Verdict.FAILS, "3 > 2"),
+        (iter(("5 > 2",)), Verdict.FAILS, "5 > 2"),
+        (Verdict.UNDECIDED, Verdict.UNDECIDED, ""),
+        (Verdict.HOLDS, Verdict.HOLDS, ""),
+    ],
+)
+def test_what_a_finding_may_be(holds: Any, verdict: Verdict, witness: str) -> None:
+    claims = Statements("paper", "Paper")
+    claims.claim("lemma-1", "Lemma 1", "S.", paper="2")(
+        lambda: Finding(holds, "3", note="n", evidence=Evidence.BALL)
+    )
+    (claim,) = claims
+    outcome = claim.check()
+    assert (outcome.verdict, outcome.witness) == (verdict, witness)
+    assert (outcome.ours, outcome.paper, outcome.note) == ("3", "2", "n")
+    assert outcome.evidence is Evidence.BALL
 
 
 def test_claims_that_share_a_check_say_what_each_states() -> None:

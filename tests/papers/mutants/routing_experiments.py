@@ -56,7 +56,7 @@ MUTANTS: list[Mutant] = [
     ),
     Mutant("routing.section-5.averages.simulated.both.tails", "/ other", "/ base", "def _mean_f"),
     *(
-        Mutant(f"routing.{claim}", "if short", "if False", "def _reached")
+        Mutant(f"routing.{claim}", "not short or", "True or", "def _reached")
         for claim in (
             *(f"section-5.averages.simulated.{end}" for end in ("random", "rlt", "lbgr", "both")),
             *(f"figure-{n}.simulated.factors" for n in (3, 4, 8, 9)),

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping
 from itertools import combinations, product
 from math import prod
 
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import holds_for
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.papers.cacheopt.paper import statements
 from fluidkv.verdict import Verdict
 
@@ -84,10 +83,10 @@ def _told(sentences: Mapping[str, Sentence]) -> str | None:
     return "; ".join(" with ".join(names) for names in found) or None
 
 
-def _against(sentences: Mapping[str, Sentence], paper: str) -> Outcome:
+def _against(sentences: Mapping[str, Sentence], paper: str) -> Finding:
     bad = _told(sentences)
     ours = "consistent" if bad is None else f"{len(bad.split(';'))} contradictions"
-    return holds_for(bad, ours=ours, paper=paper)
+    return Finding(bad, ours, paper=paper)
 
 
 _SIGNS = "all signs of all links"

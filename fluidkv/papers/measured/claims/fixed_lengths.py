@@ -6,8 +6,7 @@ runs of the test are predicted. Ours are on record (`fixed_lengths`).
 
 from collections.abc import Iterator, Sequence
 
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import observed
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.statements import Statements
 from fluidkv.papers.measured.instances.fixed_lengths import (
     SERVERS,
@@ -73,7 +72,7 @@ def _running() -> Finding:
     return Finding(bad, f"{lines} lines, all inside")
 
 
-def times(tests: Sequence[int], names: Sequence[str], part: float) -> Outcome:
+def times(tests: Sequence[int], names: Sequence[str], part: float) -> Finding:
     """Times of the other runs of the same lengths, to within a part."""
     bad, shown = None, []
     for row, ours in pairs(tests):
@@ -82,7 +81,7 @@ def times(tests: Sequence[int], names: Sequence[str], part: float) -> Outcome:
             shown.append(f"{off:+.1%}")
             if abs(off) > part:
                 bad = bad or f"test {row.test}, {row.prompts} prompts: {name} {off:+.1%}"
-    return observed(bad, ", ".join(shown), f"within {part:.0%}")
+    return Finding(bad, ", ".join(shown), paper=f"within {part:.0%}")
 
 
 for _id, _says, _tests, _names, _part, _expected in (

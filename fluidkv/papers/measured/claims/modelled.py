@@ -6,8 +6,7 @@ step. They were chosen with all servers in sight but one, which was looked up af
 
 from collections.abc import Iterable
 
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import observed
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.statements import Statements
 from fluidkv.serving.machines.against import Comparison, compared, pools
 from fluidkv.verdict import Evidence
@@ -24,18 +23,18 @@ _TABLE = "fluidkv clocks"
 PROFILES = "vidur-a100"
 
 
-def _within(rows: Iterable[Comparison], part: float) -> Outcome:
+def _within(rows: Iterable[Comparison], part: float) -> Finding:
     """Whether the modelled duration is the measured one, to within a part."""
     bad, shown = None, []
     for row in rows:
         shown.append(f"{row.error:+.0%}")
         if abs(row.error) > part:
             bad = bad or f"{row.engine}, {row.model} on {row.gpu}: {row.error:+.0%}"
-    return observed(bad, ", ".join(shown), f"within {part:.0%}")
+    return Finding(bad, ", ".join(shown), paper=f"within {part:.0%}")
 
 
 @CLAIMS.claim("steps", _TABLE, kind="remark")
-def _steps() -> Outcome:
+def _steps() -> Finding:
     """A step of a server on one GPU lasts as its weights and cache take at 0.8 of the bandwidth,
     and 1 ms, to within 25 %."""
     # Batches in which reading takes longer than multiplying, of servers: no profiles.
@@ -44,7 +43,7 @@ def _steps() -> Outcome:
 
 
 @CLAIMS.claim("steps.held-out", _TABLE, kind="remark")
-def _held_out() -> Outcome:
+def _held_out() -> Finding:
     """A step of a server that was not looked at before, one request of Llama-3.1-8B on an RTX PRO
     6000, lasts as long as modelled to within 5 %.
 
@@ -53,7 +52,7 @@ def _held_out() -> Outcome:
 
 
 @CLAIMS.fails("steps.profiles", _TABLE, kind="remark")
-def _profiles() -> Outcome:
+def _profiles() -> Finding:
     """The line through Vidur's profiled decode batches is the modelled one to within 25 %, at 0 and
     at 100,000 tokens."""
     rows = [row for row in compared() if row.server == PROFILES and row.what == "step"]
@@ -61,14 +60,14 @@ def _profiles() -> Outcome:
 
 
 @CLAIMS.fails("steps.large-batch", _TABLE, kind="remark")
-def _large() -> Outcome:
+def _large() -> Finding:
     """A batch that takes longer to multiply than to read, 256 requests of Qwen2-7B, lasts as long
     as modelled to within 25 %."""
     return _within((row for row in compared() if not row.inside), 0.25)
 
 
 @CLAIMS.fails("prefill", _TABLE, kind="remark")
-def _prefill() -> Outcome:
+def _prefill() -> Finding:
     """A token of prefill lasts as its operations take at 0.7 of the peak, to within 25 %."""
     return _within((row for row in compared() if row.what == "prefill"), 0.25)
 

@@ -7,8 +7,7 @@ are by the clock of the first of the runs.
 
 from collections.abc import Sequence
 
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import observed
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.statements import Statements
 from fluidkv.papers.measured.instances.one_class_runs import (
     RATIOS,
@@ -42,7 +41,7 @@ def _counted(row: Row, by: IterationClock) -> tuple[int, int]:
     return ours.preemptions, ours.running
 
 
-def counts(rows: Sequence[Row]) -> Outcome:
+def counts(rows: Sequence[Row]) -> Finding:
     """Preemptions, and the most that run at once, where that was measured."""
     bad, shown = None, []
     for row in rows:
@@ -54,7 +53,7 @@ def counts(rows: Sequence[Row]) -> Outcome:
     measured = [
         f"{row.preemptions}" + (f" of {row.running} running" if row.running else "") for row in rows
     ]
-    return observed(bad, "; ".join(shown), "; ".join(measured))
+    return Finding(bad, "; ".join(shown), paper="; ".join(measured))
 
 
 for _id, _says, _rows in (
@@ -127,7 +126,7 @@ def _reserves_all() -> Finding:
     return Finding(bad, "; ".join(shown), paper=measured)
 
 
-def durations(rows: Sequence[Row]) -> Outcome:
+def durations(rows: Sequence[Row]) -> Finding:
     """To within 5 %, by the clock of vLLM's first start."""
     bad, shown, measured = None, [], []
     for row in rows:
@@ -137,7 +136,7 @@ def durations(rows: Sequence[Row]) -> Outcome:
         measured.append(f"{row.duration_s:.2f} s")
         if abs(ours / row.duration_s - 1) > 0.05:
             bad = bad or f"{row.name}: {shown[-1]}"
-    return observed(bad, ", ".join(shown), ", ".join(measured))
+    return Finding(bad, ", ".join(shown), paper=", ".join(measured))
 
 
 CLAIMS.claim(

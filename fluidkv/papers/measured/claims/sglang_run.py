@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import observed
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.statements import Statements
 from fluidkv.papers.measured.instances.sglang_published import REPEATS, SETTINGS, Published
 from fluidkv.papers.measured.instances.sglang_study import (
@@ -49,7 +48,7 @@ def _main() -> Run:
     return recorded()[_MAIN][0]
 
 
-def close(names: Sequence[str], part: float, form: str) -> Outcome:
+def close(names: Sequence[str], part: float, form: str) -> Finding:
     """Each number within a part of those of the logged run."""
     ours, measured, bad = _main(), REPEATS[0], None
     for name in names:
@@ -59,7 +58,7 @@ def close(names: Sequence[str], part: float, form: str) -> Outcome:
     shown, printed = (
         ", ".join(form.format(_of(name)(run)) for name in names) for run in (ours, measured)
     )
-    return observed(bad, shown, printed)
+    return Finding(bad, shown, paper=printed)
 
 
 for _id, _says, _names, _part, _form in (
@@ -106,7 +105,7 @@ def _ratios() -> Finding:
     return Finding(bad, shown, paper=f"{len(logged)}, ratios {logged[0]} to {logged[-1]}")
 
 
-def by_clocks(studies: Sequence[str]) -> Outcome:
+def by_clocks(studies: Sequence[str]) -> Finding:
     """Retractions within 25 %, running and duration within 5 %."""
     bad, shown, measured = None, [], REPEATS[0]
     for study in studies:
@@ -117,7 +116,7 @@ def by_clocks(studies: Sequence[str]) -> Outcome:
         if not (fine and abs(run.wall_s / measured.wall_s - 1) <= 0.05):
             bad = bad or f"{study}: {shown[-1]}"
     wanted = f"{measured.retractions}, {measured.running}, {measured.wall_s:.0f} s"
-    return observed(bad, "; ".join(shown), wanted)
+    return Finding(bad, "; ".join(shown), paper=wanted)
 
 
 CLAIMS.claim(
@@ -169,7 +168,7 @@ def _milliseconds() -> Finding:
 
 def other_settings(
     names: Sequence[str], numbers: Sequence[tuple[str, float, float]], form: str
-) -> Outcome:
+) -> Finding:
     """Under each setting, numbers within a part of the measured ones, or an amount."""
     bad, shown, printed = None, [], []
     for setting in SETTINGS:
@@ -183,7 +182,7 @@ def other_settings(
                 bad = bad or f"{measured.name}: {form.format(value)} for {form.format(wanted)}"
         shown.append(", ".join(form.format(_of(n)(run)) for n, *_ in numbers))
         printed.append(", ".join(form.format(_of(n)(measured)) for n, *_ in numbers))
-    return observed(bad, "; ".join(shown), "; ".join(printed))
+    return Finding(bad, "; ".join(shown), paper="; ".join(printed))
 
 
 _RATES = ("reasoning", "reasoning_q0.5", "reasoning_q1")

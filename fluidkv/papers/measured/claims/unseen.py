@@ -8,8 +8,7 @@ from collections.abc import Sequence
 
 from fluidkv.answers.served.bias import OUTPUT
 from fluidkv.answers.served.elsewhere import recorded
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import observed
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.statements import Statements
 from fluidkv.papers.measured.instances.unseen import (
     DURATION,
@@ -36,7 +35,7 @@ ONE_GPU = tuple(log.name for log in LOGS if log.modelled is not None)
 TWO_GPUS = tuple(log.name for log in LOGS if log.modelled is None)
 
 
-def within(logs: Sequence[str], part: str, whats: Sequence[str], most: float) -> Outcome:
+def within(logs: Sequence[str], part: str, whats: Sequence[str], most: float) -> Finding:
     """Each error of each log is at most so large; of times and of series it is above 0."""
     bad, shown = None, []
     for log in logs:
@@ -45,7 +44,7 @@ def within(logs: Sequence[str], part: str, whats: Sequence[str], most: float) ->
             shown.append("missing" if row is None else f"{row.off:+.1%}")
             if row is None or abs(row.off) > most:
                 bad = bad or f"{log}: {what} {shown[-1]}"
-    return observed(bad, ", ".join(shown), f"within {most:.0%}")
+    return Finding(bad, ", ".join(shown), paper=f"within {most:.0%}")
 
 
 for _id, _says, _logs, _part, _whats, _most, _expected in (
@@ -127,7 +126,7 @@ for _id, _says, _logs, _part, _whats, _most, _expected in (
     )(within)
 
 
-def printed_bar(metric: str) -> Outcome:
+def printed_bar(metric: str) -> Finding:
     """A metric, simulated as `recommend` does it, within what it prints of the known log."""
     rows = [one for one in recorded() if (one.engine, one.metric) == (_ENGINE, metric)]
     bar = next(one.error_bar for one in rows if one.log == _KNOWN)
@@ -137,7 +136,7 @@ def printed_bar(metric: str) -> Outcome:
             shown.append(f"{one.relative:+.1%}")
             if abs(one.relative) > bar:
                 bad = bad or f"{one.log}: {shown[-1]}"
-    return observed(bad, ", ".join(shown), f"within {bar:.1%}")
+    return Finding(bad, ", ".join(shown), paper=f"within {bar:.1%}")
 
 
 for _id, _says, _metric, _expected in (

@@ -30,7 +30,7 @@ _WORTH = 100  # of a share, a point
 def _tokens() -> Finding:
     """Both hit rates of Table 3 occur within 5 % of 200,000 tokens."""
     lru, rlt = reaches(TOKENS, "lru", _LRU), reaches(TOKENS, "rlt", _RLT, step=250)
-    far = next((f"{n:,}" for n in (lru, rlt) if abs(n - CAPACITY) > _ABOUT), None)
+    far = (f"{n:,}" for n in (lru, rlt) if abs(n - CAPACITY) > _ABOUT)
     return Finding(
         far,
         f"L-LRU at {lru:,} tokens, RLT at {rlt:,}",
@@ -199,14 +199,11 @@ def _against_lru(
 ) -> Finding:
     """`said`: from one size to another, RLT finds so many points more than L-LRU, low to high."""
     gains = rlt_gains(*which)
-    wrong = next(
-        (
-            f"{gain:+.2f} at {size:,}"
-            for first, last, low, high in said
-            for size, gain, _ in gains
-            if first <= size <= last and not low <= gain <= high
-        ),
-        None,
+    wrong = (
+        f"{gain:+.2f} at {size:,}"
+        for first, last, low, high in said
+        for size, gain, _ in gains
+        if first <= size <= last and not low <= gain <= high
     )
     best, worst = max(gains, key=lambda row: row[1]), min(gains, key=lambda row: row[1])
     better = sum(gain > margin for _, gain, margin in gains)

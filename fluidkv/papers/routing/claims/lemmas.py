@@ -24,10 +24,8 @@ _EVERY = "every sequence, of any length, of paths in all"
 @CLAIMS.claim(
     "lemma-1",
     "Lemma 1",
-    over=Range(
-        f"{_EVERY} forests of 4 tokens with B = 2, 5 with B = 3, 5 with B = 4 and L > 1",
-        lambda: (*universes((2, 4), (3, 5)), *universes((4, 5), shortest=2)),
-    ),
+    over=lambda: (*universes((2, 4), (3, 5)), *universes((4, 5), shortest=2)),
+    checked=f"{_EVERY} forests of 4 tokens with B = 2, 5 with B = 3, 5 with B = 4 and L > 1",
 )
 def _lemma_1(capacity: int, shortest: int, forest: tuple[Token, ...]) -> bool | str | Seen:
     """Summed over phases, the optimum misses at least max(c/2, 1) in each, up to a constant.
@@ -115,10 +113,8 @@ def _equation_7() -> Finding:
 @CLAIMS.claim(
     "lemma-2.whole-phases",
     "Lemma 2, with whole phases",
-    over=Range(
-        f"{_EVERY} forests of 5 tokens with B = 2, 4 with B = 3, 5 with B = 4 and L > 1",
-        lambda: (*universes((2, 5), (3, 4)), *universes((4, 5), shortest=2)),
-    ),
+    over=lambda: (*universes((2, 5), (3, 4)), *universes((4, 5), shortest=2)),
+    checked=f"{_EVERY} forests of 5 tokens with B = 2, 4 with B = 3, 5 with B = 4 and L > 1",
     origin=Origin.READING,
 )
 def _whole_phases(capacity: int, shortest: int, forest: tuple[Token, ...]) -> bool | str | Seen:
@@ -147,10 +143,8 @@ def _whole_phases(capacity: int, shortest: int, forest: tuple[Token, ...]) -> bo
 @CLAIMS.claim(
     "lemma-3",
     "Lemma 3",
-    over=Range(
-        f"{_EVERY} forests of 5 tokens with B = 2, 4 with B = 3, 5 with B = 4 and L > 1",
-        lambda: (*universes((2, 5), (3, 4)), *universes((4, 5), shortest=2)),
-    ),
+    over=lambda: (*universes((2, 5), (3, 4)), *universes((4, 5), shortest=2)),
+    checked=f"{_EVERY} forests of 5 tokens with B = 2, 4 with B = 3, 5 with B = 4 and L > 1",
 )
 def _lemma_3(capacity: int, shortest: int, forest: tuple[Token, ...]) -> bool | str | Seen:
     """Under Leaf-LRU no token is accessed, evicted and accessed again in one phase.

@@ -17,7 +17,6 @@ from fluidkv.papers.tokenpd.instances.tables import (
     times,
 )
 from fluidkv.papers.tokenpd.paper import statements
-from fluidkv.verdict import Evidence
 
 _CELLS = "the printed numbers"
 CLAIMS = statements(checked=_CELLS)
@@ -27,31 +26,31 @@ _DISCUSSION = "Appendix B, discussion, with Table 2"
 _HEADLINES = "abstract, sections 1 and 8, with Tables 1 and 2"
 
 
-def _percent(share: Fraction, said: str) -> Outcome:
+def _percent(share: Fraction, said: str) -> Finding:
     found = rounds_to(100 * share, said)
-    return Outcome(found.verdict, Evidence.EXACT, f"{float(100 * share):.2f} %", f"{said} %")
+    return Finding(found.verdict, f"{float(100 * share):.2f} %", f"{said} %")
 
 
 @CLAIMS.claim("table-1.memory.fifo", _RESULTS)
-def _memory_fifo() -> Outcome:
+def _memory_fifo() -> Finding:
     """Peak memory is 59 % below FIFO's."""
     return _percent(less(256, "memory", "FIFO"), "59")
 
 
 @CLAIMS.claim("table-1.memory.h2o", _RESULTS)
-def _memory_h2o() -> Outcome:
+def _memory_h2o() -> Finding:
     """Peak memory is 31 % below H2O's."""
     return _percent(less(256, "memory", "H2O"), "31")
 
 
 @CLAIMS.claim("table-2.memory.fifo", _DISCUSSION)
-def _memory_fifo_128() -> Outcome:
+def _memory_fifo_128() -> Finding:
     """At 128 streams peak memory is 52 % below FIFO's."""
     return _percent(less(128, "memory", "FIFO"), "52")
 
 
 @CLAIMS.claim("table-2.memory.h2o", _DISCUSSION)
-def _memory_h2o_128() -> Outcome:
+def _memory_h2o_128() -> Finding:
     """At 128 streams peak memory is 23 % below H2O's."""
     return _percent(less(128, "memory", "H2O"), "23")
 

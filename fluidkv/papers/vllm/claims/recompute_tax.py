@@ -216,5 +216,5 @@ def _default_cap_preempts() -> Finding:
         for point, draws in recorded().items()
         if point.setting == default
     }
-    bad = next((str(point) for point, tax in least.items() if tax <= 0), None)
+    bad = (str(point) for point, tax in least.items() if tax <= 0)
     return Finding(bad, f"taxes of {min(least.values()):.1%} or more")

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import holds_for
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.statements import Statements
 from fluidkv.papers.vllm.instances.best_survey import SURVEYS, Score, recorded
 from fluidkv.papers.vllm.instances.victim_rules import RULES, with_victim
@@ -114,7 +113,7 @@ def _stream(
 
 
 @CLAIMS.claim("starvation.least-computed.restart", _PLACE)
-def _least_computed_starves() -> Outcome:
+def _least_computed_starves() -> Finding:
     """Where the evicted start again, least computed first never finishes one of two requests that
     are alike, while the other's successors finish one after the other.
 
@@ -124,7 +123,7 @@ def _least_computed_starves() -> Outcome:
 
 
 @CLAIMS.claim("starvation.least-computed.tail", _PLACE)
-def _least_computed_starves_at_the_tail() -> Outcome:
+def _least_computed_starves_at_the_tail() -> Finding:
     """Where the evicted wait at the tail and prompts are cut, least computed first starves a
     request that is shorter than all others.
 
@@ -133,12 +132,12 @@ def _least_computed_starves_at_the_tail() -> Outcome:
     return _starved(_stream(rules, (1, 2), (2, 3), 5, 3, 1, budget=2))
 
 
-def _starved(found: Endless) -> Outcome:
+def _starved(found: Endless) -> Finding:
     shown = (
         f"from iteration {found.start} on, every {found.period}: "
         f"{found.completed} done, {found.evictions} evictions of the one"
     )
-    return holds_for(None if found.starves else f"done in {found.done}", ours=shown, paper="-")
+    return Finding(None if found.starves else f"done in {found.done}", shown, paper="-")
 
 
 @CLAIMS.claim("starvation.most-computed.locked", _PLACE)

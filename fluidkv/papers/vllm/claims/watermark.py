@@ -15,8 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import verdict
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.statements import Statements
 from fluidkv.papers.vllm.instances.watermark_draws import (
     DRAWS,
@@ -167,7 +166,7 @@ def _tokens_of_a_resumption() -> Finding:
     )
 
 
-def as_predicted(statistic: Statistic, form: str, none_too: bool = True) -> Outcome:
+def as_predicted(statistic: Statistic, form: str, none_too: bool = True) -> Finding:
     """Whether the run of seed 0 gives the published numbers, to within what chance does.
 
     Args:
@@ -180,36 +179,32 @@ def as_predicted(statistic: Statistic, form: str, none_too: bool = True) -> Outc
         np.array(values) for values in (statistic(rows), statistic(PUBLISHED), chance(statistic))
     )
     off = abs(ours - printed) > allowed
-    found, note, witness = verdict(not off.any()), "", ""
+    holds, note = True, ""
     if off.any():
         k = int(off.argmax())
-        witness = f"{form.format(ours[k])} for {form.format(printed[k])}"
+        holds = f"{form.format(ours[k])} for {form.format(printed[k])}"
     elif none_too:
         none = [replace(rows[0], watermark=row.watermark) for row in rows]
         if (abs(np.array(statistic(none)) - printed) <= allowed).all():
-            found, note = Verdict.UNDECIDED, "; no effect at all would pass as well"
-    return Outcome(
-        found,
-        Evidence.SAMPLED,
+            holds, note = Verdict.UNDECIDED, "; no effect at all would pass as well"
+    return Finding(
+        holds,
         *(_shown(values, form) for values in (ours, printed)),
         note=f"two draws of the order of arrival differ by up to {_shown(allowed, form)}{note}",
-        witness=witness,
     )
 
 
-def among_draws(statistic: Statistic, form: str) -> Outcome:
+def among_draws(statistic: Statistic, form: str) -> Finding:
     """Whether each published number lies in the range of the draws, at its watermark."""
     values, printed = of_draws(statistic), np.array(statistic(PUBLISHED))
     low, high = values.min(axis=0), values.max(axis=0)
     outside = (printed < low) | (printed > high)
     spans = [f"{form.format(a)} to {form.format(b)}" for a, b in zip(low, high, strict=True)]
     k = int(outside.argmax())
-    return Outcome(
-        verdict(not outside.any()),
-        Evidence.SAMPLED,
+    return Finding(
+        (not outside.any()) or f"{form.format(printed[k])} outside {spans[k]}",
         ", ".join(spans),
-        _shown(printed, form),
-        witness=f"{form.format(printed[k])} outside {spans[k]}" if outside.any() else "",
+        paper=_shown(printed, form),
     )
 
 

@@ -74,10 +74,8 @@ def _concurrent() -> bool | str:
 @CLAIMS.undecided(
     "theorem-2.base-memory",
     "below Theorem 2",
-    over=Range(
-        f"the instance of Proposition 3, d1 = 0; {_ONE_INPUT.words}",
-        lambda: (proposition_3(Fraction(1)), *one_input()),
-    ),
+    over=lambda: (proposition_3(Fraction(1)), *one_input()),
+    checked=f"the instance of Proposition 3, d1 = 0; {_ONE_INPUT.words}",
     kind="remark",
 )
 def _base_memory(system: "WaitSystem") -> bool | str:
@@ -112,10 +110,8 @@ def _at_equality(system: "WaitSystem") -> bool | str:
 @CLAIMS.claim(
     "equation-16",
     "equation (16)",
-    over=Range(
-        f"{_CUTS.words}; five vectors of thresholds for each",
-        lambda: ((system, ends, Random(seed)) for seed, (system, ends) in enumerate(_cuts())),
-    ),
+    over=lambda: ((system, ends, Random(seed)) for seed, (system, ends) in enumerate(_cuts())),
+    checked=f"{_CUTS.words}; five vectors of thresholds for each",
     paper=LOST,
 )
 def _merged_lines(system: "WaitSystem", ends: tuple[int, ...], draw: Random) -> bool | str:

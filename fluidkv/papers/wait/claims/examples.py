@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import cache
 
 from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import decimal, equals, holds_for, rounds_to, verdict
+from fluidkv.ledger.outcomes import decimal, equals, rounds_to
 from fluidkv.papers.wait import instances
 from fluidkv.papers.wait.instances.statistics import ERRORS, mean_and_error
 from fluidkv.papers.wait.paper import statements
@@ -77,21 +77,20 @@ def _must_evict() -> Finding:
     )
 
 
-def _third(new_first: bool) -> Outcome:
+def _third(new_first: bool) -> Finding:
     """Six wait (2 evicted, 4 new), four are to decode."""
     played = _played(6, 4, new_first=new_first)
     completed, evicted = int(played.completed), int(played.evicted)
-    return holds_for(
-        None
-        if (completed, evicted) == (4, 0)
-        else f"2 evicted and 4 new take 6 units; {completed} of 4 decodes fit",
-        ours=f"{completed} complete, {evicted} go",
+    return Finding(
+        (completed, evicted) == (4, 0)
+        or f"2 evicted and 4 new take 6 units; {completed} of 4 decodes fit",
+        f"{completed} complete, {evicted} go",
         paper="4 completions",
     )
 
 
 @CLAIMS.claim("example-2.third-iteration", "Example 2, iteration 3")
-def _third_iteration() -> Outcome:
+def _third_iteration() -> Finding:
     """In iteration 3 of Example 2 the four prompts that decode complete, and of those who wait as
     many are prefilled as then fit."""
     return _third(new_first=False)
@@ -102,7 +101,7 @@ def _third_iteration() -> Outcome:
     "Example 2, iteration 3 (read with the rule of iteration 2)",
     origin=Origin.READING,
 )
-def _third_new_first() -> Outcome:
+def _third_new_first() -> Finding:
     """In iteration 3 of Example 2 four complete though all who wait go first, as in iteration 2."""
     return _third(new_first=True)
 
@@ -156,18 +155,16 @@ def _unstable() -> Finding:
     )
 
 
-def _with_random_arrivals(rule: str) -> Outcome:
+def _with_random_arrivals(rule: str) -> Finding:
     mean, error = _runs(rule)
     inside = _LOW - ERRORS * error <= mean <= float(_HIGH) + ERRORS * error
     alternates = " A long queue alternates as under constant arrivals, at 3."
-    return Outcome(
-        verdict(inside),
-        Evidence.SAMPLED,
-        ours=f"{mean:.3f} ± {error:.3f} per iteration",
+    return Finding(
+        inside or f"seed 1: {mean:.3f}",
+        f"{mean:.3f} ± {error:.3f} per iteration",
         paper="approximately 3-3.5",
         note=f"{_RUNS} runs of {_LONG} iterations, the first half left out; ± one standard error, "
         f"{ERRORS} of which are allowed.{alternates if rule == 'running-first' else ''}",
-        witness="" if inside else f"seed 1: {mean:.3f}",
     )
 
 
@@ -184,13 +181,13 @@ def _under(rule: str) -> None:
         origin=Origin.READING,
         checked=_ENDLESS,
     )
-    def _persists() -> Outcome:
+    def _persists() -> Finding:
         """The cycle is found by the state coming again, or by a queue that no longer matters."""
         found = _fate(rule)
         endless = found.evicted > 0 and found.growth > 0
-        return holds_for(
+        return Finding(
             None if endless else f"the cycle evicts {found.evicted}",
-            ours=f"in {found.period} iterations {found.evicted} go, the queue gains {found.growth}",
+            f"in {found.period} iterations {found.evicted} go, the queue gains {found.growth}",
             paper="the cycle persists indefinitely",
         )
 
@@ -202,11 +199,11 @@ def _under(rule: str) -> None:
         origin=Origin.READING,
         checked=_ENDLESS,
     )
-    def _completions() -> Outcome:
+    def _completions() -> Finding:
         found = _fate(rule).throughput
-        return holds_for(
-            None if _LOW <= found <= _HIGH else f"iterations 1 to 12 complete {_first(rule)}",
-            ours=f"{found} per iteration in the long run",
+        return Finding(
+            _LOW <= found <= _HIGH or f"iterations 1 to 12 complete {_first(rule)}",
+            f"{found} per iteration in the long run",
             paper="approximately 3-3.5",
             note="Constant arrivals. In the end newcomers take all memory in each iteration and "
             "evict those of the one before."
@@ -223,7 +220,7 @@ def _under(rule: str) -> None:
         origin=Origin.READING,
         checked=f"Poisson(4) arrivals, {_RUNS} runs of {_LONG} iterations (seed 1)",
     )
-    def _random() -> Outcome:
+    def _random() -> Finding:
         return _with_random_arrivals(rule)
 
     @CLAIMS.claim(
@@ -234,12 +231,12 @@ def _under(rule: str) -> None:
         origin=Origin.READING,
         checked=_ENDLESS,
     )
-    def _loss() -> Outcome:
+    def _loss() -> Finding:
         lost = 1 - _fate(rule).throughput / _ARRIVALS
         inside = Fraction(12, 100) <= lost <= Fraction(25, 100)
-        return holds_for(
+        return Finding(
             None if inside else f"from 6 waiting and 3 decoding: {decimal(100 * lost, 0)} %",
-            ours=f"{decimal(100 * lost, 0)} %",
+            f"{decimal(100 * lost, 0)} %",
             paper="12-25 %",
         )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fluidkv import runs, symbolic, wait
 from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import equals, holds_for
+from fluidkv.ledger.outcomes import equals
 from fluidkv.ledger.ranges import Range
 from fluidkv.papers.wait.instances.systems import (
     RANDOM,
@@ -32,13 +32,11 @@ def _symbols(names: str) -> "tuple[sympy.Symbol, ...]":
     return sympy.symbols(names, positive=True)
 
 
-def _same(ours: Any, printed: Any, said: str) -> Outcome:
+def _same(ours: Any, printed: Any, said: str) -> Finding:
     import sympy
 
     gap = sympy.simplify(ours - printed)
-    return holds_for(
-        None if gap == 0 else f"difference {gap}", ours=str(sympy.factor(ours)), paper=said
-    )
+    return Finding(gap == 0 or f"difference {gap}", str(sympy.factor(ours)), paper=said)
 
 
 # --- one batch ----------------------------------------------------------------------------------
@@ -166,7 +164,7 @@ def _lifetime(length: "sympy.Symbol", output: "sympy.Symbol") -> Any:
 
 
 @CLAIMS.claim("equation-4", "equation (4)")
-def _equation_4() -> Outcome:
+def _equation_4() -> Finding:
     """In balance n prompts a stage hold n (l'+1)(l + l'/2) tokens."""
     import sympy
 
@@ -177,7 +175,7 @@ def _equation_4() -> Outcome:
 
 
 @CLAIMS.claim("equation-5", "equation (5)")
-def _equation_5() -> Outcome:
+def _equation_5() -> Finding:
     """Arrivals equal completions at M* = d0 lambda c / (1 - d1 lambda c)."""
     rate, base, per_token, cost = _symbols("lambda d0 d1 c")
     printed = base * rate * cost / (1 - per_token * rate * cost)
@@ -201,7 +199,7 @@ def _unbounded() -> Finding:
 
 
 @CLAIMS.claim("equation-6", "equation (6)")
-def _equation_6() -> Outcome:
+def _equation_6() -> Finding:
     """The throughput of the equilibrium is n* l' / tau* = lambda l'."""
     rate, output = _symbols("lambda L")
     one = symbolic.wait_equilibrium()

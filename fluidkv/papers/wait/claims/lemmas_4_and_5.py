@@ -40,7 +40,8 @@ _LAWS = {
 @CLAIMS.claim(
     "lemma-4",
     "Lemma 4",
-    over=Range(f"{len(_LAWS)} laws of a step, N = 1 ... {_STEPS}", lambda: _LAWS),
+    over=_LAWS,
+    checked=f"{len(_LAWS)} laws of a step, N = 1 ... {_STEPS}",
 )
 def _lemma_4(name: str) -> bool | str:
     """The mean maximum of a walk is the sum of E[S_k^+] / k.

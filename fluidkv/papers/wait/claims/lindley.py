@@ -153,10 +153,8 @@ def _buffer(n: int, paths: "np.ndarray") -> bool | str:
 @CLAIMS.claim(
     "lemma-2.least-buffer",
     "Lemma 2, another constant",
-    over=Range(
-        f"n = 1 ... {_MOST_N}, all arrivals of 0 ... 2n a batch, {_LONGEST} batches",
-        lambda: range(1, _MOST_N + 1),
-    ),
+    over=range(1, _MOST_N + 1),
+    checked=f"n = 1 ... {_MOST_N}, all arrivals of 0 ... 2n a batch, {_LONGEST} batches",
 )
 def _least_buffer(n: int) -> bool | str:
     """No buffer below 2n - 1 keeps the Lindley chain above the queue.

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from fluidkv import wait
 from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import equals, holds_for
+from fluidkv.ledger.outcomes import equals
 from fluidkv.ledger.ranges import Range
-from fluidkv.papers.wait.paper import as_read, statements
+from fluidkv.papers.wait.paper import statements
 from fluidkv.verdict import Evidence
 
 if TYPE_CHECKING:
@@ -71,21 +71,19 @@ def _root() -> Finding:
 
 
 @CLAIMS.undecided("lemma-8.root-under-12", "Lemma 8; Theorem 2")
-def _root_under_12() -> Outcome:
-    """The root eta of (20) exists whenever the thresholds satisfy (12)."""
+def _root_under_12() -> Finding:
+    """The root eta of (20) exists whenever the thresholds satisfy (12).
+
+    Paper: a unique root; the hypotheses of Lemma 8 are lost
+    Note: Theorem 2 assumes (12) alone; E.5 asks for more by our settings, which is what
+    wait.lemma-8.root has. Harmless: eta is infinite there."""
     # n = (1, 1): 1 - p + p e^x < e^x for every x > 0, as (1 - p)(1 - e^x) < 0.
     segments = wait.Segments(1, (1, 2), (Fraction(1, 2), Fraction(1, 4)))
     found = wait.eta(1, Fraction(1, 2), 1)
     broken = wait.check_nested(segments, (1, 1), 1, 0)
-    return as_read(
-        holds_for(
-            None if broken or found.finite else "n = (1, 1), p = 1/2, r_1 = 1/2, d0 = 1, d1 = 0",
-            ours="none where n_k >= n_(k-1): such a queue never grows, and its tail adds nothing",
-            paper="a unique root; the hypotheses of Lemma 8 are lost",
-            note="Theorem 2 assumes (12) alone; E.5 asks for more by our settings, which is what "
-            "wait.lemma-8.root has. Harmless: eta is infinite there.",
-            evidence=Evidence.SAMPLED,
-        )
+    return Finding(
+        None if broken or found.finite else "n = (1, 1), p = 1/2, r_1 = 1/2, d0 = 1, d1 = 0",
+        "none where n_k >= n_(k-1): such a queue never grows, and its tail adds nothing",
     )
 
 
@@ -100,7 +98,8 @@ def _pairs() -> Iterator[tuple[Queue, Queue]]:
 @CLAIMS.claim(
     "lemma-8.increasing",
     "Lemma 8",
-    over=Range(f"{_GRID.words}; all pairs that differ by one in n_k, or in p", _pairs),
+    over=_pairs,
+    checked=f"{_GRID.words}; all pairs that differ by one in n_k, or in p",
     refuted=Evidence.BALL,
 )
 def _increasing(less: Queue, more: Queue) -> bool | str:

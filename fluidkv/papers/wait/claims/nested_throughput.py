@@ -10,8 +10,7 @@ from fractions import Fraction
 from math import log
 
 from fluidkv import wait
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import verdict
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.papers.wait.instances.measured import first_queue
 from fluidkv.papers.wait.instances.nested import INSTANCE, NESTED, instance, instance_runs
 from fluidkv.papers.wait.instances.statistics import ERRORS, mean_and_error
@@ -54,25 +53,23 @@ def _grows(
     *,
     per_kv_token: Fraction = Fraction(0),
     note: str = "",
-) -> Outcome:
+) -> Finding:
     """Whether what is lost grows like T to that power."""
     lost = _lost(thresholds, per_kv_token)
     power = _power(lost)
     shown = ", ".join(f"{mean:.2f} ± {error:.2f}" for mean, error in lost)
     grows = f"like T^{power:.2f}" if power else "within the errors it does not grow"
     found = abs(power - expected) < _NEAR
-    return Outcome(
-        verdict(found),
-        Evidence.SAMPLED,
-        ours=f"{shown} prompts at T = {', '.join(map(str, _HORIZONS))}: {grows}",
+    return Finding(
+        found or f"T^{power:.2f}",
+        f"{shown} prompts at T = {', '.join(map(str, _HORIZONS))}: {grows}",
         paper=paper,
         note=f"n = {thresholds}; {_RUNS} runs (seed 0), ± one standard error. {note}".strip(),
-        witness="" if found else f"T^{power:.2f}",
     )
 
 
 @CLAIMS.claim("theorem-2.throughput", "Theorem 2", checked=_RANGE)
-def _theorem_2() -> Outcome:
+def _theorem_2() -> Finding:
     """With thresholds that satisfy (12) the throughput gap vanishes as the horizon grows."""
     return _grows(
         NESTED,
@@ -103,7 +100,7 @@ def _little() -> Finding:
 
 
 @CLAIMS.claim("appendix-c-1.mean-queue", "appendix C.1", checked=_RANGE, kind="lemma")
-def _first_segment() -> Outcome:
+def _first_segment() -> Finding:
     """The mean queue before segment 1 is at most n_1 + Var / (2 |drift|) of Poisson(r_1
     Delta T)."""
     runs = instance_runs(NESTED, _HORIZONS[-1], 0, Fraction(0), _RUNS)
@@ -138,7 +135,7 @@ def _first_segment() -> Outcome:
     given=((1, 1), 1.0),
     checked=_RANGE,
 )
-def _equation_12(thresholds: tuple[int, int], power: float) -> Outcome:
+def _equation_12(thresholds: tuple[int, int], power: float) -> Finding:
     return _grows(thresholds, power, "thresholds must satisfy (12)")
 
 
@@ -148,7 +145,7 @@ def _equation_12(thresholds: tuple[int, int], power: float) -> Outcome:
     checked=f"the instance with d1 = {_CLOCK}, to {_HORIZONS[-1]} d0",
     kind="remark",
 )
-def _not_needed() -> Outcome:
+def _not_needed() -> Finding:
     """The first line of (12), n_1 > r_1 Delta T, is sufficient and not necessary."""
     # n = (5, 5) with d1 = 1/18: r_1 Delta T = 16/3, though batches last 9/4 in the mean.
     thresholds = (5, 5)

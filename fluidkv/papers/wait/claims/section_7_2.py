@@ -10,9 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from fluidkv import wait
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import holds_for
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.papers.wait.instances.designs import (
     DELTA,
     HORIZON,
@@ -23,7 +21,7 @@ from fluidkv.papers.wait.instances.designs import (
     synthetic_designs,
 )
 from fluidkv.papers.wait.instances.nested import LENGTHS, SYNTHETIC, literal_peak, synthetic
-from fluidkv.papers.wait.paper import as_read, statements
+from fluidkv.papers.wait.paper import statements
 from fluidkv.verdict import Evidence
 
 if TYPE_CHECKING:
@@ -58,10 +56,8 @@ def _written_out(design: "wait.SegmentDesign") -> "arb":
 @CLAIMS.claim(
     "theorem-4.merged",
     "Theorem 4, equation (17)",
-    over=Range(
-        f"{SYNTHETIC}; load 1/2; 5, 10 and 20 segments",
-        lambda: swept(synthetic(LOADS[1]), spare=1, counts=(5, 10, 20)),
-    ),
+    over=lambda: swept(synthetic(LOADS[1]), spare=1, counts=(5, 10, 20)),
+    checked=f"{SYNTHETIC}; load 1/2; 5, 10 and 20 segments",
     origin=Origin.READING,
     refuted=Evidence.BALL,
 )
@@ -100,7 +96,7 @@ def _terms(design: "wait.SegmentDesign") -> str:
     evidence=Evidence.FLOAT,
     kind="figure",
 )
-def dominates(spare: int) -> Outcome:
+def dominates(spare: int) -> Finding:
     """Term 1 above terms 2 and 3 in each design.
 
     In the paper's figures thresholds, rates and outputs are not given: these are readings.
@@ -111,18 +107,13 @@ def dominates(spare: int) -> Outcome:
     if least:
         _, load, design = min(least, key=lambda row: row[0])
         bad = f"load {load}, {design.count} segments: {_terms(design)}"
-    found = holds_for(
+    return Finding(
         bad,
-        ours=f"not in {len(least)} of {len(tried)} designs"
-        if least
-        else f"in {len(tried)} designs",
+        f"not in {len(least)} of {len(tried)} designs" if least else f"in {len(tried)} designs",
         paper="term 1 dominates terms 2 and 3 across all settings",
         note=f"T = {HORIZON} s, delta = {DELTA}; "
         + ("the least whole thresholds." if not spare else "one prompt to spare in each line."),
-        evidence=Evidence.SAMPLED,
-        refuted=Evidence.FLOAT,
     )
-    return as_read(found)
 
 
 # --- (ii) the curve -----------------------------------------------------------------------------
@@ -169,22 +160,19 @@ def _u_shape() -> Finding:
     evidence=Evidence.FLOAT,
     kind="figure",
 )
-def _near_ten(loads: Sequence[Fraction]) -> Outcome:
+def _near_ten(loads: Sequence[Fraction]) -> Finding:
     """The paper's digits are lost; section 6 has 10 bins. Near: within a factor of 2."""
     found = {float(load): best(synthetic_designs(load, 1)).count for load in loads}
     least = [best(synthetic_designs(load, 0)).count for load in loads]
     far = (f"{count} at load {load}" for load, count in found.items() if not 5 <= count <= 20)
     shown = ", ".join(f"{count} at load {load}" for load, count in found.items())
-    outcome = holds_for(
+    return Finding(
         next(far, None),
-        ours=f"{shown}; with the least thresholds {', '.join(map(str, least))}",
+        f"{shown}; with the least thresholds {', '.join(map(str, least))}",
         paper="around a range and a choice whose numbers are lost; section 6 has 10 bins",
         note="It moves with the load, and the paper's distribution, clock and rates are not given: "
         "nothing here contradicts 10, and nothing makes it a rule.",
-        evidence=Evidence.SAMPLED,
-        refuted=Evidence.FLOAT,
     )
-    return as_read(outcome)
 
 
 @CLAIMS.claim(

@@ -8,11 +8,10 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from fluidkv import wait
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import verdict
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.papers.wait.instances.statistics import ERRORS, mean_and_error
 from fluidkv.papers.wait.instances.systems import two_types
-from fluidkv.papers.wait.paper import as_read, statements
+from fluidkv.papers.wait.paper import statements
 from fluidkv.verdict import Evidence
 
 if TYPE_CHECKING:
@@ -113,7 +112,7 @@ def _exponent(case: str, printed: float) -> Finding:
     low, high = study.interval
     slower = low > printed
     return Finding(
-        (not slower) or f"{low:.3f}",
+        not slower or f"{low:.3f}",
         f"{study.exponent:.3f}, {100 * _CONFIDENCE:.0f} % interval {low:.3f} to {high:.3f}",
         paper=f"at most {printed:g}",
         note="Fitted to the three longest horizons. Refuted by an interval above it, which chance "
@@ -175,8 +174,10 @@ def _latency(case: str, types: tuple[int, ...], most: float) -> Finding:
 
 
 @CLAIMS.undecided("theorem-1.exclusively", "below Proposition 4", checked=_LONG, kind="theorem")
-def _exclusively() -> Outcome:
-    """The latency of a type depends exclusively on its own lambda Delta T and n."""
+def _exclusively() -> Finding:
+    """The latency of a type depends exclusively on its own lambda Delta T and n.
+
+    Paper: depends exclusively on the relationship between two symbols, which are lost"""
     # Type 1 has lambda Delta T = n in both cases.
     found = [
         mean_and_error(_runs(case, zeta).mean_queue.values[:, 0])
@@ -185,17 +186,12 @@ def _exclusively() -> Outcome:
     ]
     means, errors = zip(*found, strict=True)
     differ = means[3] - means[1] > 6 * (errors[1] ** 2 + errors[3] ** 2) ** 0.5
-    return as_read(
-        Outcome(
-            verdict(not differ),
-            Evidence.SAMPLED,
-            ours=f"{means[0]:.2f}, {means[1]:.2f} if type 2 has slack; "
-            f"{means[2]:.1f}, {means[3]:.1f} if not",
-            paper="depends exclusively on the relationship between two symbols, which are lost",
-            note=f"Mean queue of type 1 at T = {_FIRST * _ZETAS[-2]}, {_FIRST * _ZETAS[-1]}. "
-            "Batches without type 2 are shorter, which is slack for type 1. The bounds hold, and "
-            "what the next sentence makes of it (wait.theorem-1.slack.latency). Required: six "
-            "standard errors.",
-            witness="n = 2, 2, Delta T = 1, rates 2, 1 and 2, 2" if differ else "",
-        )
+    return Finding(
+        not differ or "n = 2, 2, Delta T = 1, rates 2, 1 and 2, 2",
+        f"{means[0]:.2f}, {means[1]:.2f} if type 2 has slack; "
+        f"{means[2]:.1f}, {means[3]:.1f} if not",
+        note=f"Mean queue of type 1 at T = {_FIRST * _ZETAS[-2]}, {_FIRST * _ZETAS[-1]}. "
+        "Batches without type 2 are shorter, which is slack for type 1. The bounds hold, and "
+        "what the next sentence makes of it (wait.theorem-1.slack.latency). Required: six "
+        "standard errors.",
     )

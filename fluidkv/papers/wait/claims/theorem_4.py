@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from fluidkv import wait
-from fluidkv.ledger.claim import Finding, Origin, Outcome
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.papers.wait.instances.measured import counted
 from fluidkv.papers.wait.instances.nested import FOUR_CLOCK, four_types
 from fluidkv.papers.wait.instances.statistics import ERRORS, mean_and_error
@@ -55,7 +55,7 @@ def _runs(horizon: int) -> "Dataset":
 @CLAIMS.claim(
     "theorem-4.frequency", "Theorem 4", checked=f"{_RANGE}, 200 to T = 60 (seeds 0 to 199)"
 )
-def _frequency() -> Outcome:
+def _frequency() -> Finding:
     """With two outputs in each segment the memory (17) is exceeded by the horizon with probability
     1/10 at most."""
     base, per_kv_token = FOUR_CLOCK

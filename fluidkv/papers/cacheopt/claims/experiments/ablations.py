@@ -1,7 +1,6 @@
 """CacheOPT, Figure 14 in simulation: each part left out, at the printed rate."""
 
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import reproduced
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.papers.cacheopt.instances.runs import SEGMENTS, mean
 from fluidkv.papers.cacheopt.paper import statements
 from fluidkv.verdict import Evidence, Verdict
@@ -32,7 +31,7 @@ def _worse(measure: str, name: str, trace: str) -> bool:
     return part < whole if measure in ("ttft", "tbt") else part > whole
 
 
-def _each_is_worse(measure: str) -> Outcome:
+def _each_is_worse(measure: str) -> Finding:
     bad = [f"{t} {n}" for t in SEGMENTS for n in _LEFT_OUT if not _worse(measure, n, t)]
     changes = (
         f"{trace} "
@@ -42,10 +41,8 @@ def _each_is_worse(measure: str) -> Outcome:
         )
         for trace in SEGMENTS
     )
-    return reproduced(
-        f"no worse: {', '.join(bad)}" if bad else None,
-        ours=f"{'; '.join(changes)}",
-        paper=_PRINTED[measure],
+    return Finding(
+        not bad or f"no worse: {', '.join(bad)}", f"{'; '.join(changes)}", paper=_PRINTED[measure]
     )
 
 

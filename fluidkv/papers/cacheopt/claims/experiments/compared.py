@@ -5,8 +5,7 @@ Runs are on record (`instances.runs`); what they are is said at `instances.segme
 
 from itertools import pairwise
 
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import reproduced
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.papers.cacheopt.instances.runs import RATES, SEEDS, SEGMENTS, mean
 from fluidkv.papers.cacheopt.instances.segment import COMPARED
 from fluidkv.papers.cacheopt.paper import statements
@@ -35,12 +34,12 @@ def told(trace: str, measure: str, form: str, rate: float = 1.0) -> str:
     return f"{trace}: {', '.join(rows)}"
 
 
-def _ahead(measure: str, own: str, form: str, paper: str, note: str = "") -> Outcome:
+def _ahead(measure: str, own: str, form: str, paper: str, note: str = "") -> Finding:
     places = [(trace, rate) for trace in SEGMENTS for rate in RATES]
     behind = [f"{t} {rate:g}" for t, rate in places if not best(t, rate, measure, own)]
-    return reproduced(
-        f"behind at {', '.join(behind)} times the printed rate" if behind else None,
-        ours=f"ahead at {len(places) - len(behind)} of {len(places)} rates; at the printed one "
+    return Finding(
+        not behind or f"behind at {', '.join(behind)} times the printed rate",
+        f"ahead at {len(places) - len(behind)} of {len(places)} rates; at the printed one "
         + "; ".join(told(trace, measure, form) for trace in SEGMENTS),
         paper=paper,
         note=note,
@@ -51,19 +50,19 @@ _PLACE = "section 5.1, Figure 12, in simulation"
 
 
 @CLAIMS.undecided("figure-12.simulated.ttft-attainment", _PLACE)
-def _ttft_attainment() -> Outcome:
+def _ttft_attainment() -> Finding:
     """CacheOPT has the highest TTFT attainment at every rate."""
     return _ahead("ttft", "cacheopt", ".2f", "0.94 to 0.97, up to 47 % above Sarathi")
 
 
 @CLAIMS.undecided("figure-12.simulated.ttft-tail", _PLACE)
-def _ttft_tail() -> Outcome:
+def _ttft_tail() -> Finding:
     """CacheOPT has the lowest tail TTFT at every rate."""
     return _ahead("ttft_p99", "cacheopt", ".2g", "lower by 64 % to 2.83 times")
 
 
 @CLAIMS.undecided("figure-12.simulated.tbt-attainment", _PLACE)
-def _tbt_attainment() -> Outcome:
+def _tbt_attainment() -> Finding:
     """CacheOPT has the highest TBT attainment at every rate."""
     return _ahead(
         "tbt",
@@ -75,13 +74,13 @@ def _tbt_attainment() -> Outcome:
 
 
 @CLAIMS.undecided("figure-12.simulated.tbt-tail", _PLACE)
-def _tbt_tail() -> Outcome:
+def _tbt_tail() -> Finding:
     """CacheOPT has the lowest tail TBT at every rate."""
     return _ahead("tbt_p99", "cacheopt", ".2g", "lower by 1.31 to 3.29 times")
 
 
 @CLAIMS.undecided("figure-12.simulated.latency", _PLACE)
-def _latency() -> Outcome:
+def _latency() -> Finding:
     """CacheOPT has the lowest mean normalised latency at every rate."""
     return _ahead("latency", "cacheopt", ".3f", "1.24 to 1.94 times the rate at like latency")
 

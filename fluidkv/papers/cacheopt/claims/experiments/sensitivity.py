@@ -2,8 +2,7 @@
 
 from itertools import pairwise
 
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import reproduced
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.papers.cacheopt.instances.deviations import deviations
 from fluidkv.papers.cacheopt.instances.runs import CONFIDENCES, SWEEPS, mean
 from fluidkv.papers.cacheopt.paper import statements
@@ -94,8 +93,8 @@ for _letter, _best, _statement, _paper in (
         given=(_letter, _best, _paper),
         expected=Verdict.UNDECIDED,
     )
-    def _highest(letter: str, best: tuple[float, ...], paper: str) -> Outcome:
-        return reproduced(_peak(letter, best), ours=_told(letter), paper=paper)
+    def _highest(letter: str, best: tuple[float, ...], paper: str) -> Finding:
+        return Finding(_peak(letter, best), _told(letter), paper=paper)
 
 
 for _letter, _ways, _statement in (
@@ -112,15 +111,13 @@ for _letter, _ways, _statement in (
         given=(_letter, _ways),
         expected=Verdict.UNDECIDED,
     )
-    def _ways_of(letter: str, ways: tuple[str, str]) -> Outcome:
+    def _ways_of(letter: str, ways: tuple[str, str]) -> Finding:
         notes = {
             "e": "At 32 requests a second beta = 100 leaves a confidence of at most 0.0003.",
             "f": "",
             "g": "A padding that is subtracted as often as added does not make room.",
         }
-        return reproduced(
-            _goes(letter, *ways), ours=_told(letter), paper="as stated", note=notes[letter]
-        )
+        return Finding(_goes(letter, *ways), _told(letter), paper="as stated", note=notes[letter])
 
 
 @CLAIMS.undecided("figure-17.h.simulated", _PLACE.format("h"))

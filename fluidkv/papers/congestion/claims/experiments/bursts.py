@@ -9,8 +9,7 @@ from functools import cache
 from itertools import pairwise
 
 from fluidkv import fluid, runs
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import reproduced
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.papers.congestion.experiments.nodes import (
     COPRIME,
     PARTIAL,
@@ -86,7 +85,7 @@ def mixed_evictions(routing: Routing, policy: str = "greedy", **burst) -> float:
     return ITERATIONS * burst_totals(routing, routing.mixed, policy, **burst).evicted
 
 
-def _mixing_reduces(routing: Routing) -> Outcome:
+def _mixing_reduces(routing: Routing) -> Finding:
     bad, told = None, []
     for factor in FACTORS:
         apart = segregated_evictions(routing, factor=factor)
@@ -94,24 +93,24 @@ def _mixing_reduces(routing: Routing) -> Outcome:
         told.append(f"{factor:g}: {apart:.1f} and {pooled:.1f}")
         if pooled >= apart and bad is None:
             bad = f"factor {told[-1]}"
-    return reproduced(
+    return Finding(
         bad,
         "; ".join(told) + " (factor: evictions of a node apart and mixed)",
-        "mixing reduces eviction pressure under greedy admission",
+        paper="mixing reduces eviction pressure under greedy admission",
     )
 
 
-def _limited_is_zero(routing: Routing, policy: str) -> Outcome:
+def _limited_is_zero(routing: Routing, policy: str) -> Finding:
     evicted, pool, factor = max(
         (ITERATIONS * burst_totals(routing, pool, policy, factor=factor).evicted, pool, factor)
         for factor in FACTORS
         for pool in routing.pools
     )
-    return reproduced(
-        f"{evicted:.1f} evicted, lengths {pool}, burst factor {factor:g}" if evicted else None,
+    return Finding(
+        not evicted or f"{evicted:.1f} evicted, lengths {pool}, burst factor {factor:g}",
         f"at most {evicted:.1f} requests evicted in {ITERATIONS} iterations",
-        "rate-limited policies remain at zero eviction",
-        _WHY[policy],
+        paper="rate-limited policies remain at zero eviction",
+        note=_WHY[policy],
     )
 
 

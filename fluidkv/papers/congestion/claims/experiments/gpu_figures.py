@@ -8,8 +8,7 @@ period, and which modes grow at the printed lengths.
 from fractions import Fraction
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import holds_for, reproduced
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.papers.congestion.experiments.nodes import Lengths, flows, period
 from fluidkv.papers.congestion.paper import statements
 from fluidkv.verdict import Evidence, Verdict
@@ -20,7 +19,7 @@ _HALF = Fraction(1, 2)
 CLAIMS = statements(origin=Origin.REPRODUCTION, evidence=Evidence.SAMPLED)
 
 
-def _repeats(nodes: tuple[tuple[Lengths, int], ...], input_length: int, paper: str) -> Outcome:
+def _repeats(nodes: tuple[tuple[Lengths, int], ...], input_length: int, paper: str) -> Finding:
     """Whether each node evicts, and admits, again and again at its period."""
     bad, shown = None, []
     for lengths, expected in nodes:
@@ -33,11 +32,11 @@ def _repeats(nodes: tuple[tuple[Lengths, int], ...], input_length: int, paper: s
         )
         if found != [expected, expected] or evicting == 0:
             bad = bad or shown[-1]
-    return reproduced(bad, "; ".join(shown), paper)
+    return Finding(bad, "; ".join(shown), paper=paper)
 
 
 @CLAIMS.claim("figure-21.periodic-eviction", "Figure 21, caption")
-def _segregated() -> Outcome:
+def _segregated() -> Finding:
     """The segregated nodes evict periodically, every 20 and every 25 iterations.
 
     Checked: endless queue from an empty server, the last 3 of 60 lifetimes"""
@@ -64,7 +63,7 @@ def _cuts() -> Finding:
 
 
 @CLAIMS.claim("figure-25.cycle", "Figure 25, caption")
-def _one_length() -> Outcome:
+def _one_length() -> Finding:
     """With inputs of 5000 and outputs of 1000 evictions come back, and admissions with them.
 
     Checked: masses, endless queue from an empty server, the last 3 of 60 lifetimes"""
@@ -73,7 +72,7 @@ def _one_length() -> Outcome:
 
 
 @CLAIMS.claim("figure-27.segregated", "Figure 27, caption")
-def _bursts() -> Outcome:
+def _bursts() -> Finding:
     """Lengths 5 and 10, and 6 and 12, evict in bursts at fixed intervals.
 
     Checked: masses, inputs of 300, endless queue from an empty server, the last 3 of 60 lifetimes
@@ -104,20 +103,19 @@ def _spectrum(lengths: tuple[int, int]) -> "exact.SpectralCertificate":
     origin=Origin.READING,
     evidence=Evidence.BALL,
 )
-def _stable() -> Outcome:
+def _stable() -> Finding:
     """Lengths 1000 and 1211, which are coprime, have a stable equilibrium at inputs of 5000.
 
-    Checked: equal shares"""
+    Checked: equal shares
+    Paper: the coprime pair
+    Note: The paper shows a run and does not say that it is stable."""
     found = _spectrum(_COPRIME)
     if found.outside is None:
-        return Outcome(Verdict.UNDECIDED, found.evidence, "not counted", "coprime")
-    return holds_for(
+        return Finding(Verdict.UNDECIDED, "not counted", evidence=found.evidence)
+    return Finding(
         f"{found.outside} modes grow, by up to {found.radius[0]:.6f}" if found.outside else None,
-        ours=f"growing modes: {found.outside}, spectral radius {found.radius[0]:.7f}",
-        paper="the coprime pair",
+        f"growing modes: {found.outside}, spectral radius {found.radius[0]:.7f}",
         evidence=found.evidence,
-        refuted=found.evidence,
-        note="The paper shows a run and does not say that it is stable.",
     )
 
 
@@ -160,17 +158,13 @@ def _stable_from() -> Finding:
     origin=Origin.READING,
     evidence=Evidence.BALL,
 )
-def _stronger() -> Outcome:
+def _stronger() -> Finding:
     """The leading mode of the non-coprime pair grows faster than that of the coprime one.
 
-    Checked: equal shares, inputs of 5000"""
+    Checked: equal shares, inputs of 5000
+    Paper: stronger synchronized memory pressure
+    Note: By a ten-millionth per iteration: near the equilibrium the pairs are alike."""
     coprime, common = (_spectrum(lengths).radius for lengths in (_COPRIME, _COMMON))
     faster, slower = common[0] > coprime[1], common[1] < coprime[0]
     found = Verdict.HOLDS if faster else Verdict.FAILS if slower else Verdict.UNDECIDED
-    return Outcome(
-        found,
-        Evidence.BALL,
-        f"{common[0]:.9f} against {coprime[1]:.9f}",
-        "stronger synchronized memory pressure",
-        note="By a ten-millionth per iteration: near the equilibrium the pairs are alike.",
-    )
+    return Finding(found, f"{common[0]:.9f} against {coprime[1]:.9f}")

@@ -12,8 +12,8 @@ from fractions import Fraction
 from functools import cache
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import equals, holds_for
+from fluidkv.ledger.claim import Finding, Origin, Outcome
+from fluidkv.ledger.outcomes import equals
 from fluidkv.papers.congestion.paper import statements
 from fluidkv.verdict import Evidence, Stability, Verdict
 from fluidkv.workload import RequestClass, Workload
@@ -73,10 +73,11 @@ def _evidence(*cases: Comparison) -> Evidence:
     return Evidence.BALL if Evidence.BALL in found else Evidence.EXACT
 
 
-def _certified(bad: str | None, shown: str, paper: str, note: str = "", *cases: Comparison):
+def _certified(
+    bad: str | None, shown: str, paper: str, note: str = "", *cases: Comparison
+) -> Finding:
     """Known as well as the certificates of these comparisons."""
-    known = _evidence(*cases)
-    return holds_for(bad, ours=shown, paper=paper, evidence=known, refuted=known, note=note)
+    return Finding(bad, shown, paper, note, _evidence(*cases))
 
 
 @CLAIMS.claim(
@@ -91,7 +92,7 @@ def _divisors() -> Outcome:
 
 
 @CLAIMS.claim("section-6-2.segregated-unstable", "section 6.2 and Appendix D.2", kind="table")
-def _apart() -> Outcome:
+def _apart() -> Finding:
     """Every segregated node of these tables has an unstable equilibrium.
 
     Checked: the 14 nodes, equal shares"""
@@ -136,25 +137,24 @@ _STABILIZE = "mixtures of coprime lengths stabilize; nearly no evictions"
     given=(_TABLE_1, _STABILIZE),
     evidence=Evidence.EXACT,
 )
-def _pool(case: Comparison, paper: str) -> Outcome:
+def _pool(case: Comparison, paper: str) -> Finding:
     """Whether the mixed node of a coprime comparison is stable."""
     node = _nodes(case)[2]
     growing, (low, high) = node.certificate.outside, node.certificate.radius
     if node.stability is Stability.UNDECIDED:
-        return Outcome(Verdict.UNDECIDED, node.certificate.evidence, "not decided", paper)
+        return Finding(Verdict.UNDECIDED, "not decided", paper, evidence=node.certificate.evidence)
     stable = node.stability is Stability.STABLE
-    return holds_for(
-        None if stable else f"{case.pool}, inputs of {case.input_length}",
-        ours=f"growing modes: {growing}, spectral radius {(low + high) / 2:.6f}",
-        paper=paper,
-        evidence=node.certificate.evidence,
-        refuted=node.certificate.evidence,
-        note="" if stable else _NOT_CLAIMED.format(tenfold=math.log(10) / math.log(low)),
+    return Finding(
+        stable or f"{case.pool}, inputs of {case.input_length}",
+        f"growing modes: {growing}, spectral radius {(low + high) / 2:.6f}",
+        paper,
+        "" if stable else _NOT_CLAIMED.format(tenfold=math.log(10) / math.log(low)),
+        node.certificate.evidence,
     )
 
 
 @CLAIMS.claim("section-6-2.divisor-left", "Tables 1, 5 and 7")
-def _divisor_left() -> Outcome:
+def _divisor_left() -> Finding:
     """Where mixing leaves a common divisor g above 1, at least g - 1 modes still grow.
 
     Checked: the three mixed nodes"""
@@ -177,7 +177,7 @@ def _divisor_left() -> Outcome:
 @CLAIMS.fails(
     "figure-23.grows-slower", "Figure 23 and section 6.2, read as growth near the equilibrium"
 )
-def _grows_slower() -> Outcome:
+def _grows_slower() -> Finding:
     """Mixing that lowers the divisor weakens synchronization: the leading mode grows more slowly
     than on either segregated node.
 
@@ -188,24 +188,22 @@ def _grows_slower() -> Outcome:
         *apart, pool = (node.certificate.radius for node in _nodes(case))
         slowest, fastest = min(apart), max(apart)
         if slowest[0] <= pool[1] and pool[0] <= slowest[1]:
-            return Outcome(Verdict.UNDECIDED, Evidence.BALL, case.table, _WEAKENS)
+            return Finding(Verdict.UNDECIDED, case.table, _WEAKENS)
         if pool[0] > slowest[1]:
             bad = bad or f"{case.pool} grows by {pool[0]:.6f}, a node by {slowest[0]:.6f}"
             between += pool[1] < fastest[0]
         shown.append(f"{case.table}: " + ", ".join(f"{low:.6f}" for low, _ in (*apart, pool)))
-    return holds_for(
+    return Finding(
         bad,
-        ours="spectral radius of node 1, node 2, mixed: " + "; ".join(shown),
+        "spectral radius of node 1, node 2, mixed: " + "; ".join(shown),
         paper=_WEAKENS,
-        evidence=Evidence.BALL,
-        refuted=Evidence.BALL,
         note=f"Mixed lies between the two nodes in {between} of {len(_PARTIAL)}. This is one "
         "reading of the words; the size of the cycles is another.",
     )
 
 
 @CLAIMS.fails("table-5.fewer-modes", "Table 5 and section 6.2, read as a count of modes")
-def _fewer_modes() -> Outcome:
+def _fewer_modes() -> Finding:
     """Mixing that lowers the divisor desynchronizes in part: fewer modes grow than on either
     segregated node.
 

@@ -10,8 +10,7 @@ Counts over a horizon are then ours to choose, so it is orders, signs and ratios
 from collections.abc import Callable
 from functools import cache
 
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import reproduced
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.papers.congestion.experiments.nodes import (
     COPRIME,
     PARTIAL,
@@ -193,7 +192,7 @@ def _none_under_poisson() -> Finding:
     return Finding(bad, f"{', '.join(told)}, in {ITERATIONS} iterations")
 
 
-def _poisson(routing: Routing, what: str, rates: tuple[float, ...], more: bool) -> Outcome:
+def _poisson(routing: Routing, what: str, rates: tuple[float, ...], more: bool) -> Finding:
     """Whether the pool has less (or more) of something than the average, at every rate."""
     bad, told = None, []
     for rate in rates:
@@ -203,11 +202,12 @@ def _poisson(routing: Routing, what: str, rates: tuple[float, ...], more: bool) 
         told.append(f"{rate:g}: {apart:.4g} apart, {pooled:.4g} mixed")
         if (pooled <= apart) == more and bad is None:
             bad = f"rate {told[-1]}"
-    return reproduced(
+    return Finding(
         bad,
         "; ".join(told),
-        f"{'more' if more else 'less'} under mixed routing",
-        f"{what}, by requests per iteration at each node; {RUNS} runs of {ITERATIONS} iterations.",
+        paper=f"{'more' if more else 'less'} under mixed routing",
+        note=f"{what}, by requests per iteration at each node; {RUNS} runs of {ITERATIONS} "
+        "iterations.",
     )
 
 

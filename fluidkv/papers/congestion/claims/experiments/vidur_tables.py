@@ -9,8 +9,8 @@ numbers say by themselves is in `arithmetic`; where gains can come from, in `vid
 from typing import TYPE_CHECKING
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import decimal, reproduced
+from fluidkv.ledger.claim import Finding, Origin
+from fluidkv.ledger.outcomes import decimal
 from fluidkv.papers.congestion.experiments.a100 import BLOCKS, ENGINES, run, system, totals
 from fluidkv.papers.congestion.experiments.printed_tables import (
     FIGURE_5_SHARE,
@@ -55,32 +55,31 @@ def evictions(case: Routed, engine: str, rate_per_s: float | None = None) -> tup
     return (first + second) / 2, pool
 
 
-def _fewer_evictions(case: Routed) -> Outcome:
+def _fewer_evictions(case: Routed) -> Finding:
     found = {engine: evictions(case, engine) for engine in ENGINES}
     bad = next((engine for engine, (apart, pool) in found.items() if pool >= apart), None)
-    return reproduced(
+    return Finding(
         bad,
         "; ".join(
             f"{engine}: {apart:,.0f} -> {pool:,}, {100 * (pool / apart - 1):+.1f} %"
             for engine, (apart, pool) in found.items()
         ),
-        f"{case.average.evictions} -> {case.mixed.evictions}, {case.changes[0]} %",
-        "One run is a sample. Under restart far less is gained than under vidur-sarathi, which "
-        "keeps the tokens of the evicted.",
+        paper=f"{case.average.evictions} -> {case.mixed.evictions}, {case.changes[0]} %",
+        note="One run is a sample. Under restart far less is gained than under vidur-sarathi, "
+        "which keeps the tokens of the evicted.",
     )
 
 
-def reduction(case: Routed) -> Outcome:
+def reduction(case: Routed) -> Finding:
     apart, pool = evictions(case, _VIDUR)
     printed, ours = 1 + float(case.changes[0]) / 100, pool / apart
     factor = ours / printed
-    return reproduced(
-        None
-        if 1 / _LEFT_WITHIN <= factor <= _LEFT_WITHIN
-        else f"{ours:.1%} left, {factor:.1f} times as many",
+    return Finding(
+        1 / _LEFT_WITHIN <= factor <= _LEFT_WITHIN
+        or f"{ours:.1%} left, {factor:.1f} times as many",
         f"{100 * (ours - 1):.1f} % ({apart:,.0f} -> {pool:,}): {ours:.1%} left",
-        f"{case.changes[0]} %: {printed:.1%} left",
-        f"vidur-sarathi; what is left is to agree within a factor of {_LEFT_WITHIN:g}. All at "
+        paper=f"{case.changes[0]} %: {printed:.1%} left",
+        note=f"vidur-sarathi; what is left is to agree within a factor of {_LEFT_WITHIN:g}. All at "
         "once, because latency times throughput of each printed row is that of a queue of 20,000.",
     )
 

@@ -176,11 +176,8 @@ for cases, id, place, statement in (
 @CLAIMS.claim(
     "lemma-15.order",
     "Lemma 15; Theorem 3 (1)",
-    over=Range(
-        f"all pairs of lengths up to {_LONGEST} with g > 1, five shares; l0 >= 20 d",
-        _with_divisor(_PAIRS).cases,
-        name=described,
-    ),
+    over=_with_divisor(_PAIRS).cases,
+    checked=f"all pairs of lengths up to {_LONGEST} with g > 1, five shares; l0 >= 20 d",
     ours=lambda seen: (
         f"{min(1, *(low for low, _ in seen)):.3f} <= (|z| - 1)(l0 + d) <= "
         f"{max(1, *(high for _, high in seen)):.3f} for every real l0 >= 20 d ({len(seen)} mixes)"

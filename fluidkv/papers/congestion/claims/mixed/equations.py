@@ -220,9 +220,8 @@ def _token_balance(a: int, n: int) -> bool:
 @CLAIMS.claim(
     "equation-10.cohort-map",
     "equation (10), Theorem 3 (1), B.6.2 and B.8.2",
-    over=Range(
-        f"d = 2 ... {_LARGEST}, V symbolic", lambda: range(2, _LARGEST + 1), name="d = {}".format
-    ),
+    over=range(2, _LARGEST + 1),
+    checked=f"d = 2 ... {_LARGEST}, V symbolic",
     ours=f"V_0 det(z - Phi) = z F(z) for d = 2 ... {_LARGEST}; F(0) = V_(d-1) > 0",
 )
 def _matrix(d: int) -> bool:

@@ -13,7 +13,7 @@ from fluidkv.ledger.outcomes import (
 )
 from fluidkv.papers.congestion.instances.near_equilibrium import example
 from fluidkv.papers.congestion.paper import statements
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.verdict import Evidence
 
 CLAIMS = statements()
 
@@ -53,13 +53,13 @@ def _matrix() -> Outcome:
 
 
 @CLAIMS.claim("example-10.polynomial", "Example 10")
-def _polynomial() -> Outcome:
+def _polynomial() -> Outcome | Finding:
     """The nonzero eigenvalues satisfy z^2 + 12/11 z + 13/22 = 0, which is F/(l0 + 1)."""
     # det(z - Phi) = z (z^2 + 12/11 z + 13/22), and the bracket is F / (l0 + 1).
     whole = [Fraction(str(c)) for c in exact.transition_matrix(_weights()).charpoly().coeffs()]
     f = exact.characteristic_polynomial(_weights()).coeffs()
     if whole != [0, *(Fraction(int(c), 11 * _weights().denominator) for c in f)]:
-        return Outcome(Verdict.FAILS, Evidence.EXACT, "det(z - Phi) is not z F(z) / (l0 + 1)", "")
+        return Finding(False, "det(z - Phi) is not z F(z) / (l0 + 1)")
     return equals(whole[:0:-1], "1, 12/11, 13/22")
 
 

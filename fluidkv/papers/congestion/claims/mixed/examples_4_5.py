@@ -11,12 +11,9 @@ from fluidkv.ledger.outcomes import (
     conjugate_modulus_squared,
     decimal,
     equals,
-    holds_for,
     root_rounds_to,
-    verdict,
 )
 from fluidkv.papers.congestion.paper import statements
-from fluidkv.verdict import Evidence
 from fluidkv.workload import RequestClass, System, Workload
 
 if TYPE_CHECKING:
@@ -68,13 +65,13 @@ def _limit(second: int) -> "sympy.Poly":
     return sympy.Poly(limit, symbolic.Z)
 
 
-def _is_limit(second: int, shown: str) -> Outcome:
+def _is_limit(second: int, shown: str) -> Finding:
     import sympy
 
     ours = _limit(second)
     same = ours == sympy.Poly(sympy.sympify(shown), symbolic.Z)
     factors = str(sympy.factor(ours.as_expr()))
-    return holds_for(None if same else factors, ours=factors, paper=shown)
+    return Finding(None if same else factors, factors, paper=shown)
 
 
 @CLAIMS.claim("example-4.equilibrium", "Example 4")
@@ -84,7 +81,7 @@ def _example_4_rate() -> Outcome:
 
 
 @CLAIMS.claim("example-4.limit-polynomial", "Example 4")
-def _example_4_limit() -> Outcome:
+def _example_4_limit() -> Finding:
     """The limiting polynomial is z^2 + z + 1/2."""
     return _is_limit(3, "z**2 + z + 1/2")
 
@@ -156,12 +153,12 @@ def _example_5_rate() -> Outcome:
 
 
 @CLAIMS.claim("example-5.limit-root", "Example 5 and section B.3")
-def _example_5_limit() -> Outcome:
+def _example_5_limit() -> Finding:
     """The limiting polynomial is (z + 1)(z^2 + 1/2), with its only unit-circle root at -1."""
     return _is_limit(4, "(z + 1)*(z**2 + 1/2)")
 
 
-def _root_near_minus_one(low: str, high: str, shown: str) -> Outcome:
+def _root_near_minus_one(low: str, high: str, shown: str) -> Finding:
     """F changes sign between -high and -low, and its other two roots are smaller."""
     coefficients = exact.survival_weights(_EXAMPLE_5.workload).memory
 
@@ -175,22 +172,21 @@ def _root_near_minus_one(low: str, high: str, shown: str) -> Outcome:
     for _ in range(40):  # display only
         middle = (left + right) / 2
         left, right = (left, middle) if value(left) * value(middle) < 0 else (middle, right)
-    return Outcome(
-        verdict(changes and others < 1),
-        Evidence.EXACT,
-        ours=f"{decimal(-left, 6)} (sign change between -{high} and -{low})",
+    return Finding(
+        changes and others < 1,
+        f"{decimal(-left, 6)} (sign change between -{high} and -{low})",
         paper=shown,
     )
 
 
 @CLAIMS.claim("example-5.finite-root", "Example 5")
-def _example_5_root() -> Outcome:
+def _example_5_root() -> Finding:
     """At l0 = 50 the root at -1 has moved out to modulus about 1.019."""
     return _root_near_minus_one("1.0185", "1.0195", "1.019")
 
 
 @CLAIMS.claim("figure-2.b.finite-root", "Figure 2, caption (b)")
-def _caption_root() -> Outcome:
+def _caption_root() -> Finding:
     """At l0 = 50 the root at -1 has moved out to modulus about 1.02."""
     return _root_near_minus_one("1.015", "1.025", "1.02")
 

@@ -10,7 +10,6 @@ from fluidkv.ledger.outcomes import (
     conjugate_modulus_squared,
     equals,
     root_rounds_to,
-    verdict,
 )
 from fluidkv.ledger.ranges import Range
 from fluidkv.papers.congestion.paper import statements
@@ -139,10 +138,12 @@ def _first_order() -> Finding:
 
 
 @CLAIMS.claim("example-9.always-above-one", "Example 9; Figure 11, caption")
-def _always_unstable() -> Outcome:
+def _always_unstable() -> Finding:
     """That root remains above 1 in modulus for all finite l0.
 
-    Checked: every real l0 >= 0 (symbolic)"""
+    Checked: every real l0 >= 0 (symbolic)
+    Paper: |z| > 1 for all finite l0
+    Note: So F has a real root below -1 for every real l0 >= 0."""
     # F(-1) > 0 for every l0 >= 0 and F < 0 far to the left: a root below -1.
     import sympy
 
@@ -150,12 +151,9 @@ def _always_unstable() -> Outcome:
     at_minus_one = sympy.expand(f.eval(-1))
     leading = f.LC()
     proved = bool(at_minus_one.is_positive and sympy.simplify(leading).is_positive)
-    return Outcome(
+    return Finding(
         Verdict.HOLDS if proved and f.degree() % 2 == 1 else Verdict.UNDECIDED,
-        Evidence.EXACT,
-        ours=f"F(-1) = {at_minus_one} > 0, leading coefficient {leading}, odd degree",
-        paper="|z| > 1 for all finite l0",
-        note="So F has a real root below -1 for every real l0 >= 0.",
+        f"F(-1) = {at_minus_one} > 0, leading coefficient {leading}, odd degree",
     )
 
 
@@ -211,7 +209,7 @@ def _inside(l0: int) -> bool:
     return (count.outside, count.on_circle) == (0, 0)
 
 
-def _confirmed(second: int) -> Outcome:
+def _confirmed(second: int) -> Finding:
     """|z| / (|alpha| (1 + eps)) - 1, over eps^2: bounded, so that the first order is right."""
     mix = _mix(second)
     root = exact.limit_roots(mix)[0]
@@ -224,10 +222,9 @@ def _confirmed(second: int) -> Outcome:
         found.append((point.input_length, relative, relative / eps**2))
     # beyond 10^5, doubles hold too few digits of a difference of 1e-14
     settles = all(abs(x - second_order) < 0.02 for n, _, x in found if 1000 <= n <= 10**5)
-    return Outcome(
-        verdict(settles),
-        Evidence.FLOAT,
-        ours="; ".join(f"l0 = {n}: {100 * r:+.3f} %" for n, r, _ in found[::-1][:4]),
+    return Finding(
+        settles,
+        "; ".join(f"l0 = {n}: {100 * r:+.3f} %" for n, r, _ in found[::-1][:4]),
         paper="|z| = |alpha| (1 + 1/(l0 + l1_2)), approximately",
         note=f"At l0 = {found[-2][0]} off by {found[-2][2]:.3f} eps^2; second order "
         f"{second_order:.3f}.",

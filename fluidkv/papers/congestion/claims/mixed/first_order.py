@@ -37,7 +37,8 @@ _FAMILIES = Range(
 @CLAIMS.claim(
     "equation-12.erosion",
     _BELOW_12,
-    over=Range(f"{swept(9).words}; l0 = {', '.join(map(str, _INPUTS))}", swept(9).cases),
+    over=swept(9).cases,
+    checked=f"{swept(9).words}; l0 = {', '.join(map(str, _INPUTS))}",
     refuted=Evidence.BALL,
 )
 def _erosion(a: int, n: int, p: Fraction) -> bool | str:

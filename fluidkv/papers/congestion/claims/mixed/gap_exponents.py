@@ -21,9 +21,8 @@ from functools import cache
 from itertools import pairwise
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import sampled
-from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.ledger.claim import Finding, Origin
+from fluidkv.ledger.ranges import Seen
 from fluidkv.papers.congestion.paper import statements
 from fluidkv.verdict import Evidence
 
@@ -35,12 +34,13 @@ _SEED = 7
 @CLAIMS.claim(
     "b-8-7.quadratic-form",
     "B.8.7",
-    over=Range("K = 2, 3, in symbols", lambda: (2, 3), name="K = {}".format),
+    over=lambda: (2, 3),
     kind="equation",
 )
 def _second_order(classes: int) -> bool:
     """Re mu(x) is (1/2D) sum of p_k (x_k - beta_k xbar)^2 to second order.
 
+    Checked: K = 2, 3, in symbols
     Ours: equal; mu(-x) is the conjugate of mu(x), so the next term of Re mu is of order 4"""
     # The branch equation along a ray x = t v with mu = -i xbar t + Q t^2 / (2D): zero to t^2.
     import sympy
@@ -110,7 +110,8 @@ def _points() -> Iterator[tuple[list[Fraction], list[Fraction]]]:
 @CLAIMS.claim(
     "b-8-7.positive-definite",
     "B.8.7",
-    over=Range(f"K = 2 ... 6 at {_POINTS} rational points each, seed {_SEED}", _points),
+    over=_points,
+    checked=f"K = 2 ... 6 at {_POINTS} rational points each, seed {_SEED}",
     kind="equation",
 )
 def _positive_definite(p: list[Fraction], beta: list[Fraction]) -> bool:
@@ -281,7 +282,7 @@ def _resonance_literal() -> Finding:
 _DRAWN = f"{_DRAWS} draws for each n = {', '.join(map(str, _SIZES))}"
 
 
-def _generic(classes: int) -> Outcome:
+def _generic(classes: int) -> Finding:
     import numpy as np
 
     drawn = {n: [value for value, _ in drawn_gaps(classes, n, _DRAWS)] for n in _SIZES}
@@ -290,15 +291,15 @@ def _generic(classes: int) -> Outcome:
     error = _error_of_slope(drawn)
     least = min(min(values) * n**claimed for n, values in drawn.items())
     middle = [m * n**claimed for m, n in zip(medians, _SIZES, strict=True)]
-    return sampled(
-        None if abs(found - claimed) < 3 * error else f"fitted {found:.3f} +- {error:.3f}",
+    return Finding(
+        abs(found - claimed) < 3 * error or f"fitted {found:.3f} +- {error:.3f}",
         f"median gap ~ n^-({found:.3f} +- {error:.3f}); median gap n^{claimed:.3f} is "
         + ", ".join(f"{m:.2f}" for m in middle)
         + f" for n = {', '.join(map(str, _SIZES))}; least of all draws {least:.3f}",
-        f"{claimed:.3f}",
-        f"'Generic' read as: shorter lengths uniform, {_DRAWS} draws a size, equal shares. There "
-        "is no limit of gap n^alpha: it is distributed over (0, bound]; small values are chance "
-        "resonances, so no positive lower bound is claimed.",
+        paper=f"{claimed:.3f}",
+        note=f"'Generic' read as: shorter lengths uniform, {_DRAWS} draws a size, equal shares. "
+        "There is no limit of gap n^alpha: it is distributed over (0, bound]; small values are "
+        "chance resonances, so no positive lower bound is claimed.",
     )
 
 
@@ -364,7 +365,8 @@ def _fixed_ratios() -> Finding:
 @CLAIMS.claim(
     "b-8-7.upper-bound",
     "B.8.7, half of what it leaves open",
-    over=Range(f"{_DRAWN}, K = 3 and 4", lambda: (3, 4)),
+    over=lambda: (3, 4),
+    checked=f"{_DRAWN}, K = 3 and 4",
     origin=Origin.READING,
     ours=lambda seen: f"largest gap / bound: {', '.join(seen)}",
     refuted=Evidence.BALL,

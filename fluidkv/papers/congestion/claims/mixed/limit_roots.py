@@ -151,10 +151,8 @@ CLAIMS.claim(
 @CLAIMS.claim(
     "b-8-3.exponents",
     "B.8.3",
-    over=Range(
-        f"all triples of lengths up to {_LONGEST}",
-        lambda: combinations(range(1, _LONGEST + 1), 3),
-    ),
+    over=lambda: combinations(range(1, _LONGEST + 1), 3),
+    checked=f"all triples of lengths up to {_LONGEST}",
     kind="equation",
 )
 def _exponent_gcds(a: int, b: int, d: int) -> bool:
@@ -198,14 +196,11 @@ CLAIMS.claim(
 @CLAIMS.claim(
     "remark-2.invariance",
     "Remark 2",
-    over=Range(
-        f"{_PAIRS.words}; {_MIXES.words}",
-        lambda: [
-            *([exact.two_lengths(a, n, p) for p in _SHARES] for a, n in pairs(_LONGEST)),
-            *(list(_weighted(lengths)) for lengths in _TUPLES),
-        ],
-        name=lambda mixes: f"lengths {mixes[0].decode_lengths}",
-    ),
+    over=lambda: [
+        *([exact.two_lengths(a, n, p) for p in _SHARES] for a, n in pairs(_LONGEST)),
+        *(list(_weighted(lengths)) for lengths in _TUPLES),
+    ],
+    checked=f"{_PAIRS.words}; {_MIXES.words}",
 )
 def _invariant(mixes: "list[exact.LengthMix]") -> bool:
     """Which roots of unity the limit has depends on the decode lengths alone, and neither on the
@@ -233,7 +228,7 @@ def _other_roots_depend() -> Finding:
     }
     limit = _limit(base)
     found = {name: limit.gcd(_limit(mix)).degree() for name, mix in others.items()}
-    bad = next((name for name, degree in found.items() if degree != base.decode_gcd - 1), None)
+    bad = (name for name, degree in found.items() if degree != base.decode_gcd - 1)
     return Finding(
         bad,
         f"lengths 2 and 4, shares 1/3, 2/3: {limit.degree()} roots; in common with "

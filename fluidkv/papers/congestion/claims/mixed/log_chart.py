@@ -194,11 +194,9 @@ def branch_remainder(
 @CLAIMS.claim(
     "lemma-28.remainder",
     "Lemma 28",
-    over=Range(
-        f"all coprime pairs 13 <= n <= {_REMAINDER_UP_TO}, {THREE_SHARES}, all phases up to "
-        f"{_DELTA}, 16 values of eta up to q/4; in floats",
-        lambda: SHARES,
-    ),
+    over=SHARES,
+    checked=f"all coprime pairs 13 <= n <= {_REMAINDER_UP_TO}, {THREE_SHARES}, all phases up to "
+    f"{_DELTA}, 16 values of eta up to q/4; in floats",
     ours=lambda seen: (
         f"eta_0 = q/4, delta = {_DELTA}; largest |R| / eta^2 for n = 13 ... 19, "
         "20 ... 26, 27 ... 33, 34 ... 40: " + "; ".join(seen)
@@ -251,11 +249,8 @@ def _range(a: int, n: int, p: Fraction) -> bool:
 @CLAIMS.claim(
     "lemma-29.product",
     "Lemma 29, C.22",
-    over=Range(
-        f"{swept(12).words}, l0 = 0, 1, 7, 100",
-        lambda: ((*case, l0) for case in swept(12).cases() for l0 in (0, 1, 7, 100)),
-        name=lambda a, n, p, l0: f"{named(a, n, p)}, l0 = {l0}",
-    ),
+    over=lambda: ((*case, l0) for case in swept(12).cases() for l0 in (0, 1, 7, 100)),
+    checked=f"{swept(12).words}, l0 = 0, 1, 7, 100",
 )
 def _product(a: int, n: int, p: Fraction, l0: int) -> bool:
     """A - eps z A' has leading coefficient 1 - eps (n-1) and constant coefficient q."""

@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import cache
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding, Origin, Outcome
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.outcomes import decimal
 from fluidkv.papers.congestion.instances.return_survey import (
     QUICK_HORIZON,
@@ -27,7 +27,7 @@ from fluidkv.papers.congestion.instances.return_survey import (
     threshold,
 )
 from fluidkv.papers.congestion.paper import statements
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.verdict import Evidence
 
 CLAIMS = statements(origin=Origin.READING)
 
@@ -94,20 +94,18 @@ def _threshold_is_global() -> Finding:
     evidence=Evidence.FLOAT,
     kind="definition",
 )
-def _one_token_later() -> Outcome:
+def _one_token_later() -> Finding:
     """The same for decode lengths 1 and 12 in equal shares, where l0_min is 59.
 
-    Checked: l0 = 59 and 60; 212 starts each"""
+    Checked: l0 = 59 and 60; 212 starts each
+    Paper: l0_min is defined by the roots of F
+    Note: An oscillation that does not repeat itself, with evictions to the end: seen in floats over
+    a horizon, which proves neither."""
     # The exceptions: at l0_min, and one token later. A horizon refutes no convergence.
     here, after = survey_at(*_ISLAND, 1, 0), survey_at(*_ISLAND, 1, 1)
-    return Outcome(
-        Verdict.HOLDS if here.all_return else Verdict.UNDECIDED,
-        Evidence.FLOAT,
-        ours=f"{here.starts - here.returned} of {here.starts} starts do not return within "
+    return Finding(
+        here.all_return or named(here),
+        f"{here.starts - here.returned} of {here.starts} starts do not return within "
         f"{QUICK_HORIZON:,} iterations; at l0 = {after.input_length}, "
         f"{after.starts - after.returned} of {after.starts}",
-        paper="l0_min is defined by the roots of F",
-        note="An oscillation that does not repeat itself, with evictions to the end: seen in "
-        "floats over a horizon, which proves neither.",
-        witness=named(here),
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fluidkv import exact, symbolic
 from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.ledger.ranges import Seen
 from fluidkv.papers.congestion.instances.coprime_pairs import (
     SHARES,
     SWEPT,
@@ -98,9 +98,8 @@ def _derivatives() -> Finding:
 @CLAIMS.claim(
     "proposition-25.gap",
     "Proposition 25, equation (33)",
-    over=Range(
-        f"all coprime a < n <= {_GAP_UP_TO}, and (1, n) to 401; {THREE_SHARES}", lambda: SHARES
-    ),
+    over=SHARES,
+    checked=f"all coprime a < n <= {_GAP_UP_TO}, and (1, n) to 401; {THREE_SHARES}",
     ours=lambda seen: (
         f"|1 - rho - c n^-3| n^4 at most, n <= {_GAP_UP_TO}, then for (1, n), "
         "n = 51, 101, 201, 401 (in brackets relative to c n^-3): " + "; ".join(seen)
@@ -165,7 +164,8 @@ def _gap_order(share: Fraction) -> Seen | str:
 @CLAIMS.claim(
     "corollary-26.bound",
     "Corollary 26",
-    over=Range(SWEPT.words, lambda: SHARES),
+    over=SHARES,
+    checked=SWEPT.words,
     ours=lambda seen: "((l0_min + n)(1 - rho) - 1) n^2: " + "; ".join(seen),
     refuted=Evidence.BALL,
 )

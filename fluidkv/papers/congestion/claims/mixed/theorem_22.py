@@ -86,14 +86,10 @@ def _size_of_step_1(mix: "exact.LengthMix") -> Seen | str:
 @CLAIMS.claim(
     "theorem-22.entry",
     "Theorem 22, proof, third step",
-    over=Range(
-        "decode lengths 2 and 3, equal shares, four l0, 10 starts each",
-        lambda: (
-            (l0, start)
-            for l0 in (2, 10, 100, 1000)
-            for start in cohort_starts(_of_two_and_three(l0).system, 10)
-        ),
-        name=lambda l0, start: f"l0 = {l0}, start {start}",
+    over=lambda: (
+        (l0, start)
+        for l0 in (2, 10, 100, 1000)
+        for start in cohort_starts(_of_two_and_three(l0).system, 10)
     ),
     ours=lambda seen: (
         f"entry at n = {max(time for time, _ in seen)} at the latest; the bound is "
@@ -102,7 +98,9 @@ def _size_of_step_1(mix: "exact.LengthMix") -> Seen | str:
     refuted=Evidence.FLOAT,
 )
 def _entry_bound(l0: int, start: list[Fraction]) -> Seen | bool:
-    """The energy is below delta^2 within 2 C_P^2 M_y^2 / delta^2 iterations."""
+    """The energy is below delta^2 within 2 C_P^2 M_y^2 / delta^2 iterations.
+
+    Checked: decode lengths 2 and 3, equal shares, four l0, 10 starts each"""
     # With M_y from the trajectory, of 60 iterations.
     found = _of_two_and_three(l0)
     path = list(islice(exact.cohort_iterates(found.system, start), 61))
@@ -122,15 +120,12 @@ def _of_two_and_three(l0: int) -> "exact.Neighbourhood":
 @CLAIMS.claim(
     "theorem-22.invariance",
     "Theorem 22, proof, fourth step",
-    over=Range(
-        ITERATIONS.words,
-        lambda: (
-            step
-            for step in ITERATIONS.cases()
-            if step.energies[0] < rational(step.found.eviction_level)
-        ),
-        name=str,
+    over=lambda: (
+        step
+        for step in ITERATIONS.cases()
+        if step.energies[0] < rational(step.found.eviction_level)
     ),
+    checked=ITERATIONS.words,
 )
 def _invariance(step: Iteration) -> bool:
     """Once inside N, no request is evicted, L falls by ||y||^2 and the system remains in N.
@@ -167,11 +162,8 @@ _MOST_STEPS = 100
 @CLAIMS.claim(
     "b-8-6.ball",
     "B.8.6",
-    over=Range(
-        f"{MIXES.words}; at 2 and 8 times the smallest l0 of each",
-        lambda: ((mix, least * scale) for mix, least in coprime_mixes() for scale in (2, 8)),
-        name=lambda mix, L: f"{mix.decode_lengths}, L = {L}",
-    ),
+    over=lambda: ((mix, least * scale) for mix, least in coprime_mixes() for scale in (2, 8)),
+    checked=f"{MIXES.words}; at 2 and 8 times the smallest l0 of each",
     ours=lambda seen: (
         "no state of the ball evicts later; decided in "
         f"{min(steps for steps, _ in seen)} to {max(steps for steps, _ in seen)} iterations"
@@ -231,7 +223,8 @@ def _growth(found: "exact.Neighbourhood") -> float:
 @CLAIMS.claim(
     "theorem-22.transition-norm",
     "Theorem 22, proof, second step",
-    over=Range(f"{MIXES.words}; L = 1 ... 200", MIXES.cases),
+    over=MIXES.cases,
+    checked=f"{MIXES.words}; L = 1 ... 200",
     ours=lambda seen: f"|V_s/V_0| <= 2 for {', '.join(seen)}",
 )
 def _transition_norm(mix: "exact.LengthMix", _: int) -> Seen | str:
@@ -268,11 +261,8 @@ def _one_step_identity(step: Iteration) -> Seen | bool:
 @CLAIMS.claim(
     "theorem-22.residual",
     "Theorem 22, proof, second step",
-    over=Range(
-        "the mixes with a common input of " + ITERATIONS.words,
-        lambda: (step for step in ITERATIONS.cases() if step.mix.common_input),
-        name=str,
-    ),
+    over=lambda: (step for step in ITERATIONS.cases() if step.mix.common_input),
+    checked="the mixes with a common input of " + ITERATIONS.words,
     refuted=Evidence.FLOAT,
 )
 def _residual_bound(step: Iteration) -> Seen | bool:

@@ -7,11 +7,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding, Outcome
+from fluidkv.ledger.claim import Finding
 from fluidkv.ledger.ranges import Range, Seen
 from fluidkv.papers.congestion.instances.coprime_pairs import Case, cases, named, remainder
 from fluidkv.papers.congestion.paper import statements
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.verdict import Evidence
 
 if TYPE_CHECKING:
     from flint import acb, fmpz_poly
@@ -158,10 +158,15 @@ def _correction_formula() -> Finding:
 
 
 @CLAIMS.fails("theorem-24.distance-to-one", "B.7.2", evidence=Evidence.BALL)
-def _distance_to_one() -> Outcome:
+def _distance_to_one() -> Finding:
     """On the dominant branches |1 - alpha| = O(1/n), so that |A'(alpha)| >= c n^2.
 
-    Checked: lengths (2, n), n = 5, 9, 17, 33, p = 1/2"""
+    Checked: lengths (2, n), n = 5, 9, 17, 33, p = 1/2
+    Paper: |1 - alpha| = O(1/n), so |A'| >= c n^2
+    Note: The dominant roots lie next to w = exp(2 pi i u / n) with a u = ±1 mod n; for a = 2 that
+    is u = (n ± 1)/2, so w and alpha tend to -1. What the proof needs holds: |1 - alpha| <= 2 and
+    |P'| >= c n give |A'| >= c n / 2, so the roots are simple.
+    Witness: lengths (2, n) for odd n, p = 1/2"""
     # n |1 - alpha| and |A'(alpha)| / n^2 along lengths (2, n): neither is bounded as claimed.
     from fluidkv.exact.precision import working
 
@@ -178,17 +183,7 @@ def _distance_to_one() -> Outcome:
     shown = "; ".join(
         f"n = {n}: |1 - alpha| = {float(x):.3f}, |A'|/n^2 = {float(y):.4f}" for n, x, y in rows
     )
-    fails = far and shrinks
-    return Outcome(
-        Verdict.FAILS if fails else Verdict.HOLDS,
-        Evidence.BALL,
-        ours=shown,
-        paper="|1 - alpha| = O(1/n), so |A'| >= c n^2",
-        note="The dominant roots lie next to w = exp(2 pi i u / n) with a u = ±1 mod n; for a = 2 "
-        "that is u = (n ± 1)/2, so w and alpha tend to -1. What the proof needs holds: "
-        "|1 - alpha| <= 2 and |P'| >= c n give |A'| >= c n / 2, so the roots are simple.",
-        witness="lengths (2, n) for odd n, p = 1/2" if fails else "",
-    )
+    return Finding(not (far and shrinks), shown)
 
 
 @CLAIMS.claim(

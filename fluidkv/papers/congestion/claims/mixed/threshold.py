@@ -11,7 +11,7 @@ from itertools import pairwise, product
 from typing import TYPE_CHECKING
 
 from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.ledger.ranges import Seen
 from fluidkv.papers.congestion.instances.coprime_pairs import (
     PAIRS,
     SHARES,
@@ -55,7 +55,8 @@ def _falls(errors: list[float]) -> bool:
 @CLAIMS.claim(
     "proposition-4.asymptotic",
     "Proposition 4, equation (13)",
-    over=Range(f"{_ALONG}, {THREE_SHARES}", lambda: product(_FAMILIES, SHARES)),
+    over=lambda: product(_FAMILIES, SHARES),
+    checked=f"{_ALONG}, {THREE_SHARES}",
     origin=Origin.PRINTED,
     ours=lambda seen: (
         f"relative error of (13) at n = {_LENGTHS[-1]}, in brackets with "
@@ -78,7 +79,8 @@ def _proposition_4(family: str, p: Fraction) -> Seen | str:
 @CLAIMS.claim(
     "proposition-4.theta-one",
     "Proposition 4, beyond its range",
-    over=Range(f"a = n - 1, n = 11, 21, 41, 81, {THREE_SHARES}", lambda: SHARES),
+    over=SHARES,
+    checked=f"a = n - 1, n = 11, 21, 41, 81, {THREE_SHARES}",
     ours=lambda seen: f"relative error at n = {_LENGTHS[3]}: " + "; ".join(seen),
     refuted=Evidence.BALL,
 )
@@ -94,7 +96,8 @@ def _next_to_each_other(p: Fraction) -> Seen | str:
 @CLAIMS.claim(
     "proposition-4.cubic",
     _BELOW,
-    over=Range(f"{_ALONG}, p = 1/2", lambda: _FAMILIES),
+    over=_FAMILIES,
+    checked=f"{_ALONG}, p = 1/2",
     origin=Origin.PRINTED,
     ours=lambda seen: (
         f"exponent from each n of {_LENGTHS} to the next, p = 1/2: " + "; ".join(seen)

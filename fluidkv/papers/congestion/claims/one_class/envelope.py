@@ -94,9 +94,8 @@ def _bridge(l0: int, l1: int, m: int) -> bool | str:
 @CLAIMS.claim(
     "remark-1.not-unique",
     "Remark 1",
-    over=Range(
-        CYCLES.words, lambda: ((l0, l1, i) for l0, l1 in lengths().cases() for i in range(l1))
-    ),
+    over=lambda: ((l0, l1, i) for l0, l1 in lengths().cases() for i in range(l1)),
+    checked=CYCLES.words,
 )
 def _several(l0: int, l1: int, i: int) -> bool | str:
     """For l1 >= 4 there can be several limit cycles, of distinct throughput, at a level i with 2 <=

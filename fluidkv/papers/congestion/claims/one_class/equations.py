@@ -5,12 +5,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from fluidkv import exact, symbolic
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import holds_for
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.papers.congestion.instances.boundary_states import STARTS, Case
 from fluidkv.papers.congestion.instances.one_class import grid, system_of, weight
 from fluidkv.papers.congestion.paper import statements
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.verdict import Verdict
 
 if TYPE_CHECKING:
     import sympy
@@ -52,17 +51,17 @@ def _reaches_the_boundary(case: Case) -> bool:
 # --- the fixed point and the worst cycle ----------------------------------------------------------
 
 
-def _identical(ours: "sympy.Expr", printed: "sympy.Expr", paper: str) -> Outcome:
+def _identical(ours: "sympy.Expr", printed: "sympy.Expr", paper: str) -> Finding:
     """Whether two expressions are the same for all values of their symbols."""
     import sympy
 
     difference = sympy.simplify(ours - printed)
     bad = None if difference == 0 else f"difference {difference}"
-    return holds_for(bad, ours=str(sympy.factor(ours)), paper=paper)
+    return Finding(bad, str(sympy.factor(ours)), paper=paper)
 
 
 @CLAIMS.claim("equation-3.row-sum", "below equation (3)")
-def _row_sum() -> Outcome:
+def _row_sum() -> Finding:
     """The first row of the eviction-free update sums to one, so equal masses stay equal.
 
     Checked: all l0, l1 (symbolic)"""
@@ -74,7 +73,7 @@ def _row_sum() -> Outcome:
 
 
 @CLAIMS.claim("equation-4", "equation (4)")
-def _equation_4() -> Outcome:
+def _equation_4() -> Finding:
     """With x* requests in every stage, memory is exactly full for the x* of equation (4).
 
     Checked: all l0, l1, M (symbolic)"""
@@ -130,7 +129,7 @@ def _printed_ratio(l0: "sympy.Symbol", l1: "sympy.Expr") -> "sympy.Expr":
 
 
 @_ratio_claim("worst-case-ratio.formula", _BELOW)
-def _ratio_formula() -> Outcome:
+def _ratio_formula() -> Finding:
     """Worst-cycle throughput over x* is (2 l0 + l1 + 1) / (2 (l0 + l1)).
 
     Checked: all l0, l1, M (symbolic)"""
@@ -139,7 +138,7 @@ def _ratio_formula() -> Outcome:
     return _identical(ours, printed, "(2 l0 + l1 + 1) / (2 (l0 + l1))")
 
 
-def _proved(positive: "dict[str, sympy.Expr]", paper: str) -> Outcome:
+def _proved(positive: "dict[str, sympy.Expr]", paper: str) -> Finding:
     """Whether sympy proves each expression positive; its None (undetermined) is no proof.
 
     Args:
@@ -151,12 +150,8 @@ def _proved(positive: "dict[str, sympy.Expr]", paper: str) -> Outcome:
     k = sympy.Symbol("k", nonnegative=True)
     simple = {name: sympy.factor(sympy.together(e)) for name, e in positive.items()}
     shown = [f"{name} = {sympy.factor(e.subs(k, l1 - 2))} > 0" for name, e in simple.items()]
-    return Outcome(
-        Verdict.HOLDS if all(e.is_positive is True for e in simple.values()) else Verdict.UNDECIDED,
-        Evidence.EXACT,
-        ours=", ".join(shown),
-        paper=paper,
-    )
+    proved = all(e.is_positive is True for e in simple.values())
+    return Finding(Verdict.HOLDS if proved else Verdict.UNDECIDED, ", ".join(shown), paper)
 
 
 def _from_two_stages() -> "tuple[sympy.Expr, sympy.Symbol]":
@@ -168,7 +163,7 @@ def _from_two_stages() -> "tuple[sympy.Expr, sympy.Symbol]":
 
 
 @_ratio_claim("worst-case-ratio.interval", _BELOW)
-def _ratio_interval() -> Outcome:
+def _ratio_interval() -> Finding:
     """The ratio lies strictly between 1/2 and 1 when requests have at least two stages.
 
     Checked: all l0 > 0, l1 >= 2 (symbolic)"""
@@ -197,7 +192,7 @@ def _ratio_inside(l0: int, l1: int) -> bool | str:
 
 
 @_ratio_claim("worst-case-ratio.decreases-with-l1", _BELOW)
-def _ratio_decreases() -> Outcome:
+def _ratio_decreases() -> Finding:
     """The ratio decreases with the decode length.
 
     Checked: all l0, l1 > 0 (symbolic)"""
@@ -209,7 +204,7 @@ def _ratio_decreases() -> Outcome:
 
 
 @_ratio_claim("worst-case-ratio.increases-with-l0", _BELOW)
-def _ratio_increases() -> Outcome:
+def _ratio_increases() -> Finding:
     """The ratio increases with the input length when requests have at least two stages.
 
     Checked: all l0 > 0, l1 >= 2 (symbolic)"""
@@ -237,19 +232,16 @@ def _ratio_grows(l0: int, l1: int) -> bool | str:
 
 
 @_ratio_claim("worst-case-ratio.limit", _BELOW)
-def _ratio_limit() -> Outcome:
+def _ratio_limit() -> Finding:
     """The ratio tends to 1/2 as decode lengths outgrow input lengths.
 
-    Checked: all l0 >= 1 (symbolic limit)"""
+    Checked: all l0 >= 1 (symbolic limit)
+    Paper: 1/2
+    Note: Uniform over l0 >= 1: the excess over 1/2 is at most 1/(1+r)."""
     import sympy
 
     l0, growth = sympy.symbols("l0 r", positive=True)
     limit = sympy.limit(_printed_ratio(l0, growth * l0), growth, sympy.oo)
     # The excess over 1/2 is (l0+1) / (2 l0 (1+r)), at most 1/(1+r) for l0 >= 1: uniform in l0.
-    return Outcome(
-        Verdict.HOLDS if limit == sympy.Rational(1, 2) else Verdict.FAILS,
-        Evidence.EXACT,
-        ours=f"limit {limit} as r = l1/l0 grows, at fixed l0",
-        paper="1/2",
-        note="Uniform over l0 >= 1: the excess over 1/2 is at most 1/(1+r).",
-    )
+    holds = bool(limit == sympy.Rational(1, 2))
+    return Finding(holds, f"limit {limit} as r = l1/l0 grows, at fixed l0")

@@ -11,10 +11,8 @@ from fluidkv.ledger.outcomes import (
     conjugate_modulus_squared,
     decimal,
     equals,
-    holds_for,
     root_rounds_to,
     rounds_to,
-    verdict,
 )
 from fluidkv.papers.congestion.claims.one_class.examples import (
     LEVELS,
@@ -23,7 +21,7 @@ from fluidkv.papers.congestion.claims.one_class.examples import (
     vector,
 )
 from fluidkv.papers.congestion.paper import statements
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.verdict import Verdict
 
 CLAIMS = statements()
 
@@ -92,12 +90,11 @@ def _evictions() -> list[int]:
 # --- the tables -----------------------------------------------------------------------------------
 
 
-def _later_row(n: int, printed: str, level: int) -> Outcome:
+def _later_row(n: int, printed: str, level: int) -> Finding:
     found = rounds_to(_state(n), printed)
-    return Outcome(
-        verdict(found.verdict is Verdict.HOLDS and _level(n) == level),
-        Evidence.EXACT,
-        ours=f"{found.ours}; level {_level(n)}",
+    return Finding(
+        found.verdict is Verdict.HOLDS and _level(n) == level,
+        f"{found.ours}; level {_level(n)}",
         paper=f"{printed}; level {level}",
     )
 
@@ -219,7 +216,7 @@ def _eviction_free_modulus() -> Finding:
 
 
 @CLAIMS.claim("figure-6.negative-admission", _FIGURE_6)
-def _required_admission() -> Outcome:
+def _required_admission() -> Outcome | Finding:
     """Continued without eviction, the required admission first turns negative at n = 7."""
     # Balance (2) continued without eviction: the first n at which it asks for a negative x_0.
     state = _START
@@ -228,7 +225,7 @@ def _required_admission() -> Outcome:
         if admitted < 0:
             return equals(n, "7")
         state = [admitted, *state[:2]]
-    return holds_for("never negative", ours="never", paper="7")
+    return Finding("never negative", "never", "7")
 
 
 @CLAIMS.claim("figure-6.spread", _FIGURE_6)
@@ -259,15 +256,14 @@ def _four_evictions() -> Outcome:
     return equals([n for n in _evictions() if n <= 16], "7, 10, 13, 16")
 
 
-def _severity(measure: "Callable[[exact.Step], Fraction]") -> Outcome:
+def _severity(measure: "Callable[[exact.Step], Fraction]") -> Finding:
     """Whether a measure grows over the evictions #1 to #4."""
     values = [measure(_spiral()[1][n - 1]) for n in _evictions()[:4]]
     falls = [i for i in range(1, 4) if values[i] <= values[i - 1]]
-    return holds_for(
-        f"#{falls[0] + 1} after #{falls[0]}: {values[falls[0]]} after {values[falls[0] - 1]}"
-        if falls
-        else None,
-        ours=", ".join(decimal(v, 3) for v in values),
+    return Finding(
+        not falls
+        or f"#{falls[0] + 1} after #{falls[0]}: {values[falls[0]]} after {values[falls[0] - 1]}",
+        ", ".join(decimal(v, 3) for v in values),
         paper="increasing",
         note="The paper does not say in which unit severity is meant.",
     )
@@ -276,7 +272,7 @@ def _severity(measure: "Callable[[exact.Step], Fraction]") -> Outcome:
 @CLAIMS.fails(
     "figure-8.severity-in-tokens", "Figure 8, caption, severity in tokens", origin=Origin.READING
 )
-def _severity_in_tokens() -> Outcome:
+def _severity_in_tokens() -> Finding:
     """Evictions #1 to #4 grow in severity, counted in evicted tokens."""
     weights = stage_weights()
     return _severity(
@@ -289,7 +285,7 @@ def _severity_in_tokens() -> Outcome:
 @CLAIMS.claim(
     "figure-8.severity-as-share", "Figure 8, caption, severity as a share", origin=Origin.READING
 )
-def _severity_as_share() -> Outcome:
+def _severity_as_share() -> Finding:
     """Evictions #1 to #4 grow in severity, counted as the evicted share of the first stage hit."""
     # Stage 0 is empty after execution.
     return _severity(lambda step: step.evicted[0][1] / step.executed[0][1])

@@ -222,10 +222,8 @@ def _contiguous_cyclically(l0: int, l1: int, i: int) -> bool | str:
 @CLAIMS.claim(
     "proposition-6.strictly-decreasing",
     "Proposition 6, equation (23)",
-    over=Range(
-        f"l0 = {', '.join(map(str, INPUTS))}, l1 = 2 ... 30",
-        lambda: ((l0, l1, i) for l1 in range(2, 31) for l0 in INPUTS for i in range(l1 - 1)),
-    ),
+    over=lambda: ((l0, l1, i) for l1 in range(2, 31) for l0 in INPUTS for i in range(l1 - 1)),
+    checked=f"l0 = {', '.join(map(str, INPUTS))}, l1 = 2 ... 30",
 )
 def _contiguous_decreases(l0: int, l1: int, i: int) -> bool:
     """c_i decreases strictly with the level.

@@ -62,7 +62,8 @@ _CYCLES = Range(
 @CLAIMS.claim(
     "definition-1.fixed-point",
     "Definition 1, section 3.1",
-    over=Range(f"{_SYSTEMS.words}; all balanced cycles", _SYSTEMS.cases, name=_SYSTEMS.name),
+    over=_SYSTEMS.cases,
+    checked=f"{_SYSTEMS.words}; all balanced cycles",
 )
 def _one_fixed_point(l0: int, l1: int) -> bool | str:
     """The eviction-free equilibrium is a fixed point, and there is no other.
@@ -194,13 +195,12 @@ def _pieces() -> "tuple[tuple[Gaps, Sequence[exact.State]], ...]":
 @CLAIMS.claim(
     "lemma-a-9.measure-zero",
     "Lemma A.9",
-    over=Range(
-        "all gap vectors, l0 = 2, l1 = 3 ... 5", _pieces, name=lambda gaps, points: f"{gaps}"
-    ),
+    over=_pieces,
 )
 def _codimension(gaps: Gaps, points: "Sequence[exact.State]") -> bool | str:
     """Captured starts have relative measure zero in each face.
 
+    Checked: all gap vectors, l0 = 2, l1 = 3 ... 5
     Ours: codimension at least m - 1 in its face, m the live positions of the cycle, for {count}
     pieces up to 4 iterations back
     Note: And for all: a step back from a point y adds k masses that are evicted or complete, so k

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import decimal, reproduced, span
+from fluidkv.ledger.claim import Finding, Origin
+from fluidkv.ledger.outcomes import decimal, span
 from fluidkv.ledger.ranges import Seen
 from fluidkv.papers.routing.claims.experiments.spans import ratio
 from fluidkv.papers.routing.instances.printed import TABLE_2
@@ -133,15 +133,15 @@ def _mean_factor(settings: list[Setting], over: str, method: str, measure: str) 
 
 def _reached(
     settings: list[Setting], server: str, over: str, method: str, printed: dict[str, str]
-) -> Outcome:
+) -> Finding:
     """Whether each printed number is reached, on servers of a speed."""
     slower = float(_SLOWER[server]) * SECONDS_PER_1000
     of = [replace(setting, seconds=slower) for setting in settings]
     found = {key: _mean_factor(of, over, method, _MEDIANS.get(key, key)) for key in printed}
     short = [key for key, said in printed.items() if found[key] < _factor(key, said)]
-    return reproduced(
-        f"{_NAMES[short[0]]}: {found[short[0]]:.2f}" if short else None,
-        ours=", ".join(f"{_NAMES[key]} {factor:.2f}" for key, factor in found.items()),
+    return Finding(
+        not short or f"{_NAMES[short[0]]}: {found[short[0]]:.2f}",
+        ", ".join(f"{_NAMES[key]} {factor:.2f}" for key, factor in found.items()),
         paper=", ".join(f"{_NAMES[key]} {said}" for key, said in printed.items()),
         note="Factors. Texts, clock, threshold and LBGR's step are ours; a factor between a queue "
         "that grows and one that does not is as large as the experiment is long.",

@@ -30,13 +30,10 @@ def _latencies() -> Finding:
     )
     row = printed.TABLE_3["rlt"]
     wanted = (row.latency, row.latency_p95, printed.TABLE_3["lru"].throughput)
-    bad = next(
-        (
-            f"{value:.3f} where {text} is printed"
-            for value, text in zip(found, wanted, strict=True)
-            if not float(span(text)[0]) - _RATIO_NEAR < value < float(span(text)[1]) + _RATIO_NEAR
-        ),
-        None,
+    bad = (
+        f"{value:.3f} where {text} is printed"
+        for value, text in zip(found, wanted, strict=True)
+        if not float(span(text)[0]) - _RATIO_NEAR < value < float(span(text)[1]) + _RATIO_NEAR
     )
     return Finding(
         bad,

@@ -37,7 +37,7 @@ def _memory() -> Finding:
         "70B": (_H200 - _WEIGHTS_70B) // _kv_bytes(80),
         "Mixtral": (_H200 * 4 // 5 - 2 * _WEIGHTS_MIXTRAL) // _kv_bytes(_LAYERS),
     }
-    small = next((f"{name}: {n:,} tokens" for name, n in room.items() if n < 200_000), None)
+    small = (f"{name}: {n:,} tokens" for name, n in room.items() if n < 200_000)
     return Finding(
         small, ", ".join(f"{name} {n:,}" for name, n in room.items()) + " tokens at most"
     )

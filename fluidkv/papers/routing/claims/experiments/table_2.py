@@ -3,7 +3,7 @@
 from fractions import Fraction
 from itertools import pairwise
 
-from fluidkv.ledger.claim import Finding, Origin, Outcome
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.outcomes import decimal, span
 from fluidkv.papers.routing.claims.experiments.spans import agree, less, more, ratio
 from fluidkv.papers.routing.instances.printed import RATE, TABLE_2
@@ -25,7 +25,7 @@ BASE = TABLE_2["cache-aware+lru"]
     "RLT takes 28.1 % off the median latency of Cache-Aware, 42.7 % off its TTFT.",
     given=("cache-aware+rlt", "28.1", "42.7"),
 )
-def _reductions(method: str, latency: str, ttft: str) -> Outcome:
+def _reductions(method: str, latency: str, ttft: str) -> Finding:
     row = TABLE_2[method]
     return agree(
         [(less(BASE.latency, row.latency), latency), (less(BASE.ttft, row.ttft), ttft)], " %"
@@ -33,7 +33,7 @@ def _reductions(method: str, latency: str, ttft: str) -> Outcome:
 
 
 @CLAIMS.claim("table-2.median.lbgr-rlt", "Table 2, section 5")
-def _factors() -> Outcome:
+def _factors() -> Finding:
     """LBGR with RLT has 11.8 times less median latency than Cache-Aware with LRU, 23 times less
     TTFT."""
     row = TABLE_2["lbgr+rlt"]

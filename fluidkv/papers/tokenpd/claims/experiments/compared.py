@@ -7,8 +7,7 @@ the 95 % interval over seeds is on one side of 0.
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import reproduced
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.papers.tokenpd.instances.compared import (
     AT_ONCE,
     LARGE,
@@ -58,15 +57,14 @@ def _everywhere(
     paper: str,
     note: str = "",
     at: Sequence[Place] | None = None,
-) -> Outcome:
+) -> Finding:
     """Whether a difference is as it should be at all places, or at some."""
     found = {place: measured(place) for place in at or places()}
     bad = [_shown(place, one) for place, one in found.items() if not holds(one)]
     low, high = (pick(found, key=lambda p: found[p].mean) for pick in (min, max))
-    return reproduced(
-        f"{len(bad)} of {len(found)}: {'; '.join(bad)}" if bad else None,
-        ours=f"points of attention mass: from {_shown(low, found[low])} to "
-        f"{_shown(high, found[high])}",
+    return Finding(
+        not bad or f"{len(bad)} of {len(found)}: {'; '.join(bad)}",
+        f"points of attention mass: from {_shown(low, found[low])} to {_shown(high, found[high])}",
         paper=paper,
         note=note,
     )
@@ -83,13 +81,13 @@ _PRINTED = 0.31
 
 
 @CLAIMS.claim("section-6.compared.h2o", _TABLE)
-def _h2o() -> Outcome:
+def _h2o() -> Finding:
     """In the same budget a price keeps more attention than H2O."""
     return _everywhere(lambda at: gain(at, HARD, _TOLD, H2O), lambda d: d.above, _SAME)
 
 
 @CLAIMS.undecided("section-6.compared.h2o.network", _TABLE, checked=f"{_RUNS}; at a quarter")
-def _h2o_network() -> Outcome:
+def _h2o_network() -> Finding:
     """So it does with a network that predicts once, when a token is written."""
     return _everywhere(
         lambda at: gain(at, HARD, _ONCE, H2O),
@@ -105,7 +103,7 @@ def _h2o_network() -> Outcome:
     "section 4, predicting future attention, in simulation",
     checked=f"{_RUNS}; at a quarter",
 )
-def _once() -> Outcome:
+def _once() -> Finding:
     """A prediction made once keeps less than the same network's in each round."""
     return _everywhere(
         lambda at: gain(at, HARD, _ONCE, HARD, _ANEW),
@@ -136,7 +134,7 @@ def _memory() -> Finding:
 
 
 @CLAIMS.undecided("section-6.compared.window", _TABLE)
-def _window() -> Outcome:
+def _window() -> Finding:
     """In the same budget a price keeps more attention than a window, FIFO or StreamingLLM."""
     return _everywhere(
         lambda at: gain(at, HARD, _TOLD, window(at)),
@@ -147,7 +145,7 @@ def _window() -> Outcome:
 
 
 @CLAIMS.undecided("section-2.compared.pool", "section 2, why a portfolio view, in simulation")
-def _pool() -> Outcome:
+def _pool() -> Finding:
     """With the same returns, one budget for all requests keeps more than equal shares."""
     return _everywhere(
         lambda at: gain(at, POOLED, _TOLD, UNIFORM, _TOLD),
@@ -161,7 +159,7 @@ def _pool() -> Outcome:
     "section 4, in simulation",
     checked=f"{_RUNS}; an oracle's returns too",
 )
-def _price_adds() -> Outcome:
+def _price_adds() -> Finding:
     """Within the budget a price keeps no more than the best of one pool by the same returns."""
     return _price_adds_at(AT_ONCE[0])
 
@@ -172,12 +170,12 @@ def _price_adds() -> Outcome:
     checked=f"as at the smaller size: {LARGE.at_once[0]} requests at once, 2 budgets, "
     f"{len(LARGE.seeds)} seeds, on record; an oracle's returns at a quarter too",
 )
-def _price_adds_larger() -> Outcome:
+def _price_adds_larger() -> Finding:
     """Nor does it with four times as many requests at once, twice as long."""
     return _price_adds_at(LARGE.at_once[0])
 
 
-def _price_adds_at(at_once: int) -> Outcome:
+def _price_adds_at(at_once: int) -> Finding:
     found = {
         (at, told): gain(at, HARD, told, POOLED, told)
         for at in places(at_once)
@@ -186,9 +184,9 @@ def _price_adds_at(at_once: int) -> Outcome:
     }
     bad = [f"{told}, {_shown(at, one)}" for (at, told), one in found.items() if one.above]
     means = [100 * one.mean for one in found.values()]
-    return reproduced(
+    return Finding(
         "; ".join(bad) or None,
-        ours=f"{min(means):+.1f} to {max(means):+.1f} points",
+        f"{min(means):+.1f} to {max(means):+.1f} points",
         paper="selects an optimal batch-level cache",
         note="A price too high keeps less than fits; one too low leaves the choice to what is "
         "best, as in the pool.",
@@ -196,7 +194,7 @@ def _price_adds_at(at_once: int) -> Outcome:
 
 
 @CLAIMS.claim("section-4.compared.same-peak", "section 4, the theorem, in simulation")
-def _same_peak() -> Outcome:
+def _same_peak() -> Finding:
     """A price whose rounds may overuse keeps less than one pool with as much memory as its fullest
     round."""
     return _everywhere(
@@ -205,7 +203,7 @@ def _same_peak() -> Outcome:
 
 
 @CLAIMS.undecided("section-4.compared.same-mean", "section 4, the theorem, in simulation")
-def _same_mean() -> Outcome:
+def _same_mean() -> Finding:
     """It keeps more than one pool that uses as much on average."""
     return _everywhere(
         lambda at: over_pool(at, _TOLD, "mean_use"),

@@ -58,15 +58,13 @@ def _never(*rounds: Values) -> bool:
 @CLAIMS.claim(
     "section-4.guarantee.regret.hard.wanted.linear",
     _PLACE,
-    over=Range(
-        f"{_TOLD}; T = 2, 4 ... 32, eta = 1/1000, 1, 10",
-        lambda: (
-            (name, 2 * n, eta)
-            for name in _SEQUENCES
-            for n in range(1, 17)
-            for eta in (Fraction(1, 1000), ONE, 10 * ONE)
-        ),
+    over=lambda: (
+        (name, 2 * n, eta)
+        for name in _SEQUENCES
+        for n in range(1, 17)
+        for eta in (Fraction(1, 1000), ONE, 10 * ONE)
     ),
+    checked=f"{_TOLD}; T = 2, 4 ... 32, eta = 1/1000, 1, 10",
 )
 def _separates(name: str, rounds: int, step: Fraction) -> bool:
     """Where (5) sees what (4) wanted, regret under the hard budget is T / 2 on the first sequence

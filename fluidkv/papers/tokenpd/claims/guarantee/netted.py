@@ -154,18 +154,13 @@ def _linear() -> Finding:
     Checked: n = 1 ... 4 tokens, M = 1 ... 4, T = 1 ... 8, c = 1
     Ours: linear: by (5) a price of 0 stays 0
     Paper: O(sqrt(T)) for an unnamed mu_1"""
-    bad = next(
-        (
-            f"n = {n}, M = {memory}, T = {rounds}"
-            for n in range(1, 5)
-            for memory in range(1, 5)
-            for rounds in range(1, 9)
-            if sum(
-                turn.excess
-                for turn in played(Market(memory, start=Fraction(0)), [(ONE,) * n] * rounds)
-            )
-            != (n - memory) * rounds
-        ),
-        None,
+    return Finding(
+        f"n = {n}, M = {memory}, T = {rounds}"
+        for n in range(1, 5)
+        for memory in range(1, 5)
+        for rounds in range(1, 9)
+        if sum(
+            turn.excess for turn in played(Market(memory, start=Fraction(0)), [(ONE,) * n] * rounds)
+        )
+        != (n - memory) * rounds
     )
-    return Finding(bad)

@@ -7,7 +7,6 @@ from typing import Any
 
 from fluidkv import tokenpd
 from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Range
 from fluidkv.papers.tokenpd.instances.rounds import HALF, HORIZONS, ONE, outgrows
 from fluidkv.papers.tokenpd.paper import statements
 from fluidkv.tokenpd.pricing import Budget, Demand
@@ -52,10 +51,8 @@ def _comparators() -> Finding:
 @CLAIMS.claim(
     "section-4.guarantee.regret.returns",
     "section 4, the theorem, with section 3",
-    over=Range(
-        f"{_ONE_TOKEN}; T = 4, 16 ... 1024, eta = 1 / sqrt(T)",
-        lambda: HORIZONS,
-    ),
+    over=HORIZONS,
+    checked=f"{_ONE_TOKEN}; T = 4, 16 ... 1024, eta = 1 / sqrt(T)",
 )
 def _returns(horizon: int) -> bool:
     """Where an evicted token may be kept again, at no cost, one token worth 1/2 is lost in the
