@@ -78,6 +78,17 @@ class Finding:
     note: str = ""
     evidence: Evidence | None = None
 
+    @property
+    def counterexample(self) -> str | None:
+        """In words, "" where there are none; None if there is no counterexample."""
+        if isinstance(self.holds, Verdict):
+            return None if self.holds is Verdict.HOLDS else ""
+        if isinstance(self.holds, str) or self.holds is None:
+            return self.holds
+        if isinstance(self.holds, Iterable):
+            return next(iter(self.holds), None)
+        return None if self.holds else ""
+
 
 @dataclass(frozen=True)
 class Claim(Record):

@@ -70,6 +70,8 @@ class About(TypedDict, total=False):
     evidence, origin, kind: as in `Claim`. The kind is taken from the place or the id where one of
         them names it; else it is a remark.
     refuted: how well a counterexample is known: exactly in a range, else as the claim is.
+    missed: what the claim is where it does not hold: what is on record, undecided in a
+        reproduction whose settings are ours, else it fails.
     checked, ours, paper, note, witness: what a section of the docstring says, where it is computed
         or shared.
     """
@@ -79,6 +81,7 @@ class About(TypedDict, total=False):
     given: tuple[Any, ...]
     evidence: Evidence
     refuted: Evidence
+    missed: Verdict
     origin: Origin
     kind: Kind | None
     checked: str
@@ -167,7 +170,8 @@ class Statements:
             if cases:
                 held = Evidence.EXACT if cases.whole else Evidence.SAMPLED
             refuted = about.get("refuted", Evidence.EXACT if cases else held)
-            record = _Record(expected, missed, held, refuted, **texts)
+            miss = about.get("missed", missed)
+            record = _Record(expected, miss, held, refuted, **texts)
             if not (statement or sentence):
                 raise InputError("statement", "", f"a sentence, or a docstring of the check: {id}")
             self._claims.append(
@@ -203,7 +207,7 @@ class _Record:
 
     def outcome(self, finding: Finding, seen: Sequence[Any] = ()) -> Outcome:
         """What was found, in the words of the record where it is what is on record."""
-        bad = _counterexample(finding.holds)
+        bad = finding.counterexample
         holds = bad is None
         verdict = Verdict.HOLDS if holds else self.missed
         if isinstance(finding.holds, Verdict):
@@ -250,17 +254,6 @@ def _decided(
     decided = at_once if cases is None else case_by_case
     decided.__module__ = check.__module__  # where the statement stands
     return decided
-
-
-def _counterexample(holds: object) -> str | None:
-    """In words, or "" where there are none; None if there is no counterexample."""
-    if isinstance(holds, Verdict):
-        return None if holds is Verdict.HOLDS else ""
-    if isinstance(holds, str) or holds is None:
-        return holds
-    if isinstance(holds, Iterable):
-        return next(iter(holds), None)
-    return None if holds else ""
 
 
 def _documented(check: Check) -> tuple[str, dict[str, Any]]:

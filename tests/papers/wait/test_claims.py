@@ -111,7 +111,7 @@ def test_wait_that_serves_less_is_noticed(monkeypatch):
         return right(tables, policy, own, **more)
 
     monkeypatch.setattr(thresholds, "serve", slower)
-    assert verdict_of("wait.remark-1") is Verdict.FAILS
+    assert verdict_of("wait.remark-1") is Verdict.UNDECIDED  # other settings may meet it
 
 
 def test_few_runs_need_a_wider_margin():

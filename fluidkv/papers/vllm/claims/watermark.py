@@ -277,9 +277,15 @@ for _id, _says, _expected, _statistic, _form in (
         "{:.1f}",
     ),
 ):
-    CLAIMS.claim(_id, _TABLE, _says, expected=_expected, checked=_ONE, given=(_statistic, _form))(
-        as_predicted
-    )
+    CLAIMS.claim(
+        _id,
+        _TABLE,
+        _says,
+        expected=_expected,
+        missed=Verdict.FAILS,
+        checked=_ONE,
+        given=(_statistic, _form),
+    )(as_predicted)
 
 CLAIMS.claim(
     "preemptions.off",
