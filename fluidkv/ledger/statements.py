@@ -157,9 +157,8 @@ class Statements:
             InputError: no statement; a line of the docstring that begins another section.
         """
         origin = about.get("origin", self._origin)
-        missed = expected
-        if expected is Verdict.HOLDS:
-            missed = Verdict.UNDECIDED if origin is Origin.REPRODUCTION else Verdict.FAILS
+        missed = Verdict.UNDECIDED if origin is Origin.REPRODUCTION else Verdict.FAILS
+        missed = about.get("missed", missed if expected is Verdict.HOLDS else expected)
 
         def declared(check: Declared) -> Declared:
             sentence, texts = _documented(check)
@@ -169,9 +168,9 @@ class Statements:
             held = about.get("evidence", self._evidence)
             if cases:
                 held = Evidence.EXACT if cases.whole else Evidence.SAMPLED
+                texts.setdefault("ours", "in all {count} cases")
             refuted = about.get("refuted", Evidence.EXACT if cases else held)
-            miss = about.get("missed", missed)
-            record = _Record(expected, miss, held, refuted, **texts)
+            record = _Record(expected, missed, held, refuted, **texts)
             if not (statement or sentence):
                 raise InputError("statement", "", f"a sentence, or a docstring of the check: {id}")
             self._claims.append(
@@ -200,7 +199,7 @@ class _Record:
     missed: Verdict
     held: Evidence
     refuted: Evidence
-    ours: Text = "in all {count} cases"
+    ours: Text = "as stated"
     paper: str = "as stated"
     note: Text = ""
     witness: str = ""
