@@ -16,17 +16,12 @@ from fluidkv.errors import InputError
 from fluidkv.fluid.driver import rollout
 from fluidkv.runs.rates import RateSteps
 from fluidkv.runs.words import run_keys
-from fluidkv.wait.chain.chains import (
-    CountState,
-    FluidState,
-    count_chain,
-    empty,
-    fluid_chain,
-)
+from fluidkv.wait.chain.counts import CountState, count_chain
+from fluidkv.wait.chain.masses import FluidState, fluid_chain
 from fluidkv.wait.chain.model import clock_of, shapes
 from fluidkv.wait.chain.reference import Draws, chain_reference
 from fluidkv.wait.chain.simulate import simulate_chain
-from fluidkv.wait.chain.step import step
+from fluidkv.wait.chain.step import empty, step
 from fluidkv.wait.model import PromptType, WaitSystem
 from fluidkv.wait.segments import Segments
 from fluidkv.wait.theory.fluid import fluid_equilibrium
