@@ -37,7 +37,8 @@ CONSTANT = RateSteps((0, 9, 30), (1, 1, 1))  # the law without steps, by the cod
 
 
 def _chain(model: Segments | WaitSystem, **kwargs: Any) -> xr.Dataset:
-    """`simulate_chain`; of at most 128 runs, so that all tests of a model share a compilation."""
+    """`simulate_chain`; of at most 128 runs, with all records or none, so that all tests of a model
+    share a compilation."""
     if isinstance(model, Segments):
         kwargs = {"base": SYSTEM.base, "per_kv_token": SYSTEM.per_kv_token} | kwargs
     thresholds = kwargs.pop("thresholds", NESTED if isinstance(model, Segments) else EACH)
@@ -122,17 +123,21 @@ def _run_of_prompts(
 
 
 @pytest.mark.parametrize(
-    ("model", "steps"),
-    [(SEGMENTS, None), (SEGMENTS, STEPS), (SYSTEM, STEPS), (PREFILLED, STEPS)],
-    ids=["segments", "segments, steps", "types, steps", "types, steps, prefill"],
+    ("model", "steps", "prefill"),
+    [
+        (SEGMENTS, None, None),
+        (SEGMENTS, STEPS, None),
+        (SEGMENTS, None, Fraction(1, 300)),
+        (SEGMENTS, STEPS, Fraction(1, 300)),
+        (SYSTEM, STEPS, None),
+        (PREFILLED, STEPS, None),  # a system has a prefill cost of its own
+    ],
+    ids=["segments", "steps", "prefill", "steps, prefill", "types, steps", "types, steps, prefill"],
 )
-@pytest.mark.parametrize("prefill", [None, Fraction(1, 300)], ids=["", "prefill"])
 def test_compiled_counts_equal_literal_ones(
     model: Segments | WaitSystem, steps: RateSteps | None, prefill: Fraction | None
 ) -> None:
     nested = isinstance(model, Segments)
-    if not nested and prefill is not None:
-        pytest.skip("a system has a prefill cost of its own; the argument is for segments")
     thresholds = NESTED if nested else EACH
     own = {} if prefill is None else {"per_prefill_token": prefill}
     found = _chain(model, runs=3, iterations=230, rate_steps=steps, record=CHAIN_RECORDS, **own)
@@ -169,15 +174,15 @@ def test_a_run_depends_on_its_number_alone() -> None:
     many = _chain(SEGMENTS, runs=130, iterations=40)
     few = _chain(SEGMENTS, runs=2, iterations=40)
     assert many.isel(run=slice(2)).identical(few)
-    timed = _chain(SEGMENTS, runs=2, iterations=40, record=("time",))
+    timed = _chain(SEGMENTS, runs=2, iterations=40, record=CHAIN_RECORDS)
     assert (timed.queue == few.queue).all()  # when waits are drawn changes the clock only
     assert not (timed.idle_time == few.idle_time).any()
     assert not few.queue.equals(_chain(SEGMENTS, runs=2, iterations=40, seed=1).queue)
 
 
 def test_a_run_ends_at_the_first_end_after_its_horizon() -> None:
-    whole = _chain(SEGMENTS, runs=5, iterations=60, record=("time",))
-    cut = _chain(SEGMENTS, runs=5, horizon=20.0, record=("time",))
+    whole = _chain(SEGMENTS, runs=5, iterations=60, record=CHAIN_RECORDS)
+    cut = _chain(SEGMENTS, runs=5, horizon=20.0, record=CHAIN_RECORDS)
     ends = whole.each_time.values
     assert (cut.iterations == (ends < 20).sum(axis=1) + 1).all()
     assert (cut.time.values == ends[np.arange(5), cut.iterations.values - 1]).all()
@@ -185,23 +190,23 @@ def test_a_run_ends_at_the_first_end_after_its_horizon() -> None:
 
 
 def test_the_first_excess_is_dated() -> None:
-    names = ("held_tokens", "time", "kv_tokens")
     level = 1.1 * sum(n * float(cost) for n, cost in zip(NESTED, SEGMENTS.costs, strict=True))
-    found = _chain(SEGMENTS, runs=4, iterations=200, memory=level, record=names)
+    found = _chain(SEGMENTS, runs=4, iterations=200, memory=level, record=CHAIN_RECORDS)
     above = found.held_tokens.values > level
     assert above.any(axis=1).all()
     first = np.arange(4), above.argmax(axis=1)
     duration = 0.5 + found.kv_tokens.values / 500
     start = (found.each_time.values - duration)[first]
     np.testing.assert_allclose(found.exceeded, start, rtol=1e-12)  # sums of some hundred roundings
-    never = _chain(SEGMENTS, runs=4, iterations=200, memory=1e6, record=names)
+    never = _chain(SEGMENTS, runs=4, iterations=200, memory=1e6, record=CHAIN_RECORDS)
     assert np.isnan(never.exceeded).all()
 
 
 def test_a_level_that_is_reached_is_not_exceeded() -> None:
-    peak = float(_chain(SEGMENTS, runs=4, iterations=200).peak_held.max())
+    run = partial(_chain, SEGMENTS, runs=4, iterations=200, record=CHAIN_RECORDS)
+    peak = float(run().peak_held.max())
     for level, dated in ((peak, False), (peak - 1, True)):
-        found = _chain(SEGMENTS, runs=4, iterations=200, memory=level)
+        found = run(memory=level)
         assert bool(found.exceeded.notnull().any()) == dated
 
 
@@ -233,7 +238,7 @@ def test_waits_drawn_together_count_those_who_wait() -> None:
 def test_waits_drawn_together_take_as_long_as_one_by_one() -> None:
     """Fails for right samplers once in 1e6 seeds."""
     together = _chain(SEGMENTS, runs=128, iterations=30)
-    apart = _chain(SEGMENTS, runs=128, iterations=30, record=("time",), seed=9)
+    apart = _chain(SEGMENTS, runs=128, iterations=30, record=CHAIN_RECORDS, seed=9)
     for name in ("time", "in_system"):
         assert _same_law(together[name].values, apart[name].values)
 
@@ -364,7 +369,7 @@ def test_runs_have_the_law_of_runs_of_single_prompts(model: Segments | WaitSyste
     chain = xr.concat(
         [
             _chain(
-                model, runs=128, horizon=15.0, seed=seed, record=("time",),
+                model, runs=128, horizon=15.0, seed=seed, record=CHAIN_RECORDS,
                 rate_steps=None if nested else CONSTANT,
             )
             for seed in range(8)
