@@ -62,6 +62,8 @@ class Plan(NamedTuple):
         record: names out of `CHAIN_RECORDS`.
         timed: whether the clock is set at every iteration. False: what was waited for is counted,
             and the time that it took drawn for many iterations at once, which has the same law.
+            (Where seven of ten iterations wait, that is 1.75 times as fast; where one of 25 does,
+            3 %.)
     """
 
     chains: CountChain
