@@ -49,7 +49,7 @@ from .outcomes.convergence import NOT_SETTLED as NOT_SETTLED
 from .outcomes.convergence import RETURNED as RETURNED
 from .outcomes.convergence import convergence as convergence
 from .outcomes.events import event_log as event_log
-from .recorded import RECORDS as RECORDS
+from .simulation import RECORDS as RECORDS
 from .simulation import simulate as simulate
 from .starts import burst_state as burst_state
 from .starts import empty_state as empty_state

@@ -4,25 +4,22 @@
 labelled dataset.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 
+import jax
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
-from fluidkv.fluid.labels.tables import Tables, of_model, pack
+from fluidkv.fluid.labels.tables import of_model
 from fluidkv.fluid.model import MassModel, class_model
-from fluidkv.fluid.plain import Rolled, roll_batch, roll_systems
-from fluidkv.fluid.recorded import (
-    check_counts,
-    check_room,
-    checked_record,
-    labelled,
-    shape_of,
-)
-from fluidkv.fluid.states import class_states, read_states, spread
+from fluidkv.fluid.plain import Rolled, roll
+from fluidkv.fluid.states import lifted, read_states, spread
+from fluidkv.labels import Column, dataset
+from fluidkv.processes import free_memory
 from fluidkv.runs.devices import kernels_on_gpu, local_devices
 from fluidkv.systems import Systems
 from fluidkv.workload import System
@@ -30,6 +27,32 @@ from fluidkv.workload import System
 ENGINES = ("auto", "plain", "labels")
 
 _NUMBERS = 2**24  # of a part of many systems, states and records: 128 MB
+
+_FINAL = "final_state"
+_COUNTS = ("batch", "iteration", "class")
+# name -> dimensions, units, long name.
+_KNOWN: dict[str, tuple[tuple[str, ...], str, str]] = {
+    "admitted": (_COUNTS, "request", "requests admitted"),
+    "completed": (_COUNTS, "request", "requests completed"),
+    "evicted": (_COUNTS, "request", "requests evicted"),
+    "memory": (("batch", "iteration"), "token", "memory in use"),
+    "in_flight": (_COUNTS, "request", "requests running"),
+    "empty_stages": (("batch", "iteration"), "1", "stages without mass (eviction level)"),
+    "state": (("batch", "iteration", "class", "stage"), "request", "mass by class and stage"),
+    _FINAL: (("batch", "class", "stage"), "request", "mass by class and stage at the end"),
+}
+
+RECORDS: tuple[str, ...] = tuple(name for name in _KNOWN if name != _FINAL)
+"""What `simulate` can record.
+
+>>> from fluidkv.fluid import RECORDS
+>>> RECORDS
+('admitted', 'completed', 'evicted', 'memory', 'in_flight', 'empty_stages', 'state')
+>>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+>>> found = fk.simulate(system, [[4, 3, 0]], iterations=12, record=RECORDS)
+>>> all(name in found for name in RECORDS)
+True
+"""
 
 
 def simulate(
@@ -85,121 +108,63 @@ def simulate(
         >>> round(found.completed[0, -3:].mean().item(), 3), found.final_state.values[0].round(3)
         (1.6, array([[0., 6., 0.]]))
     """
-    names = checked_record(record)
-    check_counts(iterations, every)
+    names = _checked_record(record)
+    _check_counts(iterations, every)
     if engine not in ENGINES:
         raise InputError("engine", engine, "any of " + ", ".join(ENGINES))
-    counts = int(iterations), names, int(every)
     of = model if isinstance(model, System | MassModel) else Systems.of(model)
-    if isinstance(of, Systems):
-        final, records = _of_systems(of, start, *counts, engine, final_state)
-    else:
-        of_classes = class_model(of) if isinstance(of, System) else of
-        final, records = _of_model(of_classes, start, *counts, engine, final_state)
-    system = None if isinstance(of, MassModel) else of
-    return labelled(final if final_state else None, records, iterations, every, of=system)
-
-
-def _of_model(
-    model: MassModel,
-    start: ArrayLike,
-    iterations: int,
-    record: tuple[str, ...],
-    every: int,
-    engine: str,
-    final_state: bool,
-) -> Rolled:
-    state = class_states(model, start)
-    if model.capacity.shape and len(state) == 1:
-        state = np.broadcast_to(state, (*model.capacity.shape, *state.shape[1:]))
-    sizes = dict(zip(("batch", "class", "stage"), state.shape, strict=True))
-    names = (*record, "final_state") if final_state else record
-    check_room(names, sizes | {"iteration": iterations // every})
-    tables = of_model(model) if _wants_labels(engine) else None
-    if tables is None:
-        if engine == "labels":
-            raise InputError("engine", engine, "auto or plain for weights of one's own or float32")
-        return roll_batch(model, state, iterations, record, every)
-    system = np.zeros(len(state), np.int64)
-    return _by_labels(tables, system, state, model.capacity, iterations, record, every)
-
-
-def _of_systems(
-    systems: Systems,
-    start: ArrayLike,
-    iterations: int,
-    record: tuple[str, ...],
-    every: int,
-    engine: str,
-    final_state: bool,
-) -> Rolled:
-    """In parts that memory can hold; what a system does not have is 0."""
-    states = read_states(systems, start)
-    sizes = {
-        "batch": states.masses.shape[1],
-        "class": systems.decode_length.shape[1],
-        "stage": int(systems.longest_decode.max()),
-        "iteration": iterations // every,
-    }
-    shapes = {name: shape_of(name, sizes) for name in (*record, "final_state")}
-    kept = (*record, "final_state") if final_state else record
-    check_room(kept, sizes, len(systems))
-    whole = {name: np.empty((len(systems), *shapes[name])) for name in kept}
-    labels = _wants_labels(engine)
-    for part in _parts(len(systems), sum(int(np.prod(shape)) for shape in shapes.values())):
-        model = class_model(systems[part], stages=sizes["stage"])
-        begun = spread(model, states.part(part))
-        if labels:
-            final, records = _many_by_labels(systems[part], model, begun, iterations, record, every)
+    states = read_states(of, start)
+    classes = lifted(of if isinstance(of, MassModel) else class_model(of))
+    systems, rows, stages = classes.weights.shape
+    batch = max(states.masses.shape[1], classes.capacity.shape[1])
+    sizes = {"batch": batch, "iteration": iterations // every, "class": rows, "stage": stages}
+    shapes = {name: tuple(sizes[d] for d in _KNOWN[name][0]) for name in (*names, _FINAL)}
+    numbers = {name: math.prod(shape) for name, shape in shapes.items()}
+    kept = (*names, _FINAL) if final_state else names
+    _check_room(systems * batch, 8 * systems * sum(numbers[name] for name in kept))
+    values: dict[str, np.ndarray] = {}
+    for part in _parts(systems, sum(numbers.values())):
+        chosen = jax.tree.map(lambda field, part=part: field[part], classes)
+        begun = spread(chosen, states.part(part))
+        begun = np.broadcast_to(begun, (len(chosen.weights), *shapes[_FINAL]))
+        final, records = _roll(chosen, begun, int(iterations), names, int(every), engine)
+        rolled = records | {_FINAL: final}
+        if len(final) == systems:
+            values = {name: rolled[name] for name in kept}
         else:
-            final, records = roll_systems(model, begun, iterations, record, every)
-        for name, values in ({"final_state": final} | records).items():
-            if name in whole:
-                whole[name][part] = values
-    return whole.pop("final_state", np.empty(0)), whole
+            for name in kept:
+                values.setdefault(name, np.empty((systems, *shapes[name])))[part] = rolled[name]
+    return _labelled(values, int(iterations), int(every), of)
 
 
-def _many_by_labels(
-    systems: Systems,
+def _roll(
     model: MassModel,
     start: Float[np.ndarray, "system batch class stage"],
     iterations: int,
     record: tuple[str, ...],
     every: int,
+    engine: str,
 ) -> Rolled:
-    """A lane for each start of each system, which has its own place in the tables."""
-    count, batch = len(systems), start.shape[1]
-    lengths = np.stack([systems.input_length, systems.decode_length], axis=-1)
-    start = np.broadcast_to(start, (count, *start.shape[1:]))
-    final, records = _by_labels(
-        pack(lengths, model.shares, by_class=True),
-        np.repeat(np.arange(count), batch),
-        start.reshape(count * batch, *start.shape[2:]),
-        np.repeat(model.capacity, batch),
-        iterations,
-        record,
-        every,
+    """Final states and records, (system, batch, ...), by the engine that is asked for."""
+    tables = of_model(model) if _wants_labels(engine) else None
+    if tables is None:
+        if engine == "labels":
+            raise InputError("engine", engine, "auto or plain for weights of one's own or float32")
+        return roll(model, start, iterations, record, every)
+    from fluidkv.fluid.labels.engine import advance
+
+    systems, batch = start.shape[:2]
+    run = advance(
+        tables,
+        np.repeat(np.arange(systems), batch),
+        start.reshape(-1, *start.shape[2:]),
+        np.broadcast_to(model.capacity, (systems, batch)).ravel(),
+        iterations=iterations,
+        record=record,
+        every=every,
     )
-    apart = {name: v.reshape(count, batch, *v.shape[1:]) for name, v in records.items()}
-    return final.reshape(start.shape), apart
-
-
-def _by_labels(
-    tables: Tables,
-    system: np.ndarray,
-    start: Float[np.ndarray, "lane class stage"],
-    capacity: np.ndarray,
-    iterations: int,
-    record: tuple[str, ...],
-    every: int,
-) -> Rolled:
-    from fluidkv.fluid.labels.engine import advance  # its kernel is loaded here
-
-    capacity = np.broadcast_to(capacity, len(start))
-    found = advance(
-        tables, system, start, capacity, iterations=iterations, record=record, every=every
-    )
-    return found.state, found.records
+    apart = {name: v.reshape(systems, batch, *v.shape[1:]) for name, v in run.records.items()}
+    return run.state.reshape(start.shape), apart
 
 
 def _wants_labels(engine: str) -> bool:
@@ -213,3 +178,72 @@ def _parts(count: int, numbers: int) -> Iterator[slice]:
     size = max(1, _NUMBERS // numbers)
     for first in range(0, count, size):
         yield slice(first, min(first + size, count))
+
+
+def _checked_record(record: Iterable[str]) -> tuple[str, ...]:
+    """The names in their fixed order: the same set of names is the same compiled function.
+
+    Raises:
+        InputError: a name that is none.
+    """
+    asked = (record,) if isinstance(record, str) else tuple(record)
+    for name in asked:
+        if name not in RECORDS:
+            raise InputError("record", name, "any of " + ", ".join(RECORDS))
+    return tuple(name for name in RECORDS if name in asked)
+
+
+def _check_counts(iterations: object, every: object) -> None:
+    """Raises:
+    InputError: not whole numbers of at least 1, or iterations that are no multiple of `every`.
+    """
+    for name, value in (("iterations", iterations), ("every", every)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+            raise InputError(name, value, "an integer of at least 1")
+    if iterations % every:  # pyright: ignore[reportOperatorIssue]  # both are integers here
+        raise InputError("iterations", iterations, f"a multiple of every={every}")
+
+
+def _check_room(batch: int, whole: int) -> None:
+    """Before anything runs: whether what is to be found fits into the memory that is free.
+
+    Args:
+        batch: trajectories in all.
+        whole: bytes of all that is to be found.
+
+    Raises:
+        InputError: it does not; the line says how many trajectories would.
+    """
+    free = free_memory()
+    if free is None or whole <= free:
+        return
+    allowed = (
+        f"at most {batch * free // whole:,} at once, for which {free / 1e9:.1f} GB are free; or "
+        "fewer records, longer windows (`every`), no `final_state`"
+    )
+    raise InputError("start", f"{batch:,} trajectories, {whole / 1e9:.1f} GB of results", allowed)
+
+
+def _labelled(
+    values: dict[str, np.ndarray], iterations: int, every: int, of: System | Systems | MassModel
+) -> xr.Dataset:
+    """A dataset by the convention, of records and `final_state` (system, batch, ...); of one system
+    without that axis, of Systems with their coordinates."""
+    many = isinstance(of, Systems)
+    variables: dict[str, Column] = {}
+    for name, array in values.items():
+        dims, units, title = _KNOWN[name]
+        variables[name] = (
+            ("system", *dims) if many else dims,
+            array if many else array[0],
+            units,
+            title,
+        )
+    windows = np.arange(every, iterations + 1, every)
+    coords: dict[str, Column] = {
+        "iteration": ("iteration", windows, "iteration", "iteration n, of the state X^n")
+    }
+    if isinstance(of, Systems):
+        coords |= of.described(variables)
+    system = of if isinstance(of, System) else None
+    return dataset(variables, coords, system=system, every=every, iterations=iterations)
