@@ -450,7 +450,7 @@ def test_prompts_of_a_log_begin_alike_as_in_a_replay(tmp_path):
 def test_a_log_of_sglang_has_its_own_numbers(capsys, traces_dir):
     options = [str(traces_dir / "sglang_rtx4090_qwen3_4b"), "--max-num-seqs", "38"]
     found = answer(capsys, *options)
-    assert found["engine"]["text"].startswith("sglang+cache")
+    assert found["engine"]["text"].startswith("sglang-0.5.18+cache")
     assert found["measured_preemptions"] == {"count": 20, "counted": True}
     output = found["measured"]["output_throughput_per_time"]
     assert output["measured"] == pytest.approx(1183.2, abs=0.5)  # meta.json, of this run
