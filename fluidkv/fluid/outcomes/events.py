@@ -15,12 +15,15 @@ from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
 from fluidkv.fluid.labels.lane import BACK, NEVER
-from fluidkv.fluid.outcomes.following import advance, cohorts_of
+from fluidkv.fluid.outcomes.following import Trajectories, advance, cohorts_of
 from fluidkv.fluid.outcomes.results import dataset_over, one_or_many
 from fluidkv.fluid.states import cohort_states
 from fluidkv.labels import Column
 from fluidkv.systems import Systems
 from fluidkv.workload import System
+
+_PART = 2**14
+"""Trajectories at a time: on the way they take some times the memory of what is found."""
 
 
 def event_log(
@@ -100,15 +103,40 @@ def follow(
 ) -> dict[str, Column]:
     """Every trajectory until it has settled, or to the horizon: variables over starts, as
     `event_log` returns them."""
-    shape, start = masses.shape[:2], masses.reshape(-1, masses.shape[2])
-    these = cohorts_of(of, shape[1])
+    shape = masses.shape[:2]
+    these, parts = cohorts_of(of, shape[1]), []
+    for first in range(0, these.system.size, _PART):
+        rows = np.arange(first, min(first + _PART, these.system.size))
+        start = masses[np.unravel_index(rows, shape)]
+        parts.append(_settled(these.of(rows), start, iterations))
+    never = f"; {NEVER}: not within the horizon"
+    level = "first iteration with at least this many empty stages"
+    about: dict[str, tuple[str | tuple[str, ...], str, str]] = {
+        "first_eviction": ((), "iteration", "iteration of the first eviction" + never),
+        "evictions": ((), "iteration", "iterations with eviction until settled"),
+        "reached": ("level", "iteration", level + never),
+        "settled": ((), "iteration", "iteration of settling" + never),
+        "throughput": ((), "request/iteration", "completions after settling"),
+        "last": ((), "iteration", "iteration of final_state"),
+        "final_state": ("stage", "request", "mass where the trajectory was left"),
+    }
+    columns: dict[str, Column] = {}
+    for name, (dims, units, title) in about.items():
+        values = np.concatenate([part.pop(name) for part in parts])
+        columns[name] = (dims, values.reshape(*shape, *values.shape[1:]), units, title)
+    return columns
+
+
+def _settled(
+    these: Trajectories, start: Float[np.ndarray, "trajectory stage"], iterations: int
+) -> dict[str, np.ndarray]:
+    """Trajectories to their end: variables by name."""
     turn, reached = these.stages[these.system], np.empty(start.shape, np.int64)
     looks = {"every": these.stages, "moves": np.zeros(1, np.int64)}
     looks |= {"within": np.zeros_like(these.weights), "mark": np.array(start), "reached": reached}
     run = advance(these, start, iterations, **looks)
     alone = reached[np.arange(len(turn)), turn - 1]
     settled = np.where(alone != NEVER, alone, np.where(run.ended == BACK, run.marked, NEVER))
-    evictions = np.where(alone != NEVER, run.evictions_then, run.evictions)
     # A trajectory is left at the end of a turn, and one that has settled makes another one.
     final, last = run.state[:, 0], -(-run.iterations // turn) * turn
     rows = np.flatnonzero(last != run.iterations)
@@ -121,23 +149,7 @@ def follow(
     first[rows[new]] = later[new]
     throughput[rows], final[rows] = more.completed / turn[rows], more.state[:, 0]
     last[rows] += turn[rows]
-    never = f"; {NEVER}: not within the horizon"
-    n, level = "iteration", "first iteration with at least this many empty stages"
-    variables: dict[str, Column] = {
-        "first_eviction": ((), first, n, "iteration of the first eviction" + never),
-        "evictions": ((), evictions, n, "iterations with eviction until settled"),
-        "reached": ("level", reached, n, level + never),
-        "settled": ((), settled, n, "iteration of settling" + never),
-        "throughput": ((), throughput, "request/iteration", "completions after settling"),
-        "last": ((), last, n, "iteration of final_state"),
-        "final_state": ("stage", final, "request", "mass where the trajectory was left"),
-    }
-
-    def by_start(values: np.ndarray) -> np.ndarray:
-        narrow = values.astype(np.int32) if values.dtype == np.int64 else values
-        return narrow.reshape(*shape, *values.shape[1:])
-
-    return {
-        name: (dims, by_start(np.asarray(values)), units, title)
-        for name, (dims, values, units, title) in variables.items()
-    }
+    iteration = {"first_eviction": first, "reached": reached, "settled": settled, "last": last}
+    iteration["evictions"] = np.where(alone != NEVER, run.evictions_then, run.evictions)
+    narrow = {name: values.astype(np.int32) for name, values in iteration.items()}
+    return narrow | {"throughput": throughput, "final_state": final}
