@@ -55,6 +55,7 @@ def advance_lanes(tables, lanes, windows, looks, until, every):
             windows.empty_stages[i], windows.state[i], windows.final[i],
         )  # fmt: skip
         often, reached = looks.every[s], looks.reached[i]
+        turn = table.sizes[STAGES] * (1 if often > 0 else col.TURNS)
         counts, by_class = lane.counts, table.sizes[BY_CLASS] > 0
         one = table.sizes[PARTS] == 1 and not by_class and table.unit[0, ALIVE] == 1.0
         if counts[col.NOW] == col.NEVER:
@@ -64,7 +65,7 @@ def advance_lanes(tables, lanes, windows, looks, until, every):
             if often > 0:
                 stop = min(stop, (counts[col.NOW] // often + 1) * often)
             if one:
-                follow_one_end(table, lane, window, reached, stop, every)
+                follow_one_end(table, lane, window, reached, turn, stop, every)
             else:
                 follow_several_ends(table, lane, window, stop, every)
             if often > 0 and stop % often == 0:

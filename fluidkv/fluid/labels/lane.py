@@ -15,6 +15,11 @@ from fluidkv.runs.batch import power_of_two
 NEVER = -1
 """Stands for "not so far" where an iteration is given."""
 
+TURNS = 2
+"""With one end and no looks sums are made anew from the labels every so many times d iterations.
+Between, they round some four times an iteration, and memory adds these up: to less than what a
+start may be off the boundary, so that a final state can be one."""
+
 SLACK = 1e-12
 """A label that needs all but so little of what it holds is used up: where in exact numbers eviction
 takes just all of it, as it does again and again on some orbits, no rounding is left over. The sums

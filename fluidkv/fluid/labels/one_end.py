@@ -11,8 +11,9 @@ leads to the next completion, or to the iteration in which the youngest label is
 whatever the number of stages. What is looked at in between is computed from where the last event
 was.
 
-A turn, d iterations, is a function of the masses at its start and of nothing else: sums are made
-anew at each. So masses that come again bit by bit come again for ever.
+Sums are made anew from the labels after each `turn`, so that no roundings add up. Where it is d
+iterations these are a function of the masses at their start and of nothing else: masses that come
+again bit by bit come again for ever.
 
 Source: Congestion, equation (2), Appendix A.1 (Lemma A.3, Proposition A.4).
 """
@@ -26,7 +27,7 @@ from fluidkv.runs.kernels import inner
 
 
 @inner
-def follow_one_end(table, lane, windows, reached, until, every):
+def follow_one_end(table, lane, windows, reached, turn, until, every):
     """One lane to iteration `until`; labels are units of one request."""
     unit, stages, mask = table.unit, table.sizes[STAGES], lane.mass.size - 1
     counts, numbers, mass, after = lane.counts, lane.numbers, lane.mass, lane.after
@@ -35,12 +36,12 @@ def follow_one_end(table, lane, windows, reached, until, every):
     evictions, room, older = counts[col.EVICTIONS], numbers[col.ROOM], numbers[col.OLDER]
     admitted, completed = numbers[col.ADMITTED], numbers[col.COMPLETED]
     evicted, zero, full = numbers[col.EVICTED], 0 * lane.capacity, True
-    anew, window = -(-now // stages) * stages, now // every
+    anew, window = -(-now // turn) * turn, now // every
     look = (window + 1) * every
     while now < until:
         if now == anew:
             room, older, full = _begin_turn(table, lane, now, oldest, young, live)
-            since, quiet, anew = now, now, anew + stages
+            since, quiet, anew = now, now, anew + turn
             if full:
                 quiet += _lasting(room, older, oldest + stages - 1 - now)
         stop = min(min(look, anew), until)

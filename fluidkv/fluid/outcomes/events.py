@@ -140,7 +140,8 @@ def _settled(
     # A trajectory is left at the end of a turn, and one that has settled makes another one.
     final, last = run.state[:, 0], -(-run.iterations // turn) * turn
     rows = np.flatnonzero(last != run.iterations)
-    final[rows] = advance(these.of(rows), start[rows], last[rows]).state[:, 0]
+    again = {"every": these.stages, "mark": np.array(start[rows])}  # the same bits; nothing ends it
+    final[rows] = advance(these.of(rows), start[rows], last[rows], **again).state[:, 0]
     rows = np.flatnonzero(settled != NEVER)
     more = advance(these.of(rows), final[rows], turn[rows])
     first, throughput = run.first_eviction, np.full(len(turn), np.nan)
