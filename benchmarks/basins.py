@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks.report import load
 from fluidkv.fluid import cohort_model, rollout
 from fluidkv.fluid.boundary import uniform_starts, weights_of_one_class
-from fluidkv.fluid.outcomes import events
+from fluidkv.fluid.labels import engine as labels
 from fluidkv.fluid.outcomes.basins import MAXIMAL, NOT_SETTLED, basins
 from fluidkv.suite.mass.plain import python_step
 from fluidkv.suite.tables import markdown_table as table
@@ -90,11 +90,11 @@ def run(*, starts: int = STARTS) -> BasinTiming:
     result = found[0]
     settled = result.settled.values
     iterations = int(np.where(settled < 0, HORIZON, settled).sum())
-    cores, events.cores = events.cores, lambda: 1
+    cores, labels.cores = labels.cores, lambda: 1
     try:
         one_thread = times(engine, calls=REPEATS, warm_up=0).best
     finally:
-        events.cores = cores
+        labels.cores = cores
 
     weights, capacity = weights_of_one_class(system)
     some = masses[:PYTHON_STARTS].tolist()
