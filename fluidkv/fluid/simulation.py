@@ -126,7 +126,8 @@ def simulate(
     for part in _parts(systems, sum(numbers.values())):
         chosen = jax.tree.map(lambda field, part=part: field[part], classes)
         begun = spread(chosen, states.part(part))
-        begun = np.broadcast_to(begun, (len(chosen.weights), *shapes[_FINAL]))
+        whole = len(chosen.weights), *shapes[_FINAL]
+        begun = begun if begun.shape == whole else np.broadcast_to(begun, whole)
         final, records = _roll(chosen, begun, int(iterations), names, int(every), engine)
         rolled = records | {_FINAL: final}
         if len(final) == systems:

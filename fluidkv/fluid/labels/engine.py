@@ -36,6 +36,10 @@ from fluidkv.runs.interpreted import as_python
 
 RECORDS = ("admitted", "completed", "evicted", "in_flight", "memory", "empty_stages", "state")
 
+_LAID_OUT = (
+    "C",
+    "W",
+)  # arrays of the kernel: another layout, or one to be read only, compiles anew
 _PASSES = 2000  # iterations within which a trajectory has ended mostly, where looks can end it
 
 
@@ -106,11 +110,11 @@ def advance(
     """
     most = int(np.max(iterations, initial=0))
     every = every if record else most + 1
-    own = (
-        np.ascontiguousarray(system, dtype=np.int64),
-        np.ascontiguousarray(start, dtype=np.float64),
-        np.ascontiguousarray(capacity, dtype=np.float64),
-        np.ascontiguousarray(np.broadcast_to(iterations, len(start)), dtype=np.int64),
+    until = np.broadcast_to(iterations, len(start))
+    kinds = np.int64, np.float64, np.float64, np.int64
+    own = tuple(
+        np.require(values, kind, _LAID_OUT)
+        for values, kind in zip((system, start, capacity, until), kinds, strict=True)
     )
     windows = _windows(record, most // every, start.shape, tables)
     watched = looks_of(tables, len(start)) if looks is None else looks
@@ -198,7 +202,8 @@ def looks_of(tables: Tables, lanes: int, **fields: np.ndarray) -> Looks:
         mark=np.empty((lanes, 0)),
         reached=np.empty((lanes, 0), np.int64),
     )
-    return none._replace(**fields)
+    laid_out = {name: np.require(values, None, _LAID_OUT) for name, values in fields.items()}
+    return none._replace(**laid_out)
 
 
 def default_processor(passes: int, example: tuple) -> Processor:

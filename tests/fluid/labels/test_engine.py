@@ -1,6 +1,7 @@
 """The compiled engine against its source in Python, bit by bit, and against the plain map."""
 
 from fractions import Fraction
+from typing import Any, cast
 
 import jax
 import numpy as np
@@ -12,16 +13,22 @@ from fluidkv.errors import InputError
 from fluidkv.fluid import (
     RECORDS,
     MassModel,
+    attractors,
+    basins,
     class_model,
     cohort_model,
+    convergence,
+    event_log,
     perturbed_starts,
     simulate,
     uniform_starts,
 )
 from fluidkv.fluid.labels import engine
 from fluidkv.fluid.labels.engine import advance
+from fluidkv.fluid.labels.kernel import advance_lanes
 from fluidkv.fluid.labels.processors import CPU, PYTHON
 from fluidkv.fluid.labels.tables import of_model
+from fluidkv.runs import interpreted
 from fluidkv.workload import RequestClass, System, Workload
 from tests.fluid.labels.cases import exact_tables, packed, rectangle
 from tests.strategies import cohort_profiles, feasible_states, systems
@@ -261,3 +268,20 @@ def test_an_orbit_on_which_eviction_takes_a_whole_label_is_kept(capacity):
     found = one(system, start, False, iterations=1400, record=["state"])
     states = found.records["state"][0, :, 0]
     np.testing.assert_allclose(states[7:], states[:-7], rtol=1e-9, atol=0)
+
+
+def test_one_compiled_code_serves_all_that_follows_starts(monkeypatch):
+    """Arrays of another layout, or such as can only be read, would compile it anew: seconds."""
+    monkeypatch.setattr(interpreted, "MOST", 0)
+    single = System(Workload((RequestClass(2, 3),)), Fraction(24))
+    fixed = np.broadcast_to([[4.0, 3.0, 0.0]], (2, 3))
+    simulate(single, fixed, iterations=4, record=("state", "completed"))
+    simulate(MIXED, np.asfortranarray(np.zeros((2, 3, 5))), iterations=4, record=())
+    simulate([single, MIXED], np.zeros((1, 3, 5)), iterations=4)
+    for call in (basins, event_log):
+        call(single, fixed, iterations=10)
+        call([single, single], fixed, iterations=10)
+    for call in (convergence, attractors):
+        call(MIXED, np.zeros((2, 5)), iterations=60)
+        call([single, MIXED], np.zeros((1, 5)), iterations=60)
+    assert len(cast(Any, advance_lanes).overloads) == 1
