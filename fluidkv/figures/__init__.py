@@ -10,4 +10,12 @@ from fluidkv.figures.answers.study import study_figures
 from fluidkv.figures.figure import Figure, MissingInput
 from fluidkv.figures.render import MANIFEST, Rendered, draw, write_figures
 
-__all__ = ["MANIFEST", "Figure", "MissingInput", "Rendered", "draw", "study_figures", "write_figures"]
+__all__ = [
+    "MANIFEST",
+    "Figure",
+    "MissingInput",
+    "Rendered",
+    "draw",
+    "study_figures",
+    "write_figures",
+]

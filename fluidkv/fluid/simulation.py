@@ -14,45 +14,21 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
+from fluidkv.fluid.driver import check_counts
 from fluidkv.fluid.labels.tables import of_model
 from fluidkv.fluid.model import MassModel, class_model
 from fluidkv.fluid.plain import Rolled, roll
+from fluidkv.fluid.recorded import check_room, checked_record, labelled, shape_of
 from fluidkv.fluid.states import lifted, read_states, spread
-from fluidkv.labels import Column, dataset
-from fluidkv.processes import free_memory
 from fluidkv.runs.devices import kernels_on_gpu, local_devices
 from fluidkv.systems import Systems
 from fluidkv.workload import System
 
 ENGINES = ("auto", "plain", "labels")
 
-_NUMBERS = 2**24  # of a part of many systems, states and records: 128 MB
-
 _FINAL = "final_state"
-_COUNTS = ("batch", "iteration", "class")
-# name -> dimensions, units, long name.
-_KNOWN: dict[str, tuple[tuple[str, ...], str, str]] = {
-    "admitted": (_COUNTS, "request", "requests admitted"),
-    "completed": (_COUNTS, "request", "requests completed"),
-    "evicted": (_COUNTS, "request", "requests evicted"),
-    "memory": (("batch", "iteration"), "token", "memory in use"),
-    "in_flight": (_COUNTS, "request", "requests running"),
-    "empty_stages": (("batch", "iteration"), "1", "stages without mass (eviction level)"),
-    "state": (("batch", "iteration", "class", "stage"), "request", "mass by class and stage"),
-    _FINAL: (("batch", "class", "stage"), "request", "mass by class and stage at the end"),
-}
 
-RECORDS: tuple[str, ...] = tuple(name for name in _KNOWN if name != _FINAL)
-"""What `simulate` can record.
-
->>> from fluidkv.fluid import RECORDS
->>> RECORDS
-('admitted', 'completed', 'evicted', 'memory', 'in_flight', 'empty_stages', 'state')
->>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
->>> found = fk.simulate(system, [[4, 3, 0]], iterations=12, record=RECORDS)
->>> all(name in found for name in RECORDS)
-True
-"""
+_NUMBERS = 2**24  # of a part of many systems, states and records: 128 MB
 
 
 def simulate(
@@ -108,24 +84,24 @@ def simulate(
         >>> round(found.completed[0, -3:].mean().item(), 3), found.final_state.values[0].round(3)
         (1.6, array([[0., 6., 0.]]))
     """
-    names = _checked_record(record)
-    _check_counts(iterations, every)
+    names = checked_record(record)
+    check_counts(iterations, every)
     if engine not in ENGINES:
         raise InputError("engine", engine, "any of " + ", ".join(ENGINES))
     of = model if isinstance(model, System | MassModel) else Systems.of(model)
     states = read_states(of, start)
     classes = lifted(of if isinstance(of, MassModel) else class_model(of))
     systems, rows, stages = classes.weights.shape
-    batch = max(states.masses.shape[1], classes.capacity.shape[1])
+    batch = max(states.shape[1], classes.capacity.shape[1])
     sizes = {"batch": batch, "iteration": iterations // every, "class": rows, "stage": stages}
-    shapes = {name: tuple(sizes[d] for d in _KNOWN[name][0]) for name in (*names, _FINAL)}
+    shapes = {name: shape_of(name, sizes) for name in (*names, _FINAL)}
     numbers = {name: math.prod(shape) for name, shape in shapes.items()}
     kept = (*names, _FINAL) if final_state else names
-    _check_room(systems * batch, 8 * systems * sum(numbers[name] for name in kept))
+    check_room(kept, sizes, systems)
     values: dict[str, np.ndarray] = {}
     for part in _parts(systems, sum(numbers.values())):
         chosen = jax.tree.map(lambda field, part=part: field[part], classes)
-        begun = spread(chosen, states.part(part))
+        begun = spread(chosen, states if len(states) == 1 else states[part])
         whole = len(chosen.weights), *shapes[_FINAL]
         begun = begun if begun.shape == whole else np.broadcast_to(begun, whole)
         final, records = _roll(chosen, begun, int(iterations), names, int(every), engine)
@@ -135,7 +111,9 @@ def simulate(
         else:
             for name in kept:
                 values.setdefault(name, np.empty((systems, *shapes[name])))[part] = rolled[name]
-    return _labelled(values, int(iterations), int(every), of)
+    system = None if isinstance(of, MassModel) else of
+    apart = values if isinstance(of, Systems) else {name: v[0] for name, v in values.items()}
+    return labelled(apart, iterations, every, of=system)
 
 
 def _roll(
@@ -179,72 +157,3 @@ def _parts(count: int, numbers: int) -> Iterator[slice]:
     size = max(1, _NUMBERS // numbers)
     for first in range(0, count, size):
         yield slice(first, min(first + size, count))
-
-
-def _checked_record(record: Iterable[str]) -> tuple[str, ...]:
-    """The names in their fixed order: the same set of names is the same compiled function.
-
-    Raises:
-        InputError: a name that is none.
-    """
-    asked = (record,) if isinstance(record, str) else tuple(record)
-    for name in asked:
-        if name not in RECORDS:
-            raise InputError("record", name, "any of " + ", ".join(RECORDS))
-    return tuple(name for name in RECORDS if name in asked)
-
-
-def _check_counts(iterations: object, every: object) -> None:
-    """Raises:
-    InputError: not whole numbers of at least 1, or iterations that are no multiple of `every`.
-    """
-    for name, value in (("iterations", iterations), ("every", every)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise InputError(name, value, "an integer of at least 1")
-    if iterations % every:  # pyright: ignore[reportOperatorIssue]  # both are integers here
-        raise InputError("iterations", iterations, f"a multiple of every={every}")
-
-
-def _check_room(batch: int, whole: int) -> None:
-    """Before anything runs: whether what is to be found fits into the memory that is free.
-
-    Args:
-        batch: trajectories in all.
-        whole: bytes of all that is to be found.
-
-    Raises:
-        InputError: it does not; the line says how many trajectories would.
-    """
-    free = free_memory()
-    if free is None or whole <= free:
-        return
-    allowed = (
-        f"at most {batch * free // whole:,} at once, for which {free / 1e9:.1f} GB are free; or "
-        "fewer records, longer windows (`every`), no `final_state`"
-    )
-    raise InputError("start", f"{batch:,} trajectories, {whole / 1e9:.1f} GB of results", allowed)
-
-
-def _labelled(
-    values: dict[str, np.ndarray], iterations: int, every: int, of: System | Systems | MassModel
-) -> xr.Dataset:
-    """A dataset by the convention, of records and `final_state` (system, batch, ...); of one system
-    without that axis, of Systems with their coordinates."""
-    many = isinstance(of, Systems)
-    variables: dict[str, Column] = {}
-    for name, array in values.items():
-        dims, units, title = _KNOWN[name]
-        variables[name] = (
-            ("system", *dims) if many else dims,
-            array if many else array[0],
-            units,
-            title,
-        )
-    windows = np.arange(every, iterations + 1, every)
-    coords: dict[str, Column] = {
-        "iteration": ("iteration", windows, "iteration", "iteration n, of the state X^n")
-    }
-    if isinstance(of, Systems):
-        coords |= of.described(variables)
-    system = of if isinstance(of, System) else None
-    return dataset(variables, coords, system=system, every=every, iterations=iterations)

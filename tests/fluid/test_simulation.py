@@ -21,9 +21,9 @@ from fluidkv.fluid import (
     empty_state,
     perturbed_starts,
     plain,
+    recorded,
     rollout,
     simulate,
-    simulation,
 )
 from fluidkv.workload import RequestClass, System, Workload
 from tests.strategies import systems
@@ -280,10 +280,10 @@ def test_bad_perturbations_are_named(arguments, named):
 
 @pytest.mark.parametrize("of", [MIXED, [MIXED, SMALL]], ids=["one", "many"])
 def test_more_trajectories_than_memory_are_refused_before_they_start(of, monkeypatch):
-    monkeypatch.setattr(simulation, "free_memory", lambda: 10_000)
+    monkeypatch.setattr(recorded, "free_memory", lambda: 10_000)
     start = np.zeros((1000, 5)) if isinstance(of, System) else np.zeros((2, 500, 5))
     allowed = r"allowed: at most \d+ at once, for which 0.0 GB are free; or fewer records"
     with pytest.raises(InputError, match=f"start: got '1,000 trajectories, .*{allowed}"):
         simulate(of, start, iterations=10)
-    monkeypatch.setattr(simulation, "free_memory", lambda: None)  # nobody says
+    monkeypatch.setattr(recorded, "free_memory", lambda: None)  # nobody says
     assert simulate(of, start[..., :2, :], iterations=10).sizes["iteration"] == 10

@@ -31,6 +31,7 @@ from fluidkv.fluid.outcomes.results import (
 )
 from fluidkv.fluid.states import cohort_states
 from fluidkv.labels import Column
+from fluidkv.runs.checks import count
 from fluidkv.systems import Systems
 from fluidkv.workload import System
 
@@ -116,7 +117,10 @@ def attractors(
     of = one_or_many(systems)
     masses = cohort_states(of, starts)
     masses = masses if isinstance(of, Systems) else masses[None]
-    _check_search(iterations, longest_period, within)
+    count("iterations", iterations, least=2)
+    count("longest_period", longest_period)
+    if isinstance(within, bool) or not isinstance(within, float | int) or not 0 < within < 1:
+        raise InputError("within", within, "a number in (0, 1)")
     orbits = _orbits(of, masses, int(iterations) // 2, int(longest_period), float(within))
     known = discovered(orbits.code)
     name = _NAMES[np.minimum(orbits.code, _PERIODIC)]
@@ -141,17 +145,6 @@ def attractors(
         longest_period=int(longest_period),
         within=within,
     )
-
-
-def _check_search(iterations: int, longest_period: int, within: float) -> None:
-    for name, value, least in (
-        ("iterations", iterations, 2),
-        ("longest_period", longest_period, 1),
-    ):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise InputError(name, value, f"an integer of at least {least}")
-    if isinstance(within, bool) or not isinstance(within, float | int) or not 0 < within < 1:
-        raise InputError("within", within, "a number in (0, 1)")
 
 
 def _orbits(

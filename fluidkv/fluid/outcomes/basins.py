@@ -8,7 +8,7 @@ from jaxtyping import Bool, Int
 from numpy.typing import ArrayLike
 
 from fluidkv.fluid.labels.lane import NEVER
-from fluidkv.fluid.outcomes.events import boundary_starts, check_horizon, follow
+from fluidkv.fluid.outcomes.events import LONGEST, boundary_starts, follow
 from fluidkv.fluid.outcomes.results import (
     NONE,
     attractor_table,
@@ -17,6 +17,7 @@ from fluidkv.fluid.outcomes.results import (
     discovered,
     one_or_many,
 )
+from fluidkv.runs.checks import count
 from fluidkv.systems import Systems
 from fluidkv.workload import System
 
@@ -57,7 +58,7 @@ def basins(
         systems: of one class each; one, or many.
         starts: masses by stage on the memory boundary, (batch, stage), or for many systems
             (system, batch, stage), 0 beyond a system's own stages; from `uniform_starts`,
-            `nearby_starts`, `slice_starts` or elsewhere.
+            `slice_starts` or elsewhere.
         iterations: the horizon, at least 1.
 
     Returns:
@@ -93,7 +94,7 @@ def basins(
     """
     of = one_or_many(systems)
     masses = boundary_starts(of, starts, "starts")
-    check_horizon(iterations)
+    count("iterations", iterations, most=LONGEST)
     events = follow(of, masses, int(iterations))
     live = np.asarray(events["final_state"][1]) > 0
     lengths = np.ravel(of.longest_decode if isinstance(of, Systems) else of.workload.longest_decode)

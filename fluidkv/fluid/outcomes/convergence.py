@@ -19,6 +19,7 @@ from fluidkv.fluid.outcomes.following import Trajectories, advance, cohorts_of, 
 from fluidkv.fluid.outcomes.results import dataset_over, one_or_many
 from fluidkv.fluid.states import cohort_states
 from fluidkv.labels import Column
+from fluidkv.runs.checks import count
 from fluidkv.systems import Systems
 from fluidkv.workload import System
 
@@ -95,7 +96,7 @@ def convergence(
     Args:
         systems: any number of classes; one, or many.
         starts: memory at or below capacity, from `uniform_starts`, `perturbed_starts`,
-            `fluidkv.fluid.boundary` or elsewhere: cohort masses (batch, stage), units of
+            `fluidkv.fluid.starts` or elsewhere: cohort masses (batch, stage), units of
             admission, or masses of classes in proportion to their shares (batch, class, stage);
             for many systems with `system` before, 0 beyond a system's own stages.
         iterations: the horizon, at least 1; rounded up to a multiple of 60.
@@ -133,7 +134,9 @@ def convergence(
     of = one_or_many(systems)
     masses = cohort_states(of, starts, argument="start")
     masses = masses if isinstance(of, Systems) else masses[None]
-    _check_rule(iterations, radius)
+    count("iterations", iterations)
+    if radius is not None and not 0 < radius < 1:
+        raise InputError("radius", radius, "a number in (0, 1)")
     ends, rules = [], []
     for part, chosen in _parts(of, masses.shape):
         these = cohorts_of(chosen, masses.shape[1])
@@ -154,13 +157,6 @@ def convergence(
         "radius": ((), np.array(radii), "1", "relative deviation from which none comes; NaN: none"),
     }
     return dataset_over(of, columns, table, iterations=int(iterations))
-
-
-def _check_rule(iterations: int, radius: float | None) -> None:
-    if isinstance(iterations, bool) or not isinstance(iterations, int) or iterations < 1:
-        raise InputError("iterations", iterations, "an integer of at least 1")
-    if radius is not None and not 0 < radius < 1:
-        raise InputError("radius", radius, "a number in (0, 1)")
 
 
 def _parts(

@@ -19,9 +19,11 @@ from fluidkv.fluid.outcomes.following import Trajectories, advance, cohorts_of
 from fluidkv.fluid.outcomes.results import dataset_over, one_or_many
 from fluidkv.fluid.states import cohort_states
 from fluidkv.labels import Column
+from fluidkv.runs.checks import count
 from fluidkv.systems import Systems
 from fluidkv.workload import System
 
+LONGEST = np.iinfo(np.int32).max // 2  # iterations that the counts of events can tell
 _PART = 2**14
 """Trajectories at a time: on the way they take some times the memory of what is found."""
 
@@ -73,16 +75,8 @@ def event_log(
     """
     of = one_or_many(systems)
     masses = boundary_starts(of, start, "start")
-    check_horizon(iterations)
+    count("iterations", iterations, most=LONGEST)
     return dataset_over(of, follow(of, masses, int(iterations)), iterations=int(iterations))
-
-
-def check_horizon(iterations: object) -> None:
-    limit = np.iinfo(np.int32).max // 2
-    if isinstance(iterations, bool) or not isinstance(iterations, int | np.integer):
-        raise InputError("iterations", iterations, "an integer of at least 1")
-    if not 1 <= iterations <= limit:
-        raise InputError("iterations", iterations, f"an integer from 1 to {limit}")
 
 
 def boundary_starts(
