@@ -23,8 +23,11 @@ from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
-from numba import njit
+from llvmlite.ir import FunctionType as Callee
+from numba import cfunc, njit, types
+from numba.extending import intrinsic
 
+from fluidkv.runs import inlined
 from fluidkv.runs.compiled_code import code_store
 
 CompileResult: Any = None
@@ -39,6 +42,7 @@ Function = TypeVar("Function", bound=Callable)
 
 def kernel(function: Function) -> Function:
     """Compile on the first call; IEEE arithmetic in the order written, x / 0 is no error."""
+    _tell_of_inlined()
     compiled: Any = njit(nogil=True, error_model="numpy", fastmath=False)(function)
     contents = _contents(Path(function.__code__.co_filename).parent)
     if CompileResult and dumps and contents and hasattr(compiled, "_cache"):
@@ -57,6 +61,66 @@ def inner(function: Function) -> Function:
     alone: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
     compiled: Any = njit(**settings, **alone, forceinline=True)(function)
     return cast(Function, compiled)
+
+
+@cache
+def compiled(function: Function) -> Function:
+    """A function of Python that is made of `inlined` ones, as a kernel: made once."""
+    return kernel(function)
+
+
+@intrinsic
+def _at_address(typing: Any, address: Any, numbers: Any) -> Any:
+    """Calls what lies at an address with these numbers, as `at_address` compiles it."""
+    kinds = [types.float64 if isinstance(t, types.Float) else types.int64 for t in numbers.types]
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        native = [context.get_value_type(kind) for kind in kinds]
+        returned = context.get_value_type(types.float64)
+        called = Callee(returned, native).as_pointer()
+        at, values = arguments
+        given = [
+            context.cast(builder, builder.extract_value(values, place), numbers.types[place], kind)
+            for place, kind in enumerate(kinds)
+        ]
+        return builder.call(builder.inttoptr(at, called), given)
+
+    return types.float64(address, numbers), code
+
+
+def _call(address: int, numbers: tuple) -> float:
+    return _at_address(address, numbers)
+
+
+def at_address(function: Callable, given: type[tuple]) -> Any:
+    """A function of a named tuple of integers that `inlined.call` calls, by its `address`.
+
+    Args:
+        function: of such a tuple, returns a number.
+        given: the named tuple.
+
+    Returns:
+        What holds its code, which must live as long as the address is used; None where it cannot be
+        compiled.
+    """
+    known = njit(error_model="numpy")(function)
+
+    def of_numbers(*numbers: int) -> float:
+        return float(known(given(*numbers)))
+
+    kinds = [types.int64] * len(given.__annotations__)
+    try:
+        return cfunc(types.float64(*kinds), error_model="numpy")(of_numbers)
+    except numba.errors.NumbaError:
+        return None
+
+
+def _tell_of_inlined() -> None:
+    """What is `inlined` is compiled where kernels call it; for Python it stays what it is."""
+    for function, source in [*inlined.unknown(), (inlined.call, _call)]:
+        known: Any = function
+        known.code = inner(source)  # the type alone does not hold it
+        known._numba_type_ = types.Dispatcher(known.code)
 
 
 def is_compiled(function: Callable, arguments: Sequence[Any]) -> bool:

@@ -21,6 +21,7 @@ from fluidkv.runs.requests import Requests
 from fluidkv.serving.engines import ENGINES, with_cache
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 from fluidkv.traces import read_trace
 from tests.answers.replay import sglang_logs
 from tests.cli.test_study import refusal
@@ -437,7 +438,7 @@ def test_prompts_of_a_log_begin_alike_as_in_a_replay(tmp_path):
         [content([[100 + k, n]]) for k, n in zip(own, trace.decode_lengths, strict=True)],
     )
     shared, apart = (
-        metrics(serve(requests, engine, limits, clock=sglang_logs.CLOCK, prompts=said))
+        metrics(serve(requests, Server(engine, limits, clock=sglang_logs.CLOCK, prompts=said)))
         for said in (prompts, None)
     )
     assert found.mean(0, "latency_mean") == shared.latency_mean.item() < apart.latency_mean.item()

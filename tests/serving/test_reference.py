@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.counts import COUNTS
 from fluidkv.serving.engines import ENGINES, SGLANG
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.reference import COUNTS, Engine
 from fluidkv.serving.rules import Allocation, EngineRules, Keeps, NewTokenRatio, Requeue, Victim
+from fluidkv.serving.server import Server
+from fluidkv.serving.stepped import Engine
 
 LONGEST_RUN = 5_000
 """Iterations; the longest drawn run takes hundreds, so one that gets here goes on for ever."""
@@ -68,7 +69,7 @@ def engines(draw: st.DrawFn, *, rules: list[EngineRules] | None = None) -> Engin
     )
     guesses = st.lists(st.integers(1, 9), min_size=len(inputs), max_size=len(inputs))
     requests = Requests(inputs, outputs, arrival=arrival, estimated_output=draw(guesses))
-    return Engine(requests, chosen, limits, IterationClock.iterations())
+    return Engine(requests, Server(chosen, limits))
 
 
 def goes_on(engine: Engine) -> bool:
@@ -185,7 +186,7 @@ def test_equal_requests_are_done_in_the_order_they_came(
 ):
     requests = Requests([input_length] * count, [output_length] * count)
     limits = Limits(input_length + output_length + spare)
-    run = served(Engine(requests, rules, limits, IterationClock.iterations()))
+    run = served(Engine(requests, Server(rules, limits)))
     order = [index for done in run.finished for index in done]
     assert order == list(range(count))
 
@@ -193,7 +194,7 @@ def test_equal_requests_are_done_in_the_order_they_came(
 def test_sglang_does_not_keep_the_order():
     """Seven equal requests; who was evicted waits behind who came later."""
     requests = Requests([3] * 7, [9] * 7, arrival=[0.0] * 3 + [2.0] * 4)
-    run = served(Engine(requests, EAGER, Limits(28), IterationClock.iterations()))
+    run = served(Engine(requests, Server(EAGER, Limits(28))))
     order = [index for done in run.finished for index in done]
     assert run.total("preempt") > 0
     assert order != sorted(order)
