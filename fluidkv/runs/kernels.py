@@ -184,9 +184,10 @@ class _Kept:
 
 @cache
 def _contents(folder: Path) -> str:
-    """Of all files there; nothing where there is no folder, as in a zip file."""
+    """Of all files there, and of what makes kernels of them; nothing in a zip file."""
     contents = sha256()
     paths = sorted(folder.glob("*.py"))
+    paths += [Path(__file__), Path(inlined.__file__)] if paths else []
     for path in paths:
         contents.update(path.name.encode() + b"\0" + path.read_bytes())
     return contents.hexdigest() if paths else ""

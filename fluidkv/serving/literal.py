@@ -10,8 +10,8 @@ from fluidkv.runs.batch import Watch
 from fluidkv.runs.records import Outcome, times_of
 from fluidkv.serving.arrays import RunArrays
 from fluidkv.serving.counts import COUNTS
-from fluidkv.serving.kernel.engine import covers, is_loaded
 from fluidkv.serving.rules import EngineRules
+from fluidkv.serving.running.engine import covers, is_loaded
 
 LITERAL_STEPS = 100_000
 """Tokens of work, in all runs, up to which "auto" takes the literal engine in a new process.

@@ -22,11 +22,11 @@ from fluidkv.serving.coordinates import run_coordinates, with_coordinates
 from fluidkv.serving.counts import COUNTS
 from fluidkv.serving.counts import WITH_CACHE as CACHE_COUNTS
 from fluidkv.serving.engines import WITH_CACHE
-from fluidkv.serving.kernel.engine import finds_itself, run_batch
 from fluidkv.serving.kernel.grants import ALLOCATIONS, granted
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.literal import goes_literally
 from fluidkv.serving.rules import EngineRules, Growth, Guard
+from fluidkv.serving.running.engine import finds_itself, run_batch
 from fluidkv.serving.server import Server
 
 

@@ -23,7 +23,9 @@ from fluidkv.serving.checks import check_fits
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.counts import COUNTS, WITH_CACHE
 from fluidkv.serving.kernel import layout, worker
-from fluidkv.serving.kernel.batches import (
+from fluidkv.serving.limits import Limits
+from fluidkv.serving.rules import Requeue, Victim
+from fluidkv.serving.running.batches import (
     LONGEST,
     new_blocks,
     new_found,
@@ -33,10 +35,8 @@ from fluidkv.serving.kernel.batches import (
     run_records,
     tables_of,
 )
-from fluidkv.serving.kernel.engine import MOST_COST, covers
-from fluidkv.serving.kernel.own import give_own
-from fluidkv.serving.limits import Limits
-from fluidkv.serving.rules import Requeue, Victim
+from fluidkv.serving.running.engine import MOST_COST, covers
+from fluidkv.serving.running.own import give_own
 from fluidkv.serving.server import Server
 
 

@@ -13,10 +13,10 @@ from fluidkv.runs.requests import Requests
 from fluidkv.serving.arrays import RunArrays
 from fluidkv.serving.engines import ENGINES, VLLM
 from fluidkv.serving.kernel import lots
-from fluidkv.serving.kernel.engine import run_batch
 from fluidkv.serving.kernel.victims import Candidate
 from fluidkv.serving.limits import UNLIMITED, Limits
 from fluidkv.serving.rules import EngineRules, Ranges, Requeue, Victim
+from fluidkv.serving.running.engine import run_batch
 from fluidkv.serving.server import Server
 from fluidkv.serving.stepped import Engine
 from tests.serving.engine_runs import assert_equal

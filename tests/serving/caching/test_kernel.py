@@ -15,10 +15,10 @@ from fluidkv.serving.arrays import RunArrays
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.engines import VLLM, engine
-from fluidkv.serving.kernel.engine import finds_itself
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules, Gate, Requeue, Victim
 from fluidkv.serving.run import serve
+from fluidkv.serving.running.engine import finds_itself
 from fluidkv.serving.server import Server
 
 

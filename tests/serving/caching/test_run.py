@@ -15,10 +15,10 @@ from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.engines import RESTART, VLLM, engine, served_engine
-from fluidkv.serving.kernel import engine as kernel_engine
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import Allocation, Victim
 from fluidkv.serving.run import serve
+from fluidkv.serving.running import engine as kernel_engine
 from fluidkv.serving.server import Server
 from tests.serving.caching.cases import compiled, drawn, literal, with_victims
 

@@ -10,7 +10,6 @@ import numpy as np
 from fluidkv.serving.arrays import RunArrays
 from fluidkv.serving.counts import COUNTS
 from fluidkv.serving.engines import VLLM
-from fluidkv.serving.kernel.engine import run_batch
 from fluidkv.serving.limits import UNLIMITED
 from fluidkv.serving.rules import (
     Allocation,
@@ -26,6 +25,7 @@ from fluidkv.serving.rules import (
     Restore,
     Victim,
 )
+from fluidkv.serving.running.engine import run_batch
 from tests.serving.engine_runs import assert_equal, drawn, one
 
 Setting = tuple[EngineRules, RunArrays, int]

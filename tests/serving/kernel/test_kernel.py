@@ -18,9 +18,6 @@ from fluidkv.serving.arrays import RunArrays
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.counts import COUNTS
 from fluidkv.serving.engines import ENGINES, FCFS_NEW_FIRST, RESTART, SGLANG, VLLM, engine
-from fluidkv.serving.kernel import engine as kernel_engine
-from fluidkv.serving.kernel.batches import new_found, new_space
-from fluidkv.serving.kernel.engine import LONGEST, covers, run_batch
 from fluidkv.serving.kernel.layout import Space, Tables
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.records.replay import read_records
@@ -36,6 +33,9 @@ from fluidkv.serving.rules import (
     Victim,
 )
 from fluidkv.serving.run import serve
+from fluidkv.serving.running import engine as kernel_engine
+from fluidkv.serving.running.batches import new_found, new_space
+from fluidkv.serving.running.engine import LONGEST, covers, run_batch
 from fluidkv.serving.server import Server
 from tests.serving.engine_runs import assert_equal, crowds, drawn, one, only, row
 from tests.serving.strategies import any_rules, batches

@@ -16,16 +16,6 @@ from fluidkv.runs.inlined import as_objects, write_back
 from fluidkv.runs.records import RequestTimes, RunRecords
 from fluidkv.serving.arrays import RunArrays
 from fluidkv.serving.kernel import loop
-from fluidkv.serving.kernel.batches import (
-    LONGEST,
-    looks_at_most,
-    new_blocks,
-    new_found,
-    new_passes,
-    new_space,
-    run_records,
-    tables_of,
-)
 from fluidkv.serving.kernel.layout import (
     ADMITTED,
     ARRIVAL,
@@ -43,8 +33,18 @@ from fluidkv.serving.kernel.layout import (
     NamedBlocks,
     Records,
 )
-from fluidkv.serving.kernel.own import compiles, give_own
 from fluidkv.serving.rules import EngineRules, NewTokenRatio, Victim
+from fluidkv.serving.running.batches import (
+    LONGEST,
+    looks_at_most,
+    new_blocks,
+    new_found,
+    new_passes,
+    new_space,
+    run_records,
+    tables_of,
+)
+from fluidkv.serving.running.own import compiles, give_own
 
 MOST_COST = 20_000_000
 """Of a call of the kernel: some tenths of a second, after which a run can be interrupted."""
