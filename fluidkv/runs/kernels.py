@@ -103,14 +103,13 @@ def at_address(function: Callable, given: type[tuple]) -> Any:
         What holds its code, which must live as long as the address is used; None where it cannot be
         compiled.
     """
-    known = njit(error_model="numpy")(function)
-
-    def of_numbers(*numbers: int) -> float:
-        return float(known(given(*numbers)))
-
+    names = ", ".join(given.__annotations__)
+    space: dict[str, Any] = {"known": njit(error_model="numpy")(function), "given": given}
+    # What is called by an address has its arguments one by one: there is no tuple of them in C.
+    exec(f"def of_numbers({names}): return 1.0 * known(given({names}))", space)
     kinds = [types.int64] * len(given.__annotations__)
     try:
-        return cfunc(types.float64(*kinds), error_model="numpy")(of_numbers)
+        return cfunc(types.float64(*kinds), error_model="numpy")(space["of_numbers"])
     except numba.errors.NumbaError:
         return None
 
