@@ -70,11 +70,10 @@ def run_rules(
 
         def compiled(rules: EngineRules = rules):
             return serve(
-                *(shuffled, rules, limits),
-                clock=CLOCK,
+                shuffled,
+                Server(rules, limits, CLOCK, backend="kernel"),
                 every=EVERY,
                 keep_requests=False,
-                backend="kernel",
             )
 
         def literal(rules: EngineRules = rules):

@@ -14,7 +14,8 @@ _SIZE = 16  # units of the drawing for 1 em
 
 def drawn(formula: str) -> str:
     """Inline SVG in the colour and size of the text around it; its words are the formula's own."""
-    text = f"${formula}$"
+    # Stored outputs ask for the style of a display, which Matplotlib has no word for.
+    text = "$" + formula.replace(r"\displaystyle", "").strip() + "$"
     font = FontProperties(size=_SIZE, math_fontfamily="dejavusans")
     width, height, depth, *_ = MathTextParser("path").parse(text, 72, font)
     path = TextPath((0, 0), text, size=_SIZE, prop=font)

@@ -8,6 +8,14 @@ writes PNG, SVG, the data and `manifest.json`. The figures of the papers are lis
 
 from fluidkv.figures.answers.study import study_figures
 from fluidkv.figures.figure import Figure, MissingInput
-from fluidkv.figures.render import MANIFEST, Rendered, write_figures
+from fluidkv.figures.render import MANIFEST, Rendered, draw, write_figures
 
-__all__ = ["MANIFEST", "Figure", "MissingInput", "Rendered", "study_figures", "write_figures"]
+__all__ = [
+    "MANIFEST",
+    "Figure",
+    "MissingInput",
+    "Rendered",
+    "draw",
+    "study_figures",
+    "write_figures",
+]

@@ -18,7 +18,7 @@ from fluidkv.cli.commands.recommend.runs import simulated_rows
 from fluidkv.prefix import Prompts, content
 from fluidkv.runs.measuring import metrics
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.engines import ENGINES, with_cache
+from fluidkv.serving.engines import ENGINES
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
 from fluidkv.serving.server import Server
@@ -41,9 +41,9 @@ def _literal_engine(monkeypatch):
     module = import_module("fluidkv.answers.served.cases")
     serve = module.serve
 
-    def literal(requests, engine, *args, **options):
-        backend = "auto" if with_cache(engine)[1] else "reference"
-        return serve(requests, engine, *args, **options | {"backend": backend})
+    def literal(requests, server, **options):
+        backend = "auto" if server.served.caching else "reference"
+        return serve(requests, replace(server, backend=backend), **options)
 
     monkeypatch.setattr(module, "serve", literal)
 
@@ -451,7 +451,7 @@ def test_prompts_of_a_log_begin_alike_as_in_a_replay(tmp_path):
 def test_a_log_of_sglang_has_its_own_numbers(capsys, traces_dir):
     options = [str(traces_dir / "sglang_rtx4090_qwen3_4b"), "--max-num-seqs", "38"]
     found = answer(capsys, *options)
-    assert found["engine"]["text"].startswith("sglang+cache")
+    assert found["engine"]["text"].startswith("sglang-0.5.18+cache")
     assert found["measured_preemptions"] == {"count": 20, "counted": True}
     output = found["measured"]["output_throughput_per_time"]
     assert output["measured"] == pytest.approx(1183.2, abs=0.5)  # meta.json, of this run

@@ -126,7 +126,6 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     "measures": lambda: routing.measures(dataset_of_routes()),
     "as_dataset": dataset_of_routes,
     "serve_sglang": lambda: serving.serve_sglang(TABLE, serving.SglangSettings(64)),
-    "serve_caching": lambda: serving.serve(TABLE, serving.Server("vllm+cache", LIMITS)),
     "saturated": lambda: fk.saturated(ONE.workload, 3),
     "poisson": lambda: fk.poisson(ONE.workload, 2.0, 5, rng=1),
     "engine": lambda: fk.engine("sglang"),

@@ -8,7 +8,6 @@ import pytest
 from fluidkv.errors import InputError
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.run import serve_sglang
-from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.engines import (
     ENGINES,
     SGLANG,
@@ -50,7 +49,6 @@ def test_settings_of_sglangs_scheduler_reach_it() -> None:
     limits = Limits(700, max_num_batched_tokens=64)
     by_text = serve(CROWD, Server(text, limits))
     by_text = by_text.drop_vars("capacity")  # of runs: only `serve` has it
-    assert by_text.identical(serve(CROWD, Server(ServedEngine(text, caching=True), limits)))
     own = serve_sglang(CROWD, wanted)
     assert by_text.drop_attrs().identical(own.drop_attrs())
     usual = serve(CROWD, Server("sglang+cache", limits))

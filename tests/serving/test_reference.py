@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fluidkv.runs.requests import Requests
@@ -14,6 +14,7 @@ from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import Allocation, EngineRules, Keeps, NewTokenRatio, Requeue, Victim
 from fluidkv.serving.server import Server
 from fluidkv.serving.stepped import Engine
+from fluidkv.serving.swap import Swap
 
 LONGEST_RUN = 5_000
 """Iterations; the longest drawn run takes hundreds, so one that gets here goes on for ever."""
@@ -201,10 +202,17 @@ def test_sglang_does_not_keep_the_order():
 
 
 @given(engines())
+@example(  # the last to return is copied from the host while the fourth waits
+    Engine(
+        Requests([1] * 4, [1, 2, 2, 1], estimated_output=[1] * 4),
+        Server(ENGINES["s3"], Limits(3, swap=Swap(per_token=0.0, per_copy=0.0))),
+    )
+)
 def test_idle_iterations_have_a_reason(engine):
-    """Nothing computes only while nobody waits, or nobody may enter, or somebody was evicted."""
+    """Nothing computes only while nobody waits or may enter, somebody was evicted, or is copied."""
     while goes_on(engine):
         counts = engine.step()
         if counts["sched_reqs"] == 0:
             limited = engine.limits.admission_rate is not None
-            assert counts["waiting"] == 0 or limited or counts["preempt"]
+            moved = counts["preempt"] or counts["copied_tokens"]
+            assert counts["waiting"] == 0 or limited or moved

@@ -1,6 +1,7 @@
 """A site of five pages with the settings of the whole one: what its extensions make of a page."""
 
 import html
+import json
 import re
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from docs._site.commands import command_pages
 from docs._site.docstring import markdown
 from docs._site.gallery import gallery
 from docs._site.layout import ROOT, lay_out
+from docs._site.mathtext import drawn
 from tests.site.page import is_elsewhere, read
 
 DOC = """Whether a balance holds.
@@ -104,6 +106,14 @@ def test_a_long_signature_is_in_lines_and_types_have_their_own_names(small):
 def test_a_formula_is_drawn_where_it_stands(small):
     text = (small[0] / "index.html").read_text(encoding="utf-8")
     assert re.search(r'<span class="formula" role="img" aria-label="x\^2"><svg', text)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda p: p.stem)
+def test_each_formula_that_a_notebook_has_stored_can_be_drawn(path):
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    data = [out["data"] for cell in cells for out in cell.get("outputs", ()) if "data" in out]
+    for text in ("".join(each["text/latex"]) for each in data if "text/latex" in each):
+        assert drawn(text.strip("$")).count("<path") == 1
 
 
 def test_nothing_comes_from_another_host(small):

@@ -134,7 +134,7 @@ class CacheAnswer(Record):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; docs/routing.md lists the keys."""
+        """Plain values for JSON; docs/json.md lists the keys."""
         granularity = self.granularity
         return {
             "source": self.prompted.name,

@@ -121,7 +121,7 @@ class Kept(Record):
         return [each - self.budget for each in self.used]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; docs/price.md lists the keys."""
+        """Plain values for JSON; docs/json.md lists the keys."""
         held = self.regret_held
         return {
             "name": self.name,
@@ -225,7 +225,7 @@ class PriceAnswer(Record):
         return next((each for each in self.kept if each.name == name), None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; docs/price.md lists the keys."""
+        """Plain values for JSON; docs/json.md lists the keys."""
         pricing = self.pricing
         return {
             "source": self.name,

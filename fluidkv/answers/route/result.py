@@ -143,7 +143,7 @@ class RouteAnswer(Record):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; docs/routers.md lists the keys."""
+        """Plain values for JSON; docs/json.md lists the keys."""
         fleet, table = self.fleet, self.prompted.requests
         service = asdict(fleet.service)
         if isinstance(service.get("clock"), IterationClock):

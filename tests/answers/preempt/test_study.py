@@ -103,9 +103,9 @@ def test_what_does_not_look_at_predictions_is_run_once(monkeypatch):
     calls = []
     serve = module.serve
 
-    def counted(tables, rules, *args, **options):
-        calls.append(rules.victim)
-        return serve(tables, rules, *args, **options)
+    def counted(tables, server, **options):
+        calls.append(server.served.rules.victim)
+        return serve(tables, server, **options)
 
     monkeypatch.setattr(module, "serve", counted)
     noisy = {"perfect": Forecast(), "noisy": Forecast(LogNormalNoise(1.0))}

@@ -71,7 +71,7 @@ def test_a_cap_that_binds_is_raised():
 
 @pytest.mark.thorough
 def test_pairs_are_those_of_the_best_alone_where_runs_are_many(monkeypatch):
-    options = {"engine": "vllm+cache", "demand": Demand(clients=30), "runs": 1}
+    options = {"engine": "sglang+cache", "demand": Demand(clients=30), "runs": 1}
     whole = small(**options)
     monkeypatch.setattr(runs, "WORK", 0)
     found = small(**options)

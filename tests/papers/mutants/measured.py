@@ -27,7 +27,7 @@ MUTANTS = [
     Mutant(_S + "settings.running", "0.0, 1.0", "0.0, 0.5", near="wait at once"),
     Mutant(_S + "settings.ttft", "0.05", "0.01", near="With caps on memory"),
     Mutant(_S + "settings.retractions", "0.25", "0.5", near="There, retractions"),
-    Mutant(_S + "settings.no-tree", '"noradix"', '"tuned_n40"', near="Without a tree"),
+    Mutant(_S + "settings.no-tree", "0.05", "1e-4", near="Without a tree"),
     Mutant(_S + "settings.deterministic", "0.25", "0.1", near="whose steps last longer"),
     Mutant(_S + "settings.deterministic.wall", "0.05", "0.1", near="lasts 564.1"),
     # one class
