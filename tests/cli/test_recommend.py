@@ -5,6 +5,7 @@ import inspect
 import json
 import os
 import re
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 

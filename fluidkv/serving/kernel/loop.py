@@ -174,6 +174,7 @@ def fill(run: Record, request: Record, aside: Record, tables: Tables, r: int) ->
     request.most = tables.most[run.table, r] if tables.most.size > 0 else 0
     request.marks = 0
     request.outputs = 0
+    request.blocks = 0
     request.computed = 0
     request.highest = 0
     request.kept = 0
