@@ -25,6 +25,7 @@ import numba
 import numpy as np
 from llvmlite.ir import FunctionType as Callee
 from numba import cfunc, njit, types
+from numba.core.errors import NumbaError
 from numba.extending import intrinsic
 
 from fluidkv.runs import inlined
@@ -89,7 +90,7 @@ def _at_address(typing: Any, address: Any, numbers: Any) -> Any:
 
 
 def _call(address: int, numbers: tuple) -> float:
-    return _at_address(address, numbers)
+    return _at_address(address, numbers)  # pyright: ignore[reportCallIssue]
 
 
 def at_address(function: Callable, given: type[tuple]) -> Any:
@@ -110,7 +111,7 @@ def at_address(function: Callable, given: type[tuple]) -> Any:
     kinds = [types.int64] * len(given.__annotations__)
     try:
         return cfunc(types.float64(*kinds), error_model="numpy")(space["of_numbers"])
-    except numba.errors.NumbaError:
+    except NumbaError:
         return None
 
 

@@ -206,6 +206,6 @@ def _held_at_start(rules: EngineRules, limits: Limits, table: Requests, outputs:
         length = int(table.input_length[index]) + emitted + rules.reserved_tokens
         estimated = int(table.estimated_output[index])
         wanted = rules.peak_tokens(int(table.input_length[index]), estimated)
-        tokens = (length - 1, length, wanted)
-        held += granted(ALLOCATIONS[rules.allocation], *map(limits.blocks_of, tokens), most)
+        computed, needed, estimate = map(limits.blocks_of, (length - 1, length, wanted))
+        held += granted(ALLOCATIONS[rules.allocation], computed, needed, estimate, most)
     return held

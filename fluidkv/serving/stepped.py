@@ -54,11 +54,34 @@ class SteppedRequest:
     def __hash__(self) -> int:
         return self.index
 
-    def __getattr__(self, name: str) -> int:
-        """A number of the kernel's record of a request: `outputs`, `computed`, `blocks`, ..."""
-        if name.startswith("_") or name not in layout.REQUEST.names:
-            raise AttributeError(name)
-        return int(self._engine.batch.space.requests[self.index][name])
+    @property
+    def outputs(self) -> int:
+        """Tokens emitted and kept."""
+        return self._of("outputs")
+
+    @property
+    def computed(self) -> int:
+        """Tokens whose cache is in memory."""
+        return self._of("computed")
+
+    @property
+    def highest(self) -> int:
+        """Most tokens ever computed: what lies below is computed again."""
+        return self._of("highest")
+
+    @property
+    def blocks(self) -> int:
+        """Blocks that it holds."""
+        return self._of("blocks")
+
+    @property
+    def kept(self) -> int:
+        """Tokens whose cache is in the host's memory."""
+        return self._of("kept")
+
+    @property
+    def evictions(self) -> int:
+        return self._of("evictions")
 
     @property
     def input_length(self) -> int:
@@ -110,6 +133,9 @@ class SteppedRequest:
     def halted(self) -> float:
         """From evictions to the next new output."""
         return float(self._engine.batch.found.times[0, layout.HALT, self.index])
+
+    def _of(self, name: str) -> int:
+        return int(self._engine.batch.space.requests[self.index][name])
 
     def _time(self, row: int) -> float | None:
         time = float(self._engine.batch.found.times[0, row, self.index])

@@ -30,7 +30,7 @@ class Entering(NamedTuple):
     block_size: int
     running: int  # requests
     waiting: int
-    index: int  # its place in the order of arrival
+    index: int  # place in order of arrival  # pyright: ignore[reportIncompatibleMethodOverride]
     input: int  # tokens of its prompt
     outputs: int  # emitted and kept
     evictions: int

@@ -14,7 +14,7 @@ from fluidkv.serving.kernel.open_rules import OpenRule
 class Candidate(NamedTuple):
     """What a rule may look at of a running request, as it is before the iteration."""
 
-    index: int  # its place in the order of arrival
+    index: int  # place in order of arrival  # pyright: ignore[reportIncompatibleMethodOverride]
     input: int  # tokens of its prompt
     max_output: int
     predicted: int  # outputs that a predictor says
@@ -161,7 +161,7 @@ def loosest_objective(request: Candidate) -> Key:
 
 @inlined
 def random(request: Candidate) -> Key:
-    return 0, -lot(request.seed, request.iteration, request.index)
+    return 0, -int(lot(request.seed, request.iteration, request.index))
 
 
 key_of = numbered([victim.function for victim in Victim])
