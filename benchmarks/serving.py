@@ -24,9 +24,9 @@ from fluidkv.serving.arrays import RunArrays, arrays_of
 from fluidkv.serving.checks import NO_HORIZON
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import VIDUR_SARATHI
-from fluidkv.serving.kernel.engine import run_kernel
 from fluidkv.serving.kernel.layout import REQUEST, TIMES
 from fluidkv.serving.run import serve
+from fluidkv.serving.running.engine import run_batch
 from fluidkv.suite.serving import BLOCK, BLOCKS, INPUT, LIMITS, OUTPUTS, RULE, plain_loop
 from fluidkv.suite.tables import markdown_table as table
 from fluidkv.suite.tables import seconds
@@ -143,7 +143,7 @@ def _phases(arrays: RunArrays) -> dict[str, float]:
         taken = []
         for _ in range(REPEATS):
             before = process_time()
-            run_kernel(VIDUR_SARATHI, arrays, **how)
+            run_batch(VIDUR_SARATHI, arrays, **how)
             taken.append(process_time() - before)
         return min(taken) / runs
 

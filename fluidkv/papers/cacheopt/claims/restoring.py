@@ -19,9 +19,9 @@ from fluidkv.papers.cacheopt.instances.machines import (
     recomputation,
 )
 from fluidkv.papers.cacheopt.paper import statements
+from fluidkv.preempt.cacheopt.copies import Copies
+from fluidkv.preempt.cacheopt.progress import Request
 from fluidkv.preempt.restoring.roofline import OPT_13B
-from fluidkv.serving.copies import Copies
-from fluidkv.serving.progress import Request
 from fluidkv.serving.rules import Restore
 from fluidkv.serving.swap import Swap
 

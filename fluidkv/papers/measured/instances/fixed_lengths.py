@@ -25,9 +25,10 @@ import numpy as np
 import xarray as xr
 
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.caching.run import serve_caching
 from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.limits import Limits
+from fluidkv.serving.run import serve
 
 _FOLDER = files("fluidkv.papers.measured.instances")
 _PUBLISHED, _FILE = _FOLDER / "fixed_lengths_published.csv", _FOLDER / "fixed_lengths.csv"
@@ -171,7 +172,9 @@ def served(row: Row, clock: IterationClock, capacity: int | None = None) -> xr.D
     many = row.prompts
     requests = Requests([row.input_length] * many, [row.output_length] * many)
     limits = Limits(capacity or SERVERS[row.test].capacity, BLOCK_SIZE, SEQUENCES, BUDGET)
-    return serve_caching(requests, ENGINE, limits, clock).isel(run=0)
+    return serve(requests, Server(ServedEngine(ENGINE, caching=True), limits, clock=clock)).isel(
+        run=0
+    )
 
 
 def fitted(row: Row) -> IterationClock:

@@ -79,9 +79,7 @@ def _node(case: Routed, lengths: Lengths, engine: str) -> list[np.ndarray]:
     caps = [None] * len(FACTORS) + [best(lengths)] * len(FACTORS)
     run = serving.serve(
         tables + tables,
-        engine,
-        [a100.limits(engine, cap) for cap in caps],
-        clock=a100.clock(),
+        serving.Server(engine, [a100.limits(engine, cap) for cap in caps], clock=a100.clock()),
         every=100,
         keep_requests=False,
     )
