@@ -215,7 +215,7 @@ def completed(model: MassModel, masses: Float[Array, "class stage"]) -> Float[Ar
 
 def in_flight(model: MassModel, masses: Float[Array, "class stage"]) -> Float[Array, " class"]:
     """Requests running, each row."""
-    return jnp.sum(jnp.asarray(model.survival) * masses, axis=1)
+    return jnp.sum(jnp.atleast_2d(jnp.asarray(model.survival)) * masses, axis=1)
 
 
 def memory_used(model: MassModel, masses: Float[Array, "class stage"]) -> Float[Array, ""]:
