@@ -100,7 +100,8 @@ class Engine(Record):
             settings = SglangSettings.of(
                 limits, chunked_prefill_size=self.batch_tokens, eviction=policy
             )
-            return EngineWorker(FastSglang(requests, prompts, settings, self.clock))
+            names = _names(prompts, settings.page_size)
+            return EngineWorker(FastSglang(requests, prompts, settings, self.clock, names=names))
         limits = Limits(capacity, limits.block_size, self.requests, self.batch_tokens)
         names = _names(prompts, limits.block_size)
         _check_fits(requests, limits)

@@ -68,6 +68,23 @@ def is_compiled(function: Callable, arguments: Sequence[Any]) -> bool:
     return isinstance(compiled._cache, _Kept) and compiled._cache.has(types, compiled.targetctx)
 
 
+def routine(function: Function) -> Function:
+    """As `inner`, but compiled once, however many call it: for what is long, or called often."""
+    settings: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": False}
+    alone: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
+    return cast(Function, njit(**settings, **alone)(function))
+
+
+def unfolded(function: Function) -> Function:
+    """As `inner`, but written out in its caller before anything is compiled.
+
+    For the steps of a long loop, each called in one place: every function in between is one more
+    time that the compiler goes over all that is below it.
+    """
+    settings: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": False}
+    return cast(Function, njit(**settings, inline="always")(function))
+
+
 class _Kept:
     """The code of one kernel, as Numba asks for it. What is kept by whom is asked at each call."""
 

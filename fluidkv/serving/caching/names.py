@@ -5,8 +5,10 @@ one behind the other are a run, whose numbers follow each other.
 """
 
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Int
 
 from fluidkv.prefix.pieces import Content
 from fluidkv.prefix.prompts import Prompts
@@ -16,6 +18,24 @@ _Place = tuple[int, int]
 """(run, block in it)."""
 
 _ROOT: _Place = (-1, 0)
+
+
+class Strands(NamedTuple):
+    """The runs that stay together wherever they occur, in tokens; of each request, its spans.
+
+    Fields:
+        parent: of each run, the one that it begins in; -1: it begins a text.
+        base: tokens before its first.
+        run, end: of each span, one request's behind the other's: its run, the request's tokens up
+            to its end.
+        first: of a request's spans; one more at the end.
+    """
+
+    parent: Int[np.ndarray, " run"]
+    base: Int[np.ndarray, " run"]
+    run: Int[np.ndarray, " span"]
+    end: Int[np.ndarray, " span"]
+    first: Int[np.ndarray, " request"]
 
 
 class BlockNames:
@@ -76,6 +96,20 @@ class BlockNames:
         flat = np.full(int((blocks + 1).sum()), -1, np.int32)
         flat[np.arange(numbers.size) + np.repeat(row, spans[:, 1])] = numbers
         return NamedBlocks(flat, first, max(1, len(self)))
+
+    def strands(self) -> Strands:
+        """The same as spans of runs, for a tree."""
+        size = self.block_size
+        parent = np.array([last[0] for last, _ in self._runs], np.int64)
+        bases: list[int] = []  # a run comes after the one that it begins in
+        for (run, block), _ in self._runs:
+            bases.append(0 if run < 0 else bases[run] + block + 1)
+        spans = np.array([span for row in self._rows for span in row], np.int64).reshape(-1, 2)
+        first = np.cumsum([0, *(len(row) for row in self._rows)])
+        through = np.cumsum(spans[:, 1])
+        before = np.concatenate([[0], through])[first[:-1]]
+        ends = through - np.repeat(before, np.diff(first))
+        return Strands(parent, np.array(bases, np.int64) * size, spans[:, 0], ends * size, first)
 
     def _row(self, text: Content) -> list[tuple[int, int]]:
         """(run, how many of its blocks) one behind the other."""

@@ -14,9 +14,9 @@ from fluidkv.runs.values import one_each
 from fluidkv.serving.arrays import arrays_of
 from fluidkv.serving.caching.names import BlockNames
 from fluidkv.serving.caching.recorded import played_all, recorded
-from fluidkv.serving.caching.sglang.run import SglangRun
+from fluidkv.serving.caching.sglang.kernel.engine import SglangServer
+from fluidkv.serving.caching.sglang.run import run_servers
 from fluidkv.serving.caching.sglang.seen import COUNTS as SGLANG_COUNTS
-from fluidkv.serving.caching.sglang.table import checked_table
 from fluidkv.serving.caching.table import check_modelled, checked_prompts
 from fluidkv.serving.caching.vllm import VllmEngine
 from fluidkv.serving.checks import check_backend, check_horizon, check_runs, check_values
@@ -36,7 +36,7 @@ _LITERAL_STEPS = 10_000
 
 
 def one_by_one(engine: str | EngineRules | ServedEngine) -> bool:
-    """Whether runs go one after the other in Python, so that a batch of them saves nothing.
+    """Whether a question tries its servers one by one: SGLang's, each of which may be refused.
 
     Examples:
         >>> from fluidkv.serving import one_by_one
@@ -197,16 +197,13 @@ def serve_sglang(
     horizon = check_horizon(iterations, every, SGLANG)
     check_backend(backend)
     texts = _texts(tables, all_prompts)
-    given = list(zip(tables, texts, options, clocks, populations, strict=True))
-    for table, text, option, *_ in given:
-        checked_table(table, text, option)  # before the first one runs
-    rows = played_all(
-        (SglangRun(*each, literally=backend == "reference") for each in given),
-        SGLANG_COUNTS,
-        horizon,
+    given = zip(tables, texts, options, clocks, populations, strict=True)
+    rows = run_servers(
+        [SglangServer(*each) for each in given],
+        backend,
+        iterations=horizon,
         every=every,
         keep_requests=keep_requests,
-        requests=max(map(len, tables)),
         on_progress=on_progress,
     )
     return recorded(

@@ -207,7 +207,7 @@ def _of_sglang(row: Row, clock: IterationClock, *, known: bool) -> Served:
     ratios: list[tuple[float, float]] = []
     most = 0
     while run.done < REQUESTS:
-        before = run.server.ratio.now
+        before = run.server.new_token_ratio
         run.step()
         now = run.server.row
         assert now is not None
