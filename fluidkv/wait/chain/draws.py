@@ -10,7 +10,7 @@ likeliest, which takes up what rounding down left over.
 Arrays of tables, keys and counts may have further axes of runs, which come last.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
@@ -47,11 +47,14 @@ def table(
 
 def binomial_units(n: int, p: Fraction, bits: int) -> list[int]:
     """Units out of 2^bits of each outcome 0..n of Binomial(n, p)."""
+    mode = min(n, int((n + 1) * p))
     with localcontext(Context(prec=_DIGITS)):
-        odds = p / (1 - p) if p < 1 else None  # with p = 1, no outcome below n
-        factor = Decimal("inf") if odds is None else Decimal(odds.numerator) / odds.denominator
-        mode = min(n, int((n + 1) * p))
-        return _units(lambda k: factor * (n - k) / (k + 1), 0, mode, n, bits)
+        odds = Decimal(0)  # with p = 1, no outcome below n
+        if p < 1:
+            odds = Decimal((p / (1 - p)).numerator) / Decimal((p / (1 - p)).denominator)
+        above = (odds * (n - k) / (k + 1) for k in range(mode, n))
+        below = (k / odds / (n - k + 1) if odds else odds for k in range(mode, 0, -1))
+        return _units(above, below, bits)
 
 
 def poisson_window(mean: float) -> tuple[int, int]:
@@ -69,8 +72,10 @@ def poisson_units(mean: float, bits: int) -> list[int]:
     """Units out of 2^bits of each outcome of `poisson_window`."""
     first, size = poisson_window(mean)
     with localcontext(Context(prec=_DIGITS)):
-        exact = Decimal(mean)
-        return _units(lambda k: exact / (k + 1), first, int(mean), first + size - 1, bits)
+        exact, mode = Decimal(mean), int(mean)
+        above = (exact / (k + 1) for k in range(mode, first + size - 1))
+        below = (k / exact for k in range(mode, first, -1))
+        return _units(above, below, bits)
 
 
 def columns_for(outcomes: int) -> int:
@@ -96,18 +101,16 @@ def cells(units: Sequence[int], columns: int) -> UInt64[np.ndarray, " column"]:
     return np.array([(threshold << 16) | alias for threshold, alias in pairs], np.uint64)
 
 
-def _units(
-    ratio: Callable[[int], Decimal], first: int, mode: int, last: int, bits: int
-) -> list[int]:
-    """Of the outcomes first..last, rounded down; the likeliest takes up what is left.
+def _units(above: Iterable[Decimal], below: Iterable[Decimal], bits: int) -> list[int]:
+    """Of all outcomes, rounded down; the likeliest takes up what is left.
 
     Args:
-        ratio: k -> the mass of k + 1 over that of k. That of the mode is 1: none is larger, and
-            what underflows is 0.
+        above, below: the mass of each outcome over that of its neighbour towards the mode, away
+            from it. The mode has mass 1: none is larger, and what underflows is 0. Ratios of both
+            sides are computed as they stand, so that a mass which is a whole number of units
+            remains one.
     """
-    above = accumulate((ratio(k) for k in range(mode, last)), mul)
-    below = accumulate((1 / ratio(k) for k in reversed(range(first, mode))), mul)
-    masses = [*reversed([*below]), Decimal(1), *above]
+    masses = [*reversed([*accumulate(below, mul)]), Decimal(1), *accumulate(above, mul)]
     scale = Decimal(2**bits) / sum(masses)
     units = [int(mass * scale) for mass in masses]
     left = (1 << bits) - sum(units)
