@@ -106,9 +106,9 @@ def _units(above: Iterable[Decimal], below: Iterable[Decimal], bits: int) -> lis
 
     Args:
         above, below: the mass of each outcome over that of its neighbour towards the mode, away
-            from it. The mode has mass 1: none is larger, and what underflows is 0. Ratios of both
-            sides are computed as they stand, so that a mass which is a whole number of units
-            remains one.
+            from it. The mode has mass 1: none is larger, and what underflows is 0. The last digit
+            of a ratio may turn a unit, and then every run draws other numbers: ratios of both
+            sides are computed as they stand, not one as the inverse of the other.
     """
     masses = [*reversed([*accumulate(below, mul)]), Decimal(1), *accumulate(above, mul)]
     scale = Decimal(2**bits) / sum(masses)

@@ -88,6 +88,7 @@ def test_memory_that_nobody_can_fill_costs_nothing() -> None:
     requests = Requests([12, 9], [2, 5], arrival=[0, 1])
     rules, clock = engine("vllm"), IterationClock.iterations()
     server = compiled(requests, None, rules, Limits(10**9), clock)
+    assert server.blocks is not None
     assert server.blocks.line.nbytes < 10_000
     plain = literal(requests, None, rules, Limits(1000), clock)
     assert [server.step() for _ in range(7)] == [plain.step() for _ in range(7)]

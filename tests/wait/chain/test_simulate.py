@@ -256,11 +256,6 @@ def _law(table: np.ndarray) -> list[int]:
     return units
 
 
-def test_masses_that_are_whole_numbers_of_units_are_these() -> None:
-    """Else other columns of a table are filled up first, and every run draws otherwise."""
-    assert draws.binomial_units(7, Fraction(1, 2), 20) == [comb(7, k) << 13 for k in range(8)]
-
-
 @pytest.mark.parametrize(("n", "p"), [(1, Fraction(1, 3)), (60, Fraction(3, 7)), (9, Fraction(1))])
 def test_binomial_tables_hold_the_law(n: int, p: Fraction) -> None:
     columns = draws.columns_for(n + 1)

@@ -17,7 +17,6 @@ import numpy as np
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.sglang.run import SglangRun
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
 from fluidkv.serving.server import Server
@@ -183,7 +182,7 @@ def served(row: Row, clock: IterationClock, *, known: bool = False) -> Served:
     requests = requests_of(row)
     limits = Limits(row.capacity, row.block_size, REQUESTS, row.budget)
     if row.engine.endswith("+cache"):
-        run = serve(requests, Server(ServedEngine(row.engine, caching=True), limits, clock=clock))
+        run = serve(requests, Server(row.engine, limits, clock))
     else:
         run = serve(requests, Server(row.engine, limits, clock=clock, backend="reference"))
     one = run.isel(run=0)
