@@ -8,7 +8,7 @@ engine gets the first requests alone; before they are timed, both are compared i
 dataset says.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -22,6 +22,7 @@ from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 from fluidkv.suite.tables import markdown_table as table
 from fluidkv.suite.tables import seconds
 from fluidkv.suite.timing import times
@@ -59,15 +60,17 @@ class CachingTiming:
 def run_trace(found: Prompted, engine: str, block: int) -> CachingTiming:
     """Compare on the first requests, then time."""
     limits = Limits(CAPACITY, block, max_num_batched_tokens=BUDGET)
-    call = partial(serve, engine=engine, limits=limits, clock=CLOCK)
     requests, prompts = _first(found, FIRST[engine, block])
-    fast = partial(call, requests, prompts=prompts)
-    literal = partial(fast, backend="reference")
+    server = Server(engine, limits, CLOCK, prompts)
+    fast = partial(serve, requests, server)
+    literal = partial(serve, requests, replace(server, backend="reference"))
     if not fast().identical(literal()):
         raise AssertionError(f"{engine}: the compiled engine is not the literal one")
     whole: list[xr.Dataset] = []
     taken = times(
-        lambda: whole.append(call(found.requests, prompts=found.prompts)), calls=1, warm_up=0
+        lambda: whole.append(serve(found.requests, replace(server, prompts=found.prompts))),
+        calls=1,
+        warm_up=0,
     )
     run = whole[0]
     return CachingTiming(

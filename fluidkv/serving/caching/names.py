@@ -4,7 +4,10 @@ Found once, before anything runs, from prompts and answers together. Blocks that
 one behind the other are a run, whose numbers follow each other.
 """
 
+from collections import Counter
+from collections.abc import Sequence
 from itertools import chain
+from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
@@ -162,3 +165,27 @@ class BlockNames:
         self._longest[run] = max(self._longest[run], blocks)
         row.append((run, blocks))
         return run, blocks - 1
+
+
+class NamesOfRuns:
+    """What the requests of each run say, found once where runs have it in common.
+
+    Args:
+        texts: of each run.
+        block_size: of each run.
+    """
+
+    def __init__(self, texts: Sequence[Prompts], block_size: Sequence[int]) -> None:
+        self._keys = [(id(text), size) for text, size in zip(texts, block_size, strict=True)]
+        self._texts, self._to_come = texts, Counter(self._keys)
+        self._known: dict[tuple[int, int], NamedBlocks] = {}
+        self._one_at_a_time = Lock()
+
+    def of(self, run: int) -> NamedBlocks:
+        """To be asked once for each run: what no other run has is not kept."""
+        key = self._keys[run]
+        with self._one_at_a_time:
+            if key not in self._known:
+                self._known[key] = BlockNames(self._texts[run], key[1]).flat()
+            self._to_come[key] -= 1
+            return self._known[key] if self._to_come[key] else self._known.pop(key)

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from fluidkv.runs.kernels import inner
+from fluidkv.runs.inlined import inlined
 from fluidkv.serving.kernel.finding import into_line
+from fluidkv.serving.kernel.grants import outgrown
 from fluidkv.serving.kernel.layout import (
     FALLING,
     FIRST,
@@ -15,19 +16,17 @@ from fluidkv.serving.kernel.layout import (
     LOOSE,
     NONE,
     OUTGROWN,
-    PEAK,
-    RATIO,
     RUNS,
     SILENT,
     Record,
     Records,
 )
-from fluidkv.serving.kernel.memory import blocks_held, peak_of, possible_of
+from fluidkv.serving.kernel.memory import blocks_held, blocks_of, peak_of, possible_of
 
 # ------------------------------------------------------------------------- times of passes
 
 
-@inner
+@inlined
 def tick(run: Record, passes: Records) -> None:
     """A pass is over. Of the gaps between two passes only those are kept that no later one reaches.
 
@@ -46,7 +45,7 @@ def tick(run: Record, passes: Records) -> None:
         run.steep_from += 1
 
 
-@inner
+@inlined
 def widest(run: Record, passes: Records, first: int) -> float:
     """The longest gap of the passes from `first` on: that of the first kept one."""
     mask = passes.size - 1
@@ -60,7 +59,7 @@ def widest(run: Record, passes: Records, first: int) -> float:
     return passes[low & mask].steep
 
 
-@inner
+@inlined
 def emit_new(run: Record, requests: Records, aside: Records, times: np.ndarray, r: int) -> None:
     """An output at this time that its client has not seen; it ends a halt."""
     request = requests[r]
@@ -79,7 +78,7 @@ def emit_new(run: Record, requests: Records, aside: Records, times: np.ndarray, 
 # --------------------------------------------------------------------------------- who is locked
 
 
-@inner
+@inlined
 def lock(run: Record, requests: Records, passes: Records, r: int) -> None:
     """It has emitted, and will in every pass."""
     request = requests[r]
@@ -93,7 +92,7 @@ def lock(run: Record, requests: Records, passes: Records, r: int) -> None:
     settle(run, requests, passes, r)
 
 
-@inner
+@inlined
 def settle(run: Record, requests: Records, passes: Records, r: int) -> None:
     """What is true of it from now on; and its next event, which is put into the calendar."""
     request = requests[r]
@@ -105,15 +104,14 @@ def settle(run: Record, requests: Records, passes: Records, r: int) -> None:
         if run.evicts_itself:
             if spare > 0:
                 steps = min(steps, spare)
-            else:  # once: it goes before it computes again
-                request.marks |= OUTGROWN
-                run.outgrown += 1
+            else:
+                note_outgrown(run, request)
         elif spare < run.modulus:
             request.residue = (run.passes + spare) % run.modulus
             passes[request.residue].growing += 1
         else:
             steps = min(steps, spare)
-    if run.gate == RATIO and not request.marks & FALLING:
+    if run.counts_possible and not request.marks & FALLING:
         counted = requests[r].most - request.outputs - run.clip
         if counted > 0:
             steps = min(steps, counted)
@@ -126,7 +124,16 @@ def settle(run: Record, requests: Records, passes: Records, r: int) -> None:
     passes[bucket].first = r
 
 
-@inner
+@inlined
+def note_outgrown(run: Record, request: Record) -> None:
+    """Whoever has outgrown what it was given goes before it computes again."""
+    needed = blocks_of(run, request.input + request.outputs)
+    if run.evicts_itself and outgrown(needed, request.blocks):
+        request.marks |= OUTGROWN
+        run.outgrown += 1
+
+
+@inlined
 def write_down(run: Record, requests: Records, passes: Records, times: np.ndarray, r: int) -> None:
     """What the passes since `base` did to a locked request."""
     request = requests[r]
@@ -148,7 +155,7 @@ def write_down(run: Record, requests: Records, passes: Records, times: np.ndarra
     request.base = run.passes
 
 
-@inner
+@inlined
 def unlock(run: Record, requests: Records, passes: Records, times: np.ndarray, r: int) -> None:
     """It is as it is written down, and in no sum but those of all that run."""
     request = requests[r]
@@ -163,7 +170,7 @@ def unlock(run: Record, requests: Records, passes: Records, times: np.ndarray, r
     request.marks &= ~(LOCKED | SILENT | FALLING)
 
 
-@inner
+@inlined
 def out_of_calendar(run: Record, requests: Records, passes: Records, r: int) -> None:
     """Before its event. Who was put in last is found first."""
     bucket = requests[r].event & (passes.size - 1)
@@ -177,7 +184,7 @@ def out_of_calendar(run: Record, requests: Records, passes: Records, r: int) -> 
     requests[at].after = requests[r].after
 
 
-@inner
+@inlined
 def unlock_all(
     run: Record, requests: Records, lists: Records, passes: Records, times: np.ndarray
 ) -> None:
@@ -201,7 +208,7 @@ def unlock_all(
 # --------------------------------------------------------------------------------------- events
 
 
-@inner
+@inlined
 def events(
     run: Record,
     requests: Records,
@@ -235,7 +242,7 @@ def events(
     return done
 
 
-@inner
+@inlined
 def leave(run: Record, requests: Records, aside: Records, lists: Records, r: int) -> None:
     """It is in the running list no more, and holds nothing. Who is locked was unlocked."""
     request = requests[r]
@@ -243,9 +250,9 @@ def leave(run: Record, requests: Records, aside: Records, lists: Records, r: int
         into_line(run, requests[r], aside, r)
     run.free += request.blocks
     run.cached -= request.computed
-    if run.gate == RATIO:
+    if run.counts_possible:
         run.possible -= possible_of(run, requests[r])
-    elif run.gate == PEAK:
+    if run.counts_peaks:
         run.peaks -= peak_of(run, requests[r])
     if request.marks & OUTGROWN:
         run.outgrown -= 1

@@ -1,13 +1,13 @@
-"""The host's memory and the bus to it, literally: whose cache waits there, and when it is back.
+"""The host's memory and the bus to it: whose cache waits there, and when it is back.
 
-Used by `reference.Engine`; what it means is said at `swap`.
+What it means is said at `fluidkv.serving.swap`.
 """
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from fluidkv.serving.progress import Request
-from fluidkv.serving.rules import Restore
+from fluidkv.preempt.cacheopt.progress import Request
+from fluidkv.serving.kernel.restore import RESTORES, Restore, copied_out, end_of_copies
 from fluidkv.serving.swap import Swap
 
 
@@ -29,21 +29,13 @@ class Copies:
 
     def leave(self, victim: Request) -> None:
         """Its cache goes to the host or is lost. What the host still has is not copied again."""
-        if not victim.kept and self._worth_it(victim.computed):
+        tokens, swap = victim.computed, self.swap
+        goes = copied_out(RESTORES[self.restore], tokens, self.held, swap.tokens, swap.sweet_spot)
+        if not victim.kept and goes:
             victim.kept = victim.computed
             self.held += victim.computed
             self.out.append(victim.computed)
         victim.computed = 0
-
-    def _worth_it(self, tokens: int) -> bool:
-        room = self.held + tokens <= self.swap.tokens
-        match self.restore:
-            case Restore.RECOMPUTE:
-                return False
-            case Restore.SWAP:
-                return room
-            case Restore.CHEAPER:
-                return room and tokens > self.swap.sweet_spot
 
     def land(self, running: Iterable[Request], now: float) -> None:
         """Who is back by now leaves the host."""
@@ -70,6 +62,7 @@ class Copies:
         return began, sum(out) + sum(request.kept for request in back)
 
     def _after(self, start: float, tokens: list[int]) -> float:
-        """The end of copies one after the other. One product for all, as in the fast engine."""
-        lasts = self.swap.per_token * sum(tokens) + self.swap.per_copy * len(tokens)
-        return start + lasts
+        """The end of copies one after the other."""
+        return end_of_copies(
+            start, self.swap.per_token, sum(tokens), self.swap.per_copy, len(tokens)
+        )

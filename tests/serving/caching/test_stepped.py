@@ -1,4 +1,4 @@
-"""The fast engine is the literal one, iteration by iteration and bit by bit."""
+"""As machine code the engine is what it is in Python, iteration by iteration and bit by bit."""
 
 from collections import Counter
 from typing import Any
@@ -6,15 +6,14 @@ from typing import Any
 import pytest
 
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.caching.fast import FastEngine
 from fluidkv.serving.caching.names import BlockNames
-from fluidkv.serving.caching.vllm import VllmEngine
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.counts import WITH_CACHE
 from fluidkv.serving.engines import VLLM
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import Victim
-from tests.serving.caching.cases import drawn, with_victims
+from fluidkv.serving.stepped import Engine
+from tests.serving.caching.cases import KINDS, Kind, compiled, drawn, literal, with_victims
 
 OF_REQUESTS = (
     *("index", "outputs", "computed", "evictions", "hit_tokens", "first_hit_tokens"),
@@ -22,7 +21,7 @@ OF_REQUESTS = (
 )
 
 
-def state(engine: VllmEngine | FastEngine) -> dict[str, Any]:
+def state(engine: Engine) -> dict[str, Any]:
     """What both know after an iteration."""
     return {
         "now": engine.now,
@@ -44,38 +43,36 @@ def compare(seed: int, *, victims: bool = False) -> Counter[str]:
     if victims:
         case = with_victims(case, seed)
         seen[case.rules.victim.name] += 1
-    literal, fast = VllmEngine(*case.given), FastEngine(*case.given)
-    while literal.done < len(literal.all):
-        counts = literal.step()
+    plain, fast = literal(*case.given), compiled(*case.given)
+    while plain.done < len(plain.all):
+        counts = plain.step()
         assert (seed, fast.step()) == (seed, counts)
         assert tuple(counts) == WITH_CACHE
-        assert (seed, state(fast)) == (seed, state(literal))
-        line = [literal.pool.texts[block] is None for block in literal.pool.free]
-        never = [True] * (case.limits.blocks + 1 - fast.blocks.line.size)  # taken, so left out
-        assert line == never + [fast.blocks.line["name"][block] < 0 for block in fast.line]
+        assert (seed, state(fast)) == (seed, state(plain))
+        assert fast.line == plain.line
         seen.update({name: counts[name] for name in ("preempt", "evicted_blocks", "found_tokens")})
         seen["copies"] += counts["cached_blocks"] - counts["distinct_blocks"]
         assert counts["sched_reqs"] == counts["running"]  # the budget is never short of decodes
         seen["blocked"] += bool(counts["waiting"])
         seen["recomputed"] += counts["recomputed_tokens"]
-        assert literal.iteration < 20_000
+        assert plain.iteration < 20_000
     return seen
 
 
-def test_fast_is_literal_on_drawn_runs() -> None:
-    seen = sum((compare(seed) for seed in range(250)), Counter[str]())
+def test_compiled_is_literal_on_drawn_runs() -> None:
+    seen = sum((compare(seed) for seed in range(120)), Counter[str]())
     assert len(seen) == 6
     assert min(seen.values()) > 100
 
 
-def test_fast_is_literal_whoever_goes() -> None:
+def test_compiled_is_literal_whoever_goes() -> None:
     seen = sum((compare(seed, victims=True) for seed in range(1000, 1200)), Counter[str]())
     assert {victim.name for victim in Victim} <= seen.keys()
     assert min(seen.values()) > 5
 
 
-@pytest.mark.parametrize("kind", [VllmEngine, FastEngine])
-def test_nobody_goes_for_one_that_has_gone_itself(kind: type[VllmEngine | FastEngine]) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_nobody_goes_for_one_that_has_gone_itself(kind: Kind) -> None:
     """The long prompt held one block, and it asked for more than what that leaves."""
     limits = Limits(80, max_num_batched_tokens=41)
     requests = Requests([20, 20, 40], [9, 9, 3])
@@ -86,7 +83,7 @@ def test_nobody_goes_for_one_that_has_gone_itself(kind: type[VllmEngine | FastEn
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("thousand", range(10))
-def test_fast_is_literal_on_ten_thousand_runs(thousand: int) -> None:
+def test_compiled_is_literal_on_ten_thousand_runs(thousand: int) -> None:
     for seed in range(1000 * thousand, 1000 * (thousand + 1)):
         compare(seed)
         compare(seed, victims=True)

@@ -1,9 +1,9 @@
-"""One request of the literal engine, and how far it is."""
+"""One request, and how far it is."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
+
+from fluidkv.serving.kernel.budget import decodes
 
 
 @dataclass(eq=False)
@@ -56,7 +56,7 @@ class Request:
     @property
     def decoding(self) -> bool:
         """Only the token just emitted is missing from the cache."""
-        return self.outputs > 0 and self.computed == self.length - 1
+        return decodes(self.input_length, self.outputs, self.computed)
 
     def emit(self, now: float) -> bool:
         """One more output; whether it is new. What a restart emits again, its client has seen."""
@@ -70,9 +70,3 @@ class Request:
         self.last_token_at = now
         self.go_on(now)
         return True
-
-
-Computing = Mapping[Request, int]
-"""Requests and the tokens that each computes in an iteration."""
-
-NOBODY: Computing = MappingProxyType({})

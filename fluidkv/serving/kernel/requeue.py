@@ -1,10 +1,24 @@
-"""Who waits: a ring with two ends; by priority, a heap of ranks."""
+"""Who waits, and where an evicted request does: a ring, or, by priority, a heap of ranks."""
 
-from fluidkv.runs.kernels import inner
-from fluidkv.serving.kernel.layout import BY_PRIORITY, HEAD, Record, Records
+from enum import Enum
+
+from fluidkv.runs.inlined import inlined
+from fluidkv.serving.kernel.layout import Record, Records
 
 
-@inner
+class Requeue(Enum):
+    """Where an evicted request waits."""
+
+    HEAD = "head of the queue, the last evicted first"
+    TAIL = "tail of the queue, behind what has arrived; in the order of eviction"
+    BY_PRIORITY = "where priority and arrival say, as everybody who waits"
+
+
+QUEUES = {requeue: number for number, requeue in enumerate(Requeue)}
+HEAD, BY_PRIORITY = QUEUES[Requeue.HEAD], QUEUES[Requeue.BY_PRIORITY]
+
+
+@inlined
 def first(run: Record, aside: Records, lists: Records) -> int:
     """Who is served next; somebody must wait."""
     if run.requeue == BY_PRIORITY:
@@ -12,7 +26,7 @@ def first(run: Record, aside: Records, lists: Records) -> int:
     return lists[run.head].waiting
 
 
-@inner
+@inlined
 def come(run: Record, aside: Records, lists: Records, r: int) -> None:
     """It joins the tail."""
     if run.requeue == BY_PRIORITY:
@@ -23,7 +37,7 @@ def come(run: Record, aside: Records, lists: Records, r: int) -> None:
     run.waiting += 1
 
 
-@inner
+@inlined
 def come_back(run: Record, aside: Records, lists: Records, r: int) -> None:
     """It was evicted."""
     if run.requeue != HEAD:
@@ -34,7 +48,7 @@ def come_back(run: Record, aside: Records, lists: Records, r: int) -> None:
     run.waiting += 1
 
 
-@inner
+@inlined
 def served(run: Record, lists: Records) -> None:
     """The first is taken out."""
     run.waiting -= 1
@@ -44,7 +58,7 @@ def served(run: Record, lists: Records) -> None:
         run.head = run.head + 1 if run.head + 1 < lists.size else 0
 
 
-@inner
+@inlined
 def _push(run: Record, heap: Records, rank: int) -> None:
     at = run.waiting
     while at > 0 and heap[(at - 1) >> 1].waiting > rank:
@@ -53,7 +67,7 @@ def _push(run: Record, heap: Records, rank: int) -> None:
     heap[at].waiting = rank
 
 
-@inner
+@inlined
 def _pop(run: Record, heap: Records) -> None:
     """The last takes the place of the first."""
     rank = heap[run.waiting].waiting

@@ -6,23 +6,18 @@ from typing import Any
 import numpy as np
 
 from fluidkv.serving.arrays import RunArrays
+from fluidkv.serving.kernel.grants import ALLOCATIONS, Allocation
 from fluidkv.serving.kernel.layout import (
-    ALLOCATIONS,
     ASIDE,
     BLOCK,
     EVENT,
-    GATES,
     LISTS,
     NAME,
     NONE,
     PASS,
-    QUEUES,
     REQUEST,
-    RESTORES,
     RUN,
     TIMES,
-    VICTIMS,
-    Batch,
     Blocks,
     Found,
     NamedBlocks,
@@ -30,37 +25,29 @@ from fluidkv.serving.kernel.layout import (
     Space,
     Tables,
 )
+from fluidkv.serving.kernel.ratio import RatioReset
+from fluidkv.serving.kernel.requeue import QUEUES, Requeue
+from fluidkv.serving.kernel.restore import RESTORES
+from fluidkv.serving.kernel.victims import Victim
 from fluidkv.serving.limits import UNLIMITED
-from fluidkv.serving.rules import (
-    Allocation,
-    EngineRules,
-    Gate,
-    Growth,
-    Guard,
-    Keeps,
-    RatioReset,
-    Requeue,
-    Victim,
-)
+from fluidkv.serving.rules import EngineRules, Growth, Guard, Keeps
 
 LONGEST = 2**29
 """Tokens of a request must be fewer, so that keys of victims fit in 64 bits."""
 
 
-def space_of(
-    rules: EngineRules, arrays: RunArrays, names: NamedBlocks, *, jumps: bool
-) -> tuple[Batch, Blocks]:
-    """One server with a prefix cache, for `kernel.worker`."""
-    size = arrays.output_length.shape[1]
-    tables = tables_of(rules, arrays)
-    runs = run_records(rules, arrays, jumps, keep_requests=True, caching=True)
-    batch = Batch(runs, tables, new_space(tables), new_found(1, size, caching=True))
-    return batch, new_blocks(int(arrays.blocks[0]), names, size)
-
-
 def looks_at_most(rules: EngineRules) -> bool:
     """Whether a rule looks at the most outputs that a request may have."""
-    return rules.gate in (Gate.PEAK, Gate.RATIO) or rules.victim is Victim.COST_AWARE
+    at_most = _counts_peaks(rules) or _counts_possible(rules)
+    return at_most or rules.victim.looks_at("max_output")
+
+
+def _counts_peaks(rules: EngineRules) -> bool:
+    return rules.gate.looks_at("peak") or rules.gate.looks_at("to_come")
+
+
+def _counts_possible(rules: EngineRules) -> bool:
+    return rules.gate.looks_at("possible") or rules.gate.looks_at("reserved")
 
 
 def run_records(
@@ -74,7 +61,7 @@ def run_records(
 ) -> Records:
     """A record for each run: its numbers and the rules."""
     runs = np.zeros(arrays.requests.size, RUN)
-    values = _numbers_of(rules) | {
+    values = rule_numbers(rules) | {
         "index": np.arange(runs.size),
         "row": np.arange(runs.size) * keep_requests,
         "table": 0 if _shared(arrays) else np.arange(runs.size),
@@ -117,16 +104,21 @@ def run_records(
     return runs
 
 
-def _numbers_of(rules: EngineRules) -> dict[str, Any]:
+def rule_numbers(rules: EngineRules) -> dict[str, Any]:
     """Fields of a run that say what its rules are."""
     start, least, decay = rules.ratio.scaled
     return {
-        "victim": VICTIMS[rules.victim],
+        "victim": rules.victim.number,
         "first_of_equals": rules.victim.first_of_equals and not rules.asker_stays,
+        "counts_blocks": rules.victim.looks_at("blocks") or rules.victim.looks_at("own_blocks"),
+        "counts_own": rules.victim.looks_at("own_blocks"),
         "requeue": QUEUES[rules.requeue],
-        "gate": GATES[rules.gate],
+        "gate": rules.gate.number,
+        "counts_peaks": _counts_peaks(rules),
+        "counts_possible": _counts_possible(rules),
         "restore": RESTORES[rules.restore],
         "allocation": ALLOCATIONS[rules.allocation],
+        "grants": rules.allocation is not Allocation.BY_BLOCK,
         "evicts_itself": rules.allocation.evicts_itself,
         "reserved": rules.reserved_tokens,
         "keeps_outputs": rules.keeps is Keeps.OUTPUTS,
@@ -141,7 +133,7 @@ def _numbers_of(rules: EngineRules) -> dict[str, Any]:
         "ratio_start": start,
         "ratio_least": least,
         "ratio_decay": decay,
-        "clip": min(rules.ratio.clip, 2 * LONGEST),
+        "clip": min(rules.ratio.clip, 2**62),
         "ahead": rules.ratio.ahead,
         "estimates": rules.ratio.reset is RatioReset.ESTIMATE,
         "range_tokens": min(rules.ranges.tokens, 2 * LONGEST),
@@ -177,14 +169,14 @@ def tables_of(rules: EngineRules, arrays: RunArrays) -> Tables:
     if _shared(arrays):
         arrays = RunArrays(*(column[:1] for column in arrays))
     rank = predicted = looseness = nothing
-    if rules.requeue is Requeue.BY_PRIORITY or rules.victim is Victim.LEAST_URGENT:
+    if rules.requeue is Requeue.BY_PRIORITY or rules.victim.looks_at("rank"):
         real = np.arange(arrays.arrival.shape[1]) < arrays.requests[:, None]
         last = np.iinfo(np.int64).max
         line = np.argsort(np.where(real, arrays.priority, last), axis=1, kind="stable")
         rank = np.argsort(line, axis=1)
-    if rules.victim in (Victim.LONGEST_REMAINING, Victim.LOOSEST_OBJECTIVE):
+    if rules.victim.looks_at("predicted"):
         predicted = arrays.predicted
-    if rules.victim is Victim.LOOSEST_OBJECTIVE:
+    if rules.victim.looks_at("looseness"):
         looseness = np.searchsorted(rules.ranges.tbt_slo, arrays.tbt_slo, side="right")
     estimated = nothing
     if rules.allocation is not Allocation.BY_BLOCK:
@@ -219,9 +211,9 @@ def new_space(tables: Tables) -> Space:
     )
 
 
-def new_passes(tables: Tables) -> Records:
-    """For its calendar."""
-    return np.empty(_buckets(tables.output), PASS)
+def new_passes(tables: Tables | None) -> Records:
+    """For its calendar; None: it has none."""
+    return np.empty(0 if tables is None else _buckets(tables.output), PASS)
 
 
 def new_blocks(blocks: int, names: NamedBlocks, requests: int) -> Blocks:
