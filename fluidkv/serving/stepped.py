@@ -335,6 +335,8 @@ class Engine:
     def found(self, index: int) -> int:
         """Tokens that a request would find, were it admitted now; looking changes nothing."""
         index = self._offers.of_table(index).index
+        if self.blocks is None:
+            return 0
         return self._call(worker.found_tokens, self.batch, self.blocks, index)
 
     def advance(self, until: float) -> None:

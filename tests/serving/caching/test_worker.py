@@ -15,6 +15,7 @@ from fluidkv.serving.caching.worker import Worker
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import VLLM
 from fluidkv.serving.limits import Limits
+from fluidkv.serving.server import Server
 from fluidkv.serving.sglang_settings import SglangSettings
 from tests.serving.caching.cases import KINDS, Kind, compiled, drawn, literal
 from tests.serving.caching.test_stepped import OF_REQUESTS
@@ -126,6 +127,13 @@ def test_an_offer_that_cannot_be_is_refused(kind: str, offers: list[int], said: 
 def test_nothing_is_found_for_no_request_of_the_table(kind: str, index: Any) -> None:
     with pytest.raises(InputError, match=f"^index: got {index}; allowed: an integer from 0 to 1$"):
         _made(kind).found(index)
+
+
+@pytest.mark.parametrize("machine_code", [False, True])
+def test_without_a_cache_nothing_is_found(machine_code: bool) -> None:
+    server = Server("vllm", Limits(100), CLOCK)
+    engine = stepped.Engine(REQUESTS, server, offered=True, compiled=machine_code)
+    assert engine.found(0) == 0
 
 
 def test_who_comes_by_the_table_is_not_offered() -> None:
