@@ -16,8 +16,8 @@ from fluidkv.errors import InputError
 from fluidkv.runs.inlined import as_objects, copied
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.arrays import arrays_of
-from fluidkv.serving.caching.names import BlockNames
-from fluidkv.serving.caching.table import check_modelled, checked_prompts
+from fluidkv.serving.caching.names import BlockNames, names_of
+from fluidkv.serving.caching.table import check_modelled
 from fluidkv.serving.caching.worker import Offers
 from fluidkv.serving.checks import check_fits
 from fluidkv.serving.clock import IterationClock
@@ -224,13 +224,8 @@ class Engine:
         requests, limits = self.requests, self.limits
         check_modelled(self.rules, limits)
         check_fits(requests, self.rules, limits)
-        if names is None:
-            prompts: Any = self.server.prompts
-            names = BlockNames(checked_prompts(requests, prompts), limits.block_size)
-        if (names.requests, names.block_size) != (len(requests), limits.block_size):
-            shown = f"{names.requests} requests in blocks of {names.block_size}"
-            allowed = f"those of {len(requests)} in blocks of {limits.block_size}"
-            raise InputError("names", shown, allowed)
+        prompts: Any = self.server.prompts
+        names = names_of(requests, prompts, limits.block_size, names)
         return new_blocks(limits.blocks, names.flat(), len(requests))
 
     def _call(self, function: Callable[..., Any], *given: Any) -> Any:
@@ -339,6 +334,9 @@ class Engine:
 
     def found(self, index: int) -> int:
         """Tokens that a request would find, were it admitted now; looking changes nothing."""
+        index = self._offers.of_table(index).index
+        if self.blocks is None:
+            return 0
         return self._call(worker.found_tokens, self.batch, self.blocks, index)
 
     def advance(self, until: float) -> None:

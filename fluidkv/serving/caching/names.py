@@ -13,8 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Int
 
+from fluidkv.errors import InputError
 from fluidkv.prefix.pieces import Content
 from fluidkv.prefix.prompts import Prompts
+from fluidkv.runs.requests import Requests
+from fluidkv.serving.caching.table import checked_prompts
 from fluidkv.serving.kernel.layout import NamedBlocks
 
 _Place = tuple[int, int]
@@ -39,6 +42,23 @@ class Strands(NamedTuple):
     run: Int[np.ndarray, " span"]
     end: Int[np.ndarray, " span"]
     first: Int[np.ndarray, " request"]
+
+
+def names_of(
+    requests: Requests, prompts: Prompts | None, block_size: int, names: "BlockNames | None" = None
+) -> "BlockNames":
+    """Names of the blocks of a table's prompts: those that are there already, or new ones.
+
+    Raises:
+        InputError: names of another number of requests, or of other blocks; as `checked_prompts`.
+    """
+    if names is None:
+        return BlockNames(checked_prompts(requests, prompts), block_size)
+    if (names.requests, names.block_size) != (len(requests), block_size):
+        shown = f"{names.requests} requests in blocks of {names.block_size}"
+        allowed = f"those of {len(requests)} in blocks of {block_size}"
+        raise InputError("names", shown, allowed)
+    return names
 
 
 class BlockNames:

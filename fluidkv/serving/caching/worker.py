@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from fluidkv.errors import InputError
+from fluidkv.runs.checks import count
 
 
 class Served(Protocol):
@@ -93,7 +94,11 @@ class Worker(Protocol):
         ...
 
     def found(self, index: int) -> int:
-        """Tokens that a request would find, were it admitted now; looking changes nothing."""
+        """Tokens that a request would find, were it admitted now; looking changes nothing.
+
+        Raises:
+            InputError: no request of the table.
+        """
         ...
 
     def step(self) -> Mapping[str, int]:
@@ -122,6 +127,14 @@ class Offers(Generic[R]):
     def __init__(self, requests: Sequence[R], *, by_table: bool = False) -> None:
         self._requests, self._by_table = requests, by_table
         self._open = set(() if by_table else range(len(requests)))
+
+    def of_table(self, index: int) -> R:
+        """A request, offered or not.
+
+        Raises:
+            InputError: as `Worker.found`.
+        """
+        return self._requests[count("index", index, least=0, most=len(self._requests) - 1)]
 
     def take(self, index: int, worker: Worker, *, stuck: bool) -> R:
         """The request; it is offered now.

@@ -1,5 +1,7 @@
 """An engine that is handed its requests does what one does that they come to."""
 
+from typing import Any
+
 import pytest
 
 from fluidkv.errors import InputError
@@ -13,6 +15,7 @@ from fluidkv.serving.caching.worker import Worker
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import VLLM
 from fluidkv.serving.limits import Limits
+from fluidkv.serving.server import Server
 from fluidkv.serving.sglang_settings import SglangSettings
 from tests.serving.caching.cases import KINDS, Kind, compiled, drawn, literal
 from tests.serving.caching.test_stepped import OF_REQUESTS
@@ -119,6 +122,20 @@ def test_an_offer_that_cannot_be_is_refused(kind: str, offers: list[int], said: 
     assert [request.finished for request in worker.all] == [len(offers) == 2, False]
 
 
+@pytest.mark.parametrize("kind", ["vllm", "vllm, literal", "sglang", "sglang, literal"])
+@pytest.mark.parametrize("index", [2, -1, 0.5])
+def test_nothing_is_found_for_no_request_of_the_table(kind: str, index: Any) -> None:
+    with pytest.raises(InputError, match=f"^index: got {index}; allowed: an integer from 0 to 1$"):
+        _made(kind).found(index)
+
+
+@pytest.mark.parametrize("machine_code", [False, True])
+def test_without_a_cache_nothing_is_found(machine_code: bool) -> None:
+    server = Server("vllm", Limits(100), CLOCK)
+    engine = stepped.Engine(REQUESTS, server, offered=True, compiled=machine_code)
+    assert engine.found(0) == 0
+
+
 def test_who_comes_by_the_table_is_not_offered() -> None:
     with pytest.raises(InputError, match=r"^index: got 0; allowed: none: .* without offered=True"):
         compiled(REQUESTS, None, VLLM, Limits(100), CLOCK).offer(0)
@@ -126,10 +143,9 @@ def test_who_comes_by_the_table_is_not_offered() -> None:
 
 def test_names_of_another_table_are_refused() -> None:
     for table, size in ((REQUESTS, 8), (Requests([3], [3]), 16)):
-        with pytest.raises(
-            InputError, match=r"^names: got .*; allowed: those of 2 in blocks of 16"
-        ):
-            compiled(
-                *(REQUESTS, None, VLLM, Limits(96, 16), CLOCK),
-                names=BlockNames(private(table), size),
-            )
+        names = BlockNames(private(table), size)
+        wanted = r"^names: got .*; allowed: those of 2 in blocks of 16"
+        with pytest.raises(InputError, match=wanted):
+            compiled(REQUESTS, None, VLLM, Limits(96, 16), CLOCK, names=names)
+        with pytest.raises(InputError, match=wanted):
+            FastSglang(REQUESTS, None, SglangSettings(96, page_size=16), CLOCK, names=names)

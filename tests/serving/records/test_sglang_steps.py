@@ -63,7 +63,7 @@ KEEP, FILL = Batch.keep, Admission.fill
 SGLANG = "fluidkv.serving.caching.sglang"
 WRONG = {
     "nothing is reserved": ("admission.shares", lambda *_: 0.0),
-    "newcomers are charged nothing": ("admission.Reserved.charge", nothing),
+    "newcomers are charged nothing": ("admission.Admission._charge", nothing),
     "the ratio starts again": ("ratio.NewTokens.estimate", lambda ratio, _: ratio.reset()),
     "the estimate looks at now": ("ratio.RETRACT_STEPS", 0),
     "the ratio stands still": ("ratio.NewTokens.sink", nothing),

@@ -24,33 +24,6 @@ class Verdict(Enum):
     SPENT = "the tokens of this pass are spent"
 
 
-class Reserved:
-    """Memory that is kept for those who run, in floats as the source adds them up.
-
-    Args:
-        beside: tokens that are taken in any case.
-        running: in order.
-        clip, ratio: of what each may still emit, at most so much, and this share of it.
-    """
-
-    def __init__(self, beside: int, running: Iterable[Request], clip: int, ratio: float) -> None:
-        self.tokens = beside + shares(running, clip, ratio)
-
-    def charge(self, tokens: int) -> None:
-        """So many more."""
-        self.tokens += tokens
-
-    def leaves_more_than(self, tokens: int, free: int) -> bool:
-        return tokens < free - self.tokens
-
-    def leaves_at_least(self, tokens: int, free: int) -> bool:
-        return tokens <= free - self.tokens
-
-    def left_of(self, free: int) -> int:
-        """What is left of so many free tokens, without its fraction."""
-        return int(free - self.tokens)
-
-
 def shares(running: Iterable[Request], clip: int, ratio: float) -> float:
     """Of each request a share of what it may still emit, added up in running order."""
     total = 0.0
@@ -64,33 +37,40 @@ class Admission:
 
     Args:
         settings, pool: the server's.
-        reserved: for the decode batch, in a mixed pass with the tokens that it decodes.
-        running: who it is, in order.
+        running: the decode batch, in order.
+        ratio: of what these may still emit, the share that is reserved.
+
+    Fields:
+        reserved: tokens of memory for those who run, in a mixed pass with what they decode in it;
+            in floats, as the source adds them up.
+        at_once: tokens of memory that this pass itself takes.
+        cut: who is admitted now, and not to its prompt's end.
     """
 
     def __init__(
-        self,
-        settings: SglangSettings,
-        pool: Pool,
-        reserved: "Reserved",
-        running: Sequence[Request],
+        self, settings: SglangSettings, pool: Pool, running: Sequence[Request], ratio: float
     ) -> None:
-        self.settings, self.pool, self.reserved = settings, pool, reserved
+        self.settings, self.pool = settings, pool
         self.decoding, self._running = len(running), running
         beside = self.decoding if settings.mixed else 0
-        self.at_once = beside  # tokens of memory that this pass itself takes
+        self.reserved = beside + shares(running, settings.clip, ratio)
+        self.at_once = beside
         self.prompt_tokens = settings.max_prefill_tokens - beside
         size = settings.chunked_prefill_size
         self.chunk = None if size is None else size - beside
         self.admitted: list[Request] = []
-        self.cut: Request | None = None  # admitted now, and not to its prompt's end
+        self.cut: Request | None = None
         self._releases: list[tuple[int, int]] | None = None
+
+    @property
+    def left(self) -> float:
+        """Of free memory, past the reservation."""
+        return self.pool.free - self.reserved
 
     @property
     def verdict(self) -> Verdict:
         """On whoever comes next."""
-        free = self.pool.free
-        if not self.reserved.leaves_more_than(0, free) or free <= self.at_once:
+        if self.left <= 0 or self.pool.free <= self.at_once:
             return Verdict.NO_MEMORY
         if self.prompt_tokens <= 0 or (self.chunk is not None and self.chunk <= 0):
             return Verdict.SPENT
@@ -138,7 +118,7 @@ class Admission:
         # took a token of that pass.
         assert chunk is not None
         assert chunk > 0
-        left = min(chunk, self.reserved.left_of(self.pool.free))
+        left = min(chunk, int(self.left))
         if left <= 0:
             left = chunk  # it has to get on, so that its memory is free again some day
         computes = request.length - request.prefix
@@ -161,7 +141,7 @@ class Admission:
         settings, computes = self.settings, request.length - request.prefix
         page, whole = settings.page_size, settings.in_pages(computes)
         may_emit = max(request.may_emit(settings.clip), 0)
-        if not self.reserved.leaves_more_than(computes + may_emit + page, self.pool.free):
+        if computes + may_emit + page >= self.left:
             return Verdict.NO_MEMORY
         if self.chunk is None:
             if self.admitted and whole >= self.prompt_tokens:
@@ -181,11 +161,14 @@ class Admission:
         whole, page = self.settings.in_pages(computes), self.settings.page_size
         request.end = request.prefix + computes
         self.admitted.append(request)
-        self.reserved.charge(whole + page + min(asked, self.settings.clip))
+        self._charge(whole + page + min(asked, self.settings.clip))
         self.at_once += whole + page
         self.prompt_tokens -= whole
         if self.chunk is not None:
             self.chunk -= whole
+
+    def _charge(self, tokens: int) -> None:
+        self.reserved += tokens
 
     # ----------------------------------------------------------- all lengths known, nothing kept
 
@@ -194,7 +177,7 @@ class Admission:
         computes = request.length
         now = self.settings.in_pages(computes) + self.settings.page_size
         free = self.pool.free
-        if now > free - self.at_once or not self.reserved.leaves_at_least(now, free):
+        if now > min(free - self.at_once, self.left):
             return Verdict.NO_MEMORY
         if not self._releases_in_time(request, free - self.at_once - now):
             return Verdict.NO_MEMORY

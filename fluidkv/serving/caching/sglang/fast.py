@@ -12,7 +12,7 @@ import numpy as np
 
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.caching.names import BlockNames
+from fluidkv.serving.caching.names import BlockNames, names_of
 from fluidkv.serving.caching.sglang.kernel import layout
 from fluidkv.serving.caching.sglang.kernel.engine import (
     MOST_COST,
@@ -98,6 +98,9 @@ class FastSglang:
     Args:
         names: of the pages of `prompts`: many servers may have them in common.
 
+    Raises:
+        InputError: as `SglangEngine`; names of other pages.
+
     Examples:
         >>> from fluidkv.prefix import Prompts
         >>> from fluidkv.serving import FastSglang, SglangSettings
@@ -121,11 +124,11 @@ class FastSglang:
     ) -> None:
         said = checked_prompts(requests, prompts)
         check_table(requests, settings)
-        if names is None and settings.radix:
-            names = BlockNames(said, settings.page_size)
+        texts = None
+        if settings.radix:
+            texts = names_of(requests, said, settings.page_size, names).strands()
         self.settings, self.clock = settings, clock
-        server = SglangServer(requests, said, settings, clock)
-        self._state = new_state(server, names.strands() if names else None, offered=True)
+        self._state = new_state(SglangServer(requests, said, settings, clock), texts, offered=True)
         self._run = self._state.runs[0]
         self._all = [FastRequest(self, index) for index in range(len(requests))]
         self._offers = Offers(self._all)
@@ -237,7 +240,7 @@ class FastSglang:
         from fluidkv.serving.caching.sglang.kernel.loop import found_tokens
 
         self._write_down()
-        return found_tokens(*self._state, index)
+        return found_tokens(*self._state, self._offers.of_table(index).index)
 
     def offer(self, index: int) -> None:
         """Request `index` of the table joins the queue; an idle clock goes on to its arrival."""

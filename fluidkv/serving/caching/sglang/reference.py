@@ -18,7 +18,7 @@ from fluidkv.prefix.prompts import Prompts
 from fluidkv.prefix.radix.reference import RadixTree
 from fluidkv.prefix.radix.values import Tree
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.caching.sglang.admission import Admission, Reserved
+from fluidkv.serving.caching.sglang.admission import Admission
 from fluidkv.serving.caching.sglang.entering import Touches, enter
 from fluidkv.serving.caching.sglang.pool import Pool
 from fluidkv.serving.caching.sglang.ratio import NewTokens
@@ -115,7 +115,7 @@ class SglangEngine:
 
     def found(self, index: int) -> int:
         """Tokens of a request's prompt that it would find now; looking changes nothing."""
-        return self.pool.found(self.all[index])
+        return self.pool.found(self._offers.of_table(index))
 
     def offer(self, index: int) -> None:
         """Request `index` of the table joins the queue; an idle clock goes on to its arrival."""
@@ -209,11 +209,8 @@ class SglangEngine:
         return batch
 
     def _admission(self) -> Admission:
-        settings, decoding = self.settings, self.decoding.requests
-        ratio = 1.0 if settings.reserves_in_full else self.ratio.now
-        beside = len(decoding) if settings.mixed else 0
-        reserved = Reserved(beside, decoding, settings.clip, ratio)
-        return Admission(settings, self.pool, reserved, decoding)
+        ratio = 1.0 if self.settings.reserves_in_full else self.ratio.now
+        return Admission(self.settings, self.pool, self.decoding.requests, ratio)
 
     def _places(self) -> int:
         return self.settings.max_running - len(self.decoding.requests)

@@ -4,6 +4,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.batch import Progress
 from fluidkv.runs.records import RunRecords
@@ -19,8 +21,8 @@ from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.sglang_settings import SglangSettings
 
 LITERAL_STEPS = 10_000
-"""Tokens and ticks, in all runs, up to which "auto" takes the literal engine in a new process: it
-does 25,000 to 200,000 a second, and the kernel takes about half a second to load."""
+"""Tokens, chunks and ticks, in all runs, up to which "auto" takes the literal engine in a new
+process: it does 25,000 to 200,000 a second, and the kernel takes about half a second to load."""
 
 
 def run_servers(
@@ -55,8 +57,9 @@ def _is_little(servers: Sequence[SglangServer], iterations: int) -> bool:
     steps = 0
     for each in servers:
         idle = 0 if each.clock.jumps else each.requests.arrival.max() / each.clock.base
-        most = len(each.requests) * iterations
-        steps += min(int(each.requests.output_length.sum() + idle), most)
+        chunks = each.requests.input_length / float(each.settings.chunked_prefill_size or np.inf)
+        passes = int(each.requests.output_length.sum() + chunks.sum() + idle)
+        steps += min(passes, len(each.requests) * iterations)
     return steps <= LITERAL_STEPS
 
 

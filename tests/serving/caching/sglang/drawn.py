@@ -45,16 +45,15 @@ def drawn(seed: int) -> Run:
     size = chance.randrange(4, 40)
     known = chance.random() < 0.15  # nobody ends early
     longest = chance.choice((3, 12, 40))
-    clip = chance.choice((4096, 4096, 4096, 6))
-    prompts = _prompts(chance, size, 2 + 3 * page)
+    clip = chance.choice((4096, 4096, 6, 1))
     outputs = [1 + chance.randrange(longest) for _ in range(size)]
+    prompts, answers = _texts(chance, outputs, 2 + 3 * page)
     asked = [o if known or chance.random() < 0.5 else o + chance.randrange(30) for o in outputs]
-    answers = [content([[1000 + row, tokens]]) for row, tokens in enumerate(outputs)]
     needed = max(
         length(prompt) + (most if known else min(most, clip)) + 2 * page + 2
         for prompt, most in zip(prompts, asked, strict=True)
     )
-    most = page * (1 + chance.randrange(6)) if chance.random() < 0.4 else None
+    most = page + chance.randrange(6 * page) if chance.random() < 0.4 else None
     mixed = most is not None and chance.random() < 0.5
     running = 1 + chance.randrange(5) if chance.random() < 0.15 else 4096
     settings = SglangSettings(
@@ -69,6 +68,7 @@ def drawn(seed: int) -> Run:
         eviction=chance.choice((*POLICIES, *5 * ("lru",))),
         overlap=chance.random() < 0.5,
         ignore_eos=known,
+        in_full=chance.random() < 0.7,
         clip=clip,
     )
     rate = chance.choice((0.0, 0.5, 3.0))
@@ -83,7 +83,7 @@ def drawn(seed: int) -> Run:
         outputs,
         arrival=arrival,
         max_output=asked,
-        priority=[chance.randrange(3) for _ in range(size)] if urgent else None,
+        priority=[chance.randrange(-1, 2) for _ in range(size)] if urgent else None,
     )
     by_priority = urgent and chance.random() < 0.7
     settings = replace(
@@ -94,17 +94,27 @@ def drawn(seed: int) -> Run:
     return Run(requests, Prompts(prompts, answers), settings, clock)
 
 
-def _prompts(chance: Random, size: int, most: int) -> list[Content]:
-    """New; or what goes on after the beginning of one that came before."""
-    found: list[Content] = []
-    for row in range(size):
+def _texts(chance: Random, outputs: list[int], most: int) -> tuple[list[Content], list[Content]]:
+    """Prompts: new, or what goes on in a text that came before, its answer too. And the answers."""
+    prompts: list[Content] = []
+    answers: list[Content] = []
+    whole: list[Content] = []
+    for row, tokens in enumerate(outputs):
         own = content([[2000 + row, 1 + chance.randrange(most)]])
-        if found and chance.random() < 0.7:
-            old = chance.choice(found)
+        if whole and chance.random() < 0.7:
+            old = chance.choice(whole)
             own = joined(cut(old, 0, 1 + chance.randrange(length(old))) + own)
             own = cut(own, 0, 5 * most)
-        found.append(own)
-    return found
+        answer = content([[1000 + row, tokens]])
+        if whole and chance.random() < 0.2:  # it says what somebody else says from there on
+            old = chance.choice(whole)
+            answer = cut(
+                joined(cut(old, min(length(own), length(old)), length(old)) + answer), 0, tokens
+            )
+        prompts.append(own)
+        answers.append(answer)
+        whole.append(joined(own + answer))
+    return prompts, answers
 
 
 def seen(request: Any) -> tuple[Any, ...]:

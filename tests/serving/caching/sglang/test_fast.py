@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from fluidkv.serving.caching.sglang.fast import FastSglang
+from fluidkv.serving.caching.sglang.kernel import loop
 from fluidkv.serving.caching.sglang.reference import SglangEngine
 from tests.serving.caching.sglang.drawn import Run, drawn, seen
 
@@ -37,6 +38,11 @@ def both(run: Run) -> Counter[str]:
         )
         if happened["steps"] % 17 == 0:
             assert list(map(seen, fast.all)) == list(map(seen, literal.all))
+            for name in ("running", "waiting"):
+                inside = [[r.index for r in getattr(each, name)] for each in (fast, literal)]
+                assert inside[0] == inside[1], name
+            every = range(len(run.requests))
+            assert list(map(fast.found, every)) == list(map(literal.found, every))
     assert list(map(seen, fast.all)) == list(map(seen, literal.all))
     if run.clock.jumps and not literal.stuck:
         _leaps(run, literal)
@@ -66,6 +72,28 @@ def _leaps(run: Run, literal: SglangEngine) -> None:
     assert list(map(seen, fast.all)) == list(map(seen, literal.all))
     assert (fast.now, fast.new_token_ratio) == (literal.now, literal.new_token_ratio)
     assert fast.available == literal.pool.available
+
+
+def test_a_long_call_is_made_in_parts_between_which_it_can_be_interrupted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls, advance = [], loop.advance
+
+    def counted(*given: Any) -> int:
+        calls.append(given)
+        return advance(*given)
+
+    monkeypatch.setattr(loop, "advance", counted)
+    monkeypatch.setattr("fluidkv.serving.caching.sglang.fast.MOST_COST", 50)
+    runs = [run for run in map(drawn, range(30)) if run.clock.jumps]
+    for run in runs:
+        literal = SglangEngine(*run.given())
+        for index, arrival in enumerate(run.requests.arrival.tolist()):
+            literal.advance(arrival)
+            literal.offer(index)
+        literal.advance(float("inf"))
+        _leaps(run, literal)
+    assert len(calls) > 2 * sum(len(run.requests) for run in runs)
 
 
 @pytest.mark.parametrize("seeds", [range(60, 100), range(180, 220)])  # who is aborted is rare

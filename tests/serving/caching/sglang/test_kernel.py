@@ -114,12 +114,32 @@ def test_few_requests_are_served_before_the_kernel_is_loaded(
     monkeypatch.delitem(sys.modules, LOOP, raising=False)
     few, many = Requests([4] * 3, [8] * 3), Requests([4] * 40, [400] * 40)
     late = Requests([4] * 3, [8] * 3, arrival=[0, 0, 30_000])
+    long = Requests([3_900] * 3, [1] * 3)
     settings, ticks = SglangSettings(4_000), IterationClock.iterations()
-    jumps = replace(ticks, unit="s")
-    for requests, clock in ((few, ticks), (many, ticks), (late, ticks), (late, jumps)):
+    jumps, chunks = replace(ticks, unit="s"), replace(settings, chunked_prefill_size=1)
+    for requests, options, clock in (
+        (few, settings, ticks),
+        (many, settings, ticks),
+        (late, settings, ticks),
+        (late, settings, jumps),
+        (long, settings, ticks),
+        (long, chunks, ticks),
+    ):
         monkeypatch.delitem(sys.modules, LOOP, raising=False)
-        serve_sglang(requests, settings, clock)
-    assert len(calls) == 2
+        serve_sglang(requests, options, clock)
+    assert len(calls) == 3
     serve_sglang(few, settings, backend="kernel")
     serve_sglang(few, settings)  # it is loaded
-    assert len(calls) == 4
+    assert len(calls) == 5
+
+
+def test_numbers_that_no_integer_of_the_machine_holds() -> None:
+    """A chunk and clients beyond 64 bits; what is asked for, in all."""
+    asked = Requests([4] * 8, [30] * 8, max_output=[2**62 - 1] * 8)
+    options = SglangSettings(100, chunked_prefill_size=2**70, clip=5, conservativeness=0.01)
+    given = (asked, options, IterationClock.iterations())
+    kernel, literal = (
+        serve_sglang(*given, clients=2**70, backend=backend) for backend in ("kernel", "reference")
+    )
+    assert kernel.identical(literal)
+    assert literal.preempt.sum() > 1

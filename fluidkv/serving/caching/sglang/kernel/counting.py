@@ -2,19 +2,19 @@
 
 import numpy as np
 
-from fluidkv.runs.kernels import routine
+from fluidkv.runs.kernels import inner
 from fluidkv.serving.caching.sglang.kernel.layout import Record
 from fluidkv.serving.caching.sglang.kernel.memory import free_tokens
 
 
-@routine
+@inner
 def begin_pass(run: Record) -> None:
     """Nothing has happened in it."""
     run.prefill = run.pairs = run.hits = run.recomputed = run.first = run.resumed = 0
     run.admitted = run.retracted = run.gone = run.finished = run.emitted = run.noted = 0
 
 
-@routine
+@inner
 def count(run: Record, counts: np.ndarray, in_memory: int, held: int) -> None:
     counts[1] += in_memory
     counts[2] += run.tail - run.head
@@ -30,7 +30,7 @@ def count(run: Record, counts: np.ndarray, in_memory: int, held: int) -> None:
     counts[14] += run.hits
 
 
-@routine
+@inner
 def show(run: Record) -> None:
     """What `seen.Row` says, before the results."""
     run.seen_arrived = run.arrived
@@ -42,7 +42,7 @@ def show(run: Record) -> None:
     run.seen_full, run.seen_chunked, run.seen_ratio = run.full, run.chunked, run.ratio
 
 
-@routine
+@inner
 def duration(run: Record, held: int, prefill: int, pairs: int) -> float:
     """As `clock.IterationClock.duration`."""
     of_kv, of_prefill = run.per_kv * held, run.per_prefill * prefill

@@ -86,7 +86,8 @@ def run_sglang(
     def run(which: np.ndarray) -> _Ended:
         server = servers[which[0]]
         texts = strands.get((id(server.prompts), server.settings.page_size))
-        return _through(new_state(server, texts), iterations, every, watch)
+        columns = _COLUMNS if keep_requests else ()
+        return _through(new_state(server, texts), iterations, every, columns, watch)
 
     rows = in_groups(run, len(servers), 1, min(cores(), len(servers)), watch)
     runs = np.concatenate([row.run for row in rows])
@@ -99,34 +100,35 @@ def run_sglang(
     )
     if not keep_requests:
         return records, None
-
-    def column(name: str, fill: float = 0) -> np.ndarray:
-        return joined([row.requests[name][None] for row in rows], 1, fill)
-
-    times = RequestTimes(
-        column("arrival", np.nan),
-        column("admitted", np.nan),
-        column("first_token", np.nan),
-        column("last_token", np.nan),
-        column("longest_gap", np.nan),
-        column("evictions"),
-        column("outputs"),
-        column("finished").astype(bool),
-        column("halted", np.nan),
+    hits, first_hits, *columns = (
+        joined([column[None] for column in of_runs], 1, np.nan if of_runs[0].dtype == float else 0)
+        for of_runs in zip(*(row.columns for row in rows), strict=True)
     )
-    hits = np.stack([column("hit_tokens"), column("first_hit_tokens")], axis=1)
-    return records._replace(requests=times), hits
+    times = RequestTimes(*columns)
+    times = times._replace(finished=times.finished.astype(bool))
+    return records._replace(requests=times), np.stack([hits, first_hits], axis=1)
+
+
+_COLUMNS = (
+    *("hit_tokens", "first_hit_tokens", "arrival", "admitted", "first_token", "last_token"),
+    *("longest_gap", "evictions", "outputs", "finished", "halted"),
+)
+"""Of the requests: tokens that they found, then the fields of `RequestTimes`, in its order."""
 
 
 class _Ended(NamedTuple):
+    """Windows of a run, its record, and `_COLUMNS` of its requests, where these are asked for."""
+
     counts: np.ndarray
     time: np.ndarray
     run: np.ndarray
-    requests: np.ndarray
+    columns: list[np.ndarray]
 
 
-def _through(state: State, iterations: int, every: int, watch: Watch) -> _Ended:
-    """A whole run: its windows, in parts."""
+def _through(
+    state: State, iterations: int, every: int, names: Sequence[str], watch: Watch
+) -> _Ended:
+    """A whole run: its windows, in parts; and these columns of its requests."""
     from fluidkv.serving.caching.sglang.kernel.loop import advance, write_down
 
     counts, time = [], []
@@ -147,7 +149,8 @@ def _through(state: State, iterations: int, every: int, watch: Watch) -> _Ended:
         counts[-1], time[-1] = counts[-1].copy(), time[-1].copy()
     write_down(*state)
     windows = counts[0] if len(counts) == 1 else np.concatenate(counts)
-    return _Ended(windows, np.concatenate(time), state.runs, state.space.requests)
+    columns = [state.space.requests[name].copy() for name in names]
+    return _Ended(windows, np.concatenate(time), state.runs, columns)
 
 
 def new_state(server: SglangServer, texts: Strands | None, *, offered: bool = False) -> State:
@@ -212,14 +215,14 @@ def _run_record(server: SglangServer, offered: bool) -> np.ndarray:
     run = np.zeros(1, RUN)
     for name, value in {
         "requests": len(server.requests),
-        "clients": server.clients or 0,
+        "clients": min(server.clients or 0, len(server.requests)),
         "offered": offered,
         "tokens": settings.tokens,
         "page": settings.page_size,
         "radix": settings.radix,
         "in_full": settings.reserves_in_full,
         "known": settings.ignore_eos and not settings.radix,
-        "chunk": NONE if chunk is None else chunk,
+        "chunk": NONE if chunk is None else min(chunk, 2**62),
         "mixed": settings.mixed,
         "prefill_tokens": settings.max_prefill_tokens,
         "max_running": settings.max_running,

@@ -5,7 +5,7 @@ How far those who decode are is written at them when something else happens.
 
 import numpy as np
 
-from fluidkv.runs.kernels import routine
+from fluidkv.runs.kernels import inner, routine
 from fluidkv.serving.caching.sglang.kernel.counting import begin_pass, count, duration, show
 from fluidkv.serving.caching.sglang.kernel.layout import (
     DECODE,
@@ -19,7 +19,7 @@ from fluidkv.serving.caching.sglang.kernel.layout import (
 _SPARE = 2**62
 
 
-@routine
+@inner
 def glides(run: Record, space: Space, counts: np.ndarray) -> bool:
     """A decode pass in which nobody joins, leaves, is tried or evicted costs as little as this.
 

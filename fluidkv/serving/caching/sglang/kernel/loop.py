@@ -162,6 +162,7 @@ def _come(run: Record, space: Space, r: int) -> None:
 @unfolded
 def _iterate(run: Record, space: Space, counts: np.ndarray) -> None:
     """One iteration; `counts`, as `seen.COUNTS`, are added to."""
+    run.cost += 24
     settle(run, space)
     counts[0] += run.in_memory
     begin_pass(run)

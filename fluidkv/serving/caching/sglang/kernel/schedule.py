@@ -216,7 +216,7 @@ def _last_goes(run: Record, space: Space) -> Any:
 @routine
 def _estimate(run: Record, space: Space) -> None:
     """The ratio after a retraction: what those who stay have emitted, of what they may."""
-    emitted = asked = 0
+    emitted, asked = 0, 0.0  # what clients ask for may be more in all than an integer holds
     for place in range(run.decoding):
         request = space.requests[space.places[DECODING, place]]
         emitted += request.outputs
