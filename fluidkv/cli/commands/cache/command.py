@@ -90,7 +90,7 @@ def cache(
         )
 
     def beside():
-        from fluidkv.figures.answers.cache import cache_figure
+        from fluidkv.answers.figures.cache import cache_figure
 
         return {}, [cache_figure(found)]
 

@@ -218,7 +218,7 @@ def _run(
 
 
 def _beside(answer: "PriceAnswer"):
-    from fluidkv.figures.answers.price import price_figure
+    from fluidkv.answers.figures.price import price_figure
 
     return {"price.csv": _table(answer).encode()}, [price_figure(answer)]
 

@@ -179,7 +179,7 @@ def route(
 
 
 def _beside(answer: "RouteAnswer") -> "tuple[dict[str, bytes], tuple[Figure, ...]]":
-    from fluidkv.figures.answers.route import route_figures
+    from fluidkv.answers.figures.route import route_figures
 
     return {}, route_figures(answer)
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from fluidkv import answers, prefix
-from fluidkv.figures.answers.cache import coinciding, curves, draw_curves, policies_of
+from fluidkv.answers.figures.cache import coinciding, curves, draw_curves, policies_of
 from fluidkv.figures.figure import Canvas, Data, Figure
 from fluidkv.figures.style import BLACK, NOTE
 from fluidkv.papers.routing.instances.one_cache import (

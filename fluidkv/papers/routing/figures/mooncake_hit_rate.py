@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidkv.figures.answers.cache import coinciding, draw_curves
+from fluidkv.answers.figures.cache import coinciding, draw_curves
 from fluidkv.figures.figure import Canvas, Data, Figure
 from fluidkv.figures.style import BLUE, ORANGE, name_axes, zero_line
 from fluidkv.papers.routing.instances import mooncake

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import fluidkv as fk
+from fluidkv.answers.figures.size import size_figure
 from fluidkv.answers.served.slo import Slo
 from fluidkv.figures import write_figures
-from fluidkv.figures.answers.size import size_figure
 from fluidkv.serving.clock import IterationClock
 from fluidkv.workload import Workload
 

@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fluidkv.answers.figures.cascade import _mean_of_last
+from fluidkv.answers.figures.study import study_figures
 from fluidkv.answers.study import StudyResult, study_system
 from fluidkv.errors import InputError
-from fluidkv.figures import study_figures, wording, write_figures
-from fluidkv.figures.answers.cascade import _mean_of_last
+from fluidkv.figures import wording, write_figures
 from fluidkv.figures.figure import Figure
 from fluidkv.figures.render import MANIFEST, draw
 from fluidkv.measured import Timeseries, compare_with_prediction, measure

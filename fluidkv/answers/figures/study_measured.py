@@ -3,7 +3,7 @@
 from functools import partial
 
 from fluidkv import exact
-from fluidkv.figures.answers.measured_series import (
+from fluidkv.answers.figures.measured_series import (
     describe_measured,
     draw_measured,
     measured_data,

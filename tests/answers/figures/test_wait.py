@@ -6,9 +6,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from fluidkv.answers.figures.wait import wait_figures
 from fluidkv.answers.wait.study import wait_study
 from fluidkv.figures import write_figures
-from fluidkv.figures.answers.wait import wait_figures
 from fluidkv.wait.model import PromptType, WaitSystem
 from fluidkv.wait.theory.fluid import fluid_equilibrium
 

@@ -3,8 +3,8 @@
 import warnings
 
 from fluidkv.answers import cache_study, prompted_generator
+from fluidkv.answers.figures.cache import LOOKS, cache_figure, coinciding
 from fluidkv.figures import write_figures
-from fluidkv.figures.answers.cache import LOOKS, cache_figure, coinciding
 from fluidkv.prefix import Policy
 
 SMALL = prompted_generator(

@@ -1,11 +1,11 @@
 """The pictures of one study, as `fluidkv study --out` writes them."""
 
 from fluidkv import answers
+from fluidkv.answers.figures.cascade import cascade_figure
+from fluidkv.answers.figures.spectrum import spectrum_figure
+from fluidkv.answers.figures.starts import starts_figure
+from fluidkv.answers.figures.study_measured import measured_figure
 from fluidkv.errors import InputError
-from fluidkv.figures.answers.cascade import cascade_figure
-from fluidkv.figures.answers.spectrum import spectrum_figure
-from fluidkv.figures.answers.starts import starts_figure
-from fluidkv.figures.answers.study_measured import measured_figure
 from fluidkv.figures.figure import Figure
 from fluidkv.measured import Timeseries
 

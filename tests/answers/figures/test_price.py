@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from fluidkv.answers import PriceAnswer
+from fluidkv.answers.figures.price import price_figure
 from fluidkv.figures import write_figures
-from fluidkv.figures.answers.price import price_figure
 from tests.answers.price.made import made
 
 

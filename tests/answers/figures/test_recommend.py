@@ -7,14 +7,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from fluidkv.answers.figures import recommend as recommend_frontier_module
+from fluidkv.answers.figures.recommend import recommend_frontier
 from fluidkv.answers.recommend import Recommendation, recommend_settings
 from fluidkv.answers.recommend.choosing import Choice
 from fluidkv.answers.recommend.gains import Pick
 from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.setting import KNOBS
 from fluidkv.figures import write_figures
-from fluidkv.figures.answers import recommend as recommend_frontier_module
-from fluidkv.figures.answers.recommend import recommend_frontier
 from fluidkv.serving.clock import IterationClock
 from fluidkv.workload import RequestClass, Workload
 

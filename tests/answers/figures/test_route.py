@@ -5,8 +5,8 @@ import warnings
 import numpy as np
 
 from fluidkv.answers import prompted_generator, route_study
+from fluidkv.answers.figures.route import route_figures
 from fluidkv.figures import write_figures
-from fluidkv.figures.answers.route import route_figures
 from fluidkv.routing import Engine, Fleet, LinearScore, RoundRobin
 
 SMALL = prompted_generator("gsp", parameters={"groups": 6, "queries": 5, "lengths": (40, 80)})
