@@ -142,6 +142,8 @@ def _kind(annotation: Any, *, lists: bool = False) -> _Kind | None:
     if isinstance(annotation, str):  # names that only type checkers load
         return None
     parts = typing.get_args(annotation)
+    if hasattr(annotation, "__metadata__"):  # what it says besides is for somebody else
+        return _kind(parts[0], lists=lists)
     origin: Any = typing.get_origin(annotation) or annotation
     if origin in (typing.Union, types.UnionType):
         return _union(parts, lists=lists)

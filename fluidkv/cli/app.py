@@ -12,10 +12,11 @@ import typer
 from typer.exceptions import TyperException
 
 import fluidkv
+from fluidkv.answers.questions import QUESTIONS
+from fluidkv.cli.asking import command_of
 from fluidkv.cli.codes import BAD_INPUT, CRASHED
 from fluidkv.cli.commands.atlas import atlas
 from fluidkv.cli.commands.bench.command import bench
-from fluidkv.cli.commands.cache.command import cache
 from fluidkv.cli.commands.cascade import cascade
 from fluidkv.cli.commands.clocks import clocks
 from fluidkv.cli.commands.compare.command import compare
@@ -42,6 +43,7 @@ from fluidkv.cli.groups import expanded
 from fluidkv.cli.misspelt import unknown_option
 from fluidkv.cli.signals import INTERRUPTED
 from fluidkv.errors import InputError
+from fluidkv.questions.question import Question
 from fluidkv.text import printable
 
 app = typer.Typer(
@@ -64,7 +66,7 @@ _PANELS = {
         replay,
         mix,
         wait,
-        cache,
+        QUESTIONS["cache"],
         route,
         preempt,
         price,
@@ -77,7 +79,8 @@ _PANELS = {
 }
 for _panel, _commands in _PANELS.items():
     for _command in _commands:
-        app.command(rich_help_panel=_panel)(expanded(_command))
+        _run = command_of(_command) if isinstance(_command, Question) else expanded(_command)
+        app.command(rich_help_panel=_panel)(_run)
 
 
 def run(argv: Sequence[str] | None) -> int:

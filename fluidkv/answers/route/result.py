@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from fluidkv.answers.cache.study import CONFIDENCE, half_width
+from fluidkv.answers.intervals import CONFIDENCE, half_width
 from fluidkv.answers.prompted import Prompted
 from fluidkv.labels import Column, dataset
 from fluidkv.plain import finite

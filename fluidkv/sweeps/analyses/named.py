@@ -1,7 +1,8 @@
 """Every analysis that a sweep knows, by its name."""
 
+from fluidkv.answers.questions import QUESTIONS
 from fluidkv.errors import InputError
-from fluidkv.sweeps.analyses.cache import CACHE
+from fluidkv.sweeps.analyses.asked import analysis_of
 from fluidkv.sweeps.analyses.cycles import EQUILIBRIA, PULSE
 from fluidkv.sweeps.analyses.mass import ATTRACTORS, BASINS, CONVERGENCE, SIMULATE
 from fluidkv.sweeps.analyses.route import ROUTE
@@ -27,7 +28,7 @@ _ALL = (
     SERVE,
     PREEMPT,
     WAIT,
-    CACHE,
+    *(analysis_of(each) for each in QUESTIONS.values()),
     ROUTE,
     SIZE,
 )

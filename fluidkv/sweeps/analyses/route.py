@@ -1,16 +1,52 @@
 """A router in front of workers with prefix caches, at many points, on generated prompts."""
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fluidkv.errors import InputError
-from fluidkv.sweeps.analyses.cache import GENERATOR, PARAMETERS, prompted_of
+from fluidkv.questions.kinds import Number, Whole, Word
 from fluidkv.sweeps.analysis import SEED, Analysis, Row, Setting, Variable, one_by_one
-from fluidkv.sweeps.kinds import Number, Whole, Word
 
 if TYPE_CHECKING:
     from fluidkv.answers.prompted import Prompted
     from fluidkv.routing import Fleet, Router
+
+_GENERATORS = ("gsp", "chats", "documents", "zipf", "loop")
+_OF_GENERATORS = {
+    "groups": ("shared prefixes (gsp)", Whole()),
+    "queries": ("requests of a prefix (gsp)", Whole()),
+    "clients": ("who talk (chats)", Whole()),
+    "rounds": ("of a chat (chats)", Whole()),
+    "user_length": ("tokens of a user (chats, zipf)", Whole()),
+    "documents": ("long ones (documents)", Whole()),
+    "questions": ("about a document (documents)", Whole()),
+    "question_length": ("tokens of a question (documents)", Whole()),
+    "requests": ("in all (zipf)", Whole()),
+    "prompts": ("that begin alike (zipf)", Whole()),
+    "exponent": ("of Zipf's law (zipf)", Number(least=0)),
+    "lengths": ("tokens of a shared part (gsp, documents, zipf)", Whole()),
+    "output_length": ("tokens of an answer", Whole()),
+    "turns": ("of the loop (loop)", Whole()),
+}
+PARAMETERS = tuple(
+    Setting(name, kind, f"{title}; none: as the generator has it", default=None, optional=True)
+    for name, (title, kind) in _OF_GENERATORS.items()
+)
+GENERATOR = Setting("generator", Word(_GENERATORS), "generator of prompts that begin alike")
+
+
+def prompted_of(row: Row) -> Any:
+    """Requests and prompts of a point's generator, drawn from its seed."""
+    given = tuple((name, row[name]) for name in _OF_GENERATORS if row.get(name) is not None)
+    return _prompted(row["generator"], row["seed"], given)
+
+
+@lru_cache(maxsize=8)
+def _prompted(name: str, seed: int, given: tuple[tuple[str, Any], ...]) -> Any:
+    from fluidkv.answers.prompted import prompted_generator
+
+    return prompted_generator(name, seed=seed, parameters=dict(given))
+
 
 VARIABLES = (
     Variable("hit_rate", "share of prompt tokens found in the cache of the worker"),

@@ -1,14 +1,17 @@
-"""What the value of a setting may be: whole numbers, numbers, exact numbers, words.
+"""What the value of an option may be: whole numbers, numbers, exact numbers, words, members.
 
-A kind reads what a spec says, says it again in JSON, and finds values between two ends for ranges
-and samples. A decimal number is exact, in a TOML file and in Python: 0.1 is 1/10.
+A kind reads what a command line, a spec of a sweep or a caller says, and refuses the rest in one
+line. Numbers and words also know what lies between two ends, for the ranges and samples of a
+sweep. A decimal number is exact, in text, in a TOML file and in Python: 0.1 is 1/10.
 """
 
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from enum import Enum
 from fractions import Fraction
+from numbers import Integral
 from typing import Any, Literal, Protocol
 
 from fluidkv.errors import InputError
@@ -16,19 +19,26 @@ from fluidkv.text import NUMBER, nearest
 
 Value = int | float | Fraction | str | None
 Scale = Literal["linear", "log"]
-_MOST_DIGITS = 1000  # of a numerator or denominator; Python writes out some 4300
+FEW_DIGITS = 60
+"""Of a number that nothing else bounds: a double holds it."""
+MOST_DIGITS = 1000
+"""Of a numerator or denominator; Python writes out some 4300."""
 
 
-class Kind(Protocol):
+class Reads(Protocol):
+    """How values of one kind are read."""
+
+    def read(self, argument: str, said: Any) -> Any:
+        """The value of what is written, or a value itself; raises InputError for another one."""
+        ...
+
+
+class Kind(Reads, Protocol):
     """How values of one kind are read, shown and interpolated."""
 
     @property
     def words(self) -> str:
         """What is allowed, as errors and pages say it."""
-        ...
-
-    def read(self, argument: str, said: object) -> Value:
-        """The value of what a spec says; raises InputError for another one."""
         ...
 
     def between(self, low: Any, high: Any, part: Fraction, scale: Scale) -> Value:
@@ -45,11 +55,12 @@ class Whole:
 
     @property
     def words(self) -> str:
-        below = f" and at most {self.most:,}" if self.most < 2**53 else ""
-        return f"a whole number of at least {self.least:,}{below}"
+        if self.most < 2**53:
+            return f"a whole number from {self.least:,} to {self.most:,}"
+        return f"a whole number of at least {self.least:,}"
 
     def read(self, argument: str, said: object) -> int:
-        value = _exact(said)
+        value = rational(said)
         if value is None or value.denominator != 1 or not self.least <= value <= self.most:
             raise InputError(argument, said, self.words)
         return int(value)
@@ -80,7 +91,7 @@ class Number:
         return " ".join(["a number", " and ".join(each for each in bounds if each)]).strip()
 
     def read(self, argument: str, said: object) -> float:
-        value = _double(_exact(said))
+        value = _double(rational(said))
         if value is None or not self.above < value < self.below:
             raise InputError(argument, said, self.words)
         if not self.least <= value <= self.most:
@@ -95,19 +106,25 @@ class Number:
 
 @dataclass(frozen=True)
 class Exact:
-    """Rationals above `above` and at most `most`, as 0.1, 1 or "1/3"."""
+    """Rationals above `above` (or from it on) and at most `most`, such as those of `example`."""
 
     above: Fraction | int = 0
-    most: Fraction | int = 1
+    most: Fraction | int | float = 1
     denominator: int = 1000
+    example: str = '0.25 or "1/3"'
+    included: bool = False
 
     @property
     def words(self) -> str:
-        return f'a number above {self.above} and at most {self.most}, such as 0.25 or "1/3"'
+        low = "of at least" if self.included else "above"
+        high = "" if self.most == math.inf else f" and at most {self.most}"
+        return f"a number {low} {self.above}{high}, such as {self.example}"
 
     def read(self, argument: str, said: object) -> Fraction:
-        value = _exact(said)
-        if value is None or not self.above < value <= self.most:
+        value = rational(said, MOST_DIGITS if self.most < math.inf else FEW_DIGITS)
+        if value is None or not self.above <= value <= self.most:
+            raise InputError(argument, said, self.words)
+        if value == self.above and not self.included:
             raise InputError(argument, said, self.words)
         return value
 
@@ -144,6 +161,55 @@ class Word:
 
     def between(self, low: Any, high: Any, part: Fraction, scale: Scale) -> str:
         raise NotImplementedError  # there is nothing between two words; ranges are refused before
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member of an enumeration, or its value as users write it.
+
+    Fields:
+        members: makes those that are allowed, when one is read: what has them may be slow to load.
+    """
+
+    members: Callable[[], Iterable[Enum]]
+
+    @property
+    def words(self) -> str:
+        return f"one of {', '.join(each.value for each in self.members())}"
+
+    def read(self, argument: str, said: object) -> Enum:
+        known = {each.value: each for each in self.members()}
+        if isinstance(said, Enum):
+            if said in known.values():
+                return said
+            raise InputError(argument, said, self.words)
+        if not isinstance(said, str) or said not in known:
+            raise InputError(argument, said, nearest(said, known))
+        return known[said]
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a function reads from text; a value that is no text is as it is.
+
+    Fields:
+        reads: (argument, text) -> value.
+        in_sweep: what a spec of a sweep may say, which is read as its text; None: nothing.
+    """
+
+    reads: Callable[[str, str], Any]
+    in_sweep: Kind | None = None
+
+    def read(self, argument: str, said: Any) -> Any:
+        return self.reads(argument, said) if isinstance(said, str) else said
+
+
+@dataclass(frozen=True)
+class Text:
+    """Any text, which somebody else judges."""
+
+    def read(self, argument: str, said: Any) -> Any:
+        return said
 
 
 def plain(value: object) -> Any:
@@ -198,35 +264,37 @@ def _power(low: Any, high: Any, part: Any) -> float:
     return float(low) * (float(high) / float(low)) ** float(part)
 
 
-def _exact(said: object) -> Fraction | None:
-    """The number that is meant, of a double the decimal that it is written as; None where there is
-    none, and for one with more digits than can be written out.
+def rational(said: object, digits: int = MOST_DIGITS) -> Fraction | None:
+    """The number that is meant: "0.5", "41408" and "1/2" exactly, of a double the decimal that it
+    is written as. None where there is none, and for one with more digits than that.
     """
     if isinstance(said, bool):
         return None
+    number = Fraction(int(said)) if isinstance(said, Integral) else None
+    if isinstance(said, Fraction):
+        number = said
     if isinstance(said, float):
-        said = Decimal(repr(float(said)))  # float: NumPy's doubles say their type too
-    found = Fraction(said) if isinstance(said, int | Fraction) else None
+        number = _decimal(Decimal(repr(float(said))), digits)  # NumPy's doubles say their type too
     if isinstance(said, Decimal):
-        found = _decimal(said)
+        number = _decimal(said, digits)
     if isinstance(said, str):
-        found = _quotient(said.replace(" ", "").split("/"))
-    if found is None or max(abs(found.numerator), found.denominator) >= 10**_MOST_DIGITS:
+        number = _quotient([each.strip() for each in said.split("/")], digits)
+    if number is None or max(abs(number.numerator), number.denominator) >= 10**digits:
         return None
-    return found
+    return number
 
 
-def _quotient(parts: Sequence[str]) -> Fraction | None:
+def _quotient(parts: Sequence[str], digits: int) -> Fraction | None:
     if len(parts) > 2 or not all(NUMBER.fullmatch(each) for each in parts):
         return None
     try:
-        above, below = (_decimal(Decimal(each)) for each in [*parts, "1"][:2])
+        above, below = (_decimal(Decimal(each), digits) for each in [*parts, "1"][:2])
     except InvalidOperation:  # an exponent that Decimal has no room for
         return None
     return None if above is None or not below else above / below
 
 
-def _decimal(said: Decimal) -> Fraction | None:
+def _decimal(said: Decimal, digits: int) -> Fraction | None:
     """Exactly; looks at the exponent first, as 1e999999999 would fill the memory."""
     if not said.is_finite():
         return None
@@ -234,7 +302,7 @@ def _decimal(said: Decimal) -> Fraction | None:
         return Fraction(0)
     last = said.as_tuple().exponent
     assert isinstance(last, int)
-    return Fraction(said) if last >= -_MOST_DIGITS and said.adjusted() <= _MOST_DIGITS else None
+    return Fraction(said) if last >= -digits and said.adjusted() <= digits else None
 
 
 def _double(exact: Fraction | None) -> float | None:

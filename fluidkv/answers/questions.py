@@ -1,0 +1,6 @@
+"""Every question that is declared, by the name of its command."""
+
+from fluidkv.answers.cache.question import CACHE
+from fluidkv.questions.question import Question
+
+QUESTIONS: dict[str, Question] = {each.name: each for each in (CACHE,)}

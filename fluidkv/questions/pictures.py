@@ -1,0 +1,94 @@
+"""Pictures of described answers: lines with bands over a coordinate, a line for each of several."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fluidkv.figures.figure import Axes, Data
+from fluidkv.figures.style import GREY, name_axes
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Lines over one coordinate.
+
+    Fields:
+        x: name of the coordinate in the data.
+        y, band: fields of each line: its values, and half of the band around them.
+        level, level_label: name in the data of a dashed line across, and what it is.
+        looks: name of a line -> colour, line and marker, each told from others without its colour.
+        labels: name -> as a legend has it; others in capitals.
+        axes: what is along x and y.
+        factor: of y as it is drawn: 100 of a share in percent.
+        alike: differences that no eye tells apart.
+    """
+
+    x: str
+    y: str
+    band: str
+    level: str
+    level_label: str
+    looks: Mapping[str, tuple[str, str, str]]
+    axes: tuple[str, str]
+    labels: Mapping[str, str] = field(default_factory=dict)
+    factor: float = 1
+    alike: float = 5e-4
+
+    def data(
+        self, x: Sequence[float], level: float, lines: Iterable[tuple[str, Any]]
+    ) -> dict[str, Any]:
+        """The coordinate, the level, and of each named answer its values and their band."""
+        import numpy as np
+
+        data: dict[str, Any] = {self.x: np.array(x, float), self.level: level}
+        for name, answer in lines:
+            data[f"{name}.{self.y}"] = getattr(answer, self.y)
+            data[f"{name}.{self.band}"] = getattr(answer, self.band)
+        return data
+
+    def names(self, data: Data) -> list[str]:
+        """The lines in the data, in their order."""
+        return [key.removesuffix(f".{self.y}") for key in data if key.endswith(f".{self.y}")]
+
+    def label(self, name: str) -> str:
+        """Of a line, in a legend."""
+        return self.labels.get(name, name.upper())
+
+    def draw(self, data: Data, ax: Axes, *, log: str = "x", apart: float = 0) -> None:
+        """Lines with their bands, and the level.
+
+        Args:
+            log: as in `name_axes`.
+            apart: markers stand at multiples of this along x alone; 0: at every place.
+        """
+        x = data[self.x]
+        marked = [place for place, at in enumerate(x) if at % apart == 0] if apart else None
+        level = self.factor * data[self.level]
+        ax.axhline(level, color=GREY, linewidth=0.8, linestyle="--", label=self.level_label)
+        for name in self.names(data):
+            colour, line, marker = self.looks[name]
+            y, band = data[f"{name}.{self.y}"], data[f"{name}.{self.band}"]
+            style: dict[str, Any] = {"color": colour, "linestyle": line, "marker": marker}
+            style |= {"markevery": marked, "label": self.label(name)}
+            ax.plot(x, self.factor * y, markersize=4, fillstyle="none", **style)
+            if band.any():
+                low, high = self.factor * (y - band), self.factor * (y + band)
+                ax.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
+        name_axes(ax, *self.axes, log=log)
+        ax.set_ylim(bottom=0)
+
+    def coinciding(self, data: Data, names: Sequence[str] | None = None) -> str:
+        """Which lines lie on each other everywhere, in words; "" for none."""
+        left = list(self.names(data) if names is None else names)
+        groups = []
+        while left:
+            first, *left = left
+            line = data[f"{first}.{self.y}"]
+            same = [
+                name for name in left if abs(data[f"{name}.{self.y}"] - line).max() < self.alike
+            ]
+            left = [name for name in left if name not in same]
+            if same:
+                *front, last = map(self.label, (first, *same))
+                groups.append(f"{', '.join(front)} and {last}")
+        return "".join(f" {group} lie on each other." for group in groups)

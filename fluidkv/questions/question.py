@@ -1,0 +1,92 @@
+"""A question: a function that answers it, and what is said and drawn of its answer.
+
+From the options of its signature and the fields of its answer follow its command with help, checks
+and refusals, its JSON, dataset, files and report, and what a sweep of it sets and finds.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from inspect import cleandoc
+from typing import Any
+
+from fluidkv.figures.figure import Figure
+from fluidkv.questions.answer import Answer
+from fluidkv.questions.options import Declared, declared, flags_of
+from fluidkv.report.page import Page
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What a sweep of a question sets and finds, where that is not all that is a number or a word.
+
+    Fields:
+        settings: keys of options; empty: all that a spec can say.
+        variables: name in the store -> field of the answer, "curves.hit_rate" of the first of
+            several; empty: every number of the answer.
+        defaults: key of an option -> its value where a spec does not say, as it is not the
+            command's.
+        fixed: key of an option -> its value at every point, as it is not the command's.
+        python: name of a parameter that is no option -> key of the option that it gets.
+        chunk: points that are computed together.
+    """
+
+    settings: tuple[str, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    python: Mapping[str, str] = field(default_factory=dict)
+    chunk: int = 32
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a user may ask.
+
+    Fields:
+        name: of its command and its analysis.
+        ask: finds the answer; its signature declares the options, its docstring says what it asks.
+        say: writes the answer for a person.
+        figures: draws it; called only where files are written.
+        assumes: what it takes for granted, in sentences.
+        examples: command lines to paste.
+        doing: what is done while it runs: "filling caches".
+        check: refuses options that mean nothing together, before anything is read; its parameters
+            are keys of options.
+        tables: name of a file -> its text, written beside the JSON.
+        time: unit of its durations; None: there are none.
+        sweep: of it at many points; None: there is none.
+    """
+
+    name: str
+    ask: Callable[..., Answer]
+    say: Callable[[Page, Any], None]
+    figures: Callable[[Any], "list[Figure]"] = lambda answer: []
+    assumes: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
+    doing: str = ""
+    check: Callable[..., None] | None = None
+    tables: Callable[[Any], Mapping[str, str]] = lambda answer: {}
+    time: str | None = None
+    sweep: Sweep | None = None
+
+    @property
+    def options(self) -> dict[str, Declared]:
+        """Key -> option, in the order of the help."""
+        return declared(self.ask)
+
+    @property
+    def flags(self) -> dict[str, str]:
+        """Argument of an error -> option as users write it."""
+        return flags_of(self.ask)
+
+    @property
+    def title(self) -> str:
+        """What it asks, in a sentence."""
+        return (self.ask.__doc__ or self.name).partition("\n")[0]
+
+    @property
+    def help(self) -> str:
+        """What it asks and does, of its docstring, and command lines."""
+        text = cleandoc(self.ask.__doc__ or "").partition("\n\nArgs:")[0]
+        lines = "\n".join(f"[bold]{each}[/bold]" for each in self.examples)
+        return f"{text}\n\n{lines}" if lines else text
