@@ -49,11 +49,11 @@ from .replay.report import tables as tables
 from .replay.result import Errors as Errors
 from .replay.result import Prediction as Prediction
 from .replay.result import Replay as Replay
+from .route.ask import route_study as route_study
 from .route.result import RouteAnswer as RouteAnswer
 from .route.result import Routing as Routing
-from .route.rules import ROUTERS as ROUTERS
-from .route.rules import router_of as router_of
-from .route.study import route_study as route_study
+from .route.study import ROUTERS as ROUTERS
+from .route.study import router_of as router_of
 from .served.demand import Demand as Demand
 from .served.logged import LoggedServer as LoggedServer
 from .served.logged import ServerSettings as ServerSettings

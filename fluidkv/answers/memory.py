@@ -13,6 +13,7 @@ from fluidkv.errors import InputError
 from fluidkv.questions.checks import as_options
 from fluidkv.questions.kinds import FEW_DIGITS, Text, Whole, Written, rational
 from fluidkv.questions.options import SERVER, Option
+from fluidkv.report.page import Row
 
 LARGEST = 10**15
 """No capacity or length is larger; below it float64 holds every integer."""
@@ -78,11 +79,12 @@ def amount(argument: str, text: str) -> Amount:
 
 CAPACITY = Option(
     "--capacity KV",
-    Written(amount, in_sweep=Whole()),
+    Written(amount),
     "KV memory: tokens (41408, 40k), blocks (2588b) or bytes of KV pool (24GB, 24GiB).",
     SERVER,
     title="KV memory",
     unit="token",
+    in_sweep=Whole(),
     means=("capacity", "capacities"),
 )
 SEVERAL = replace(CAPACITY, help=f"{CAPACITY.help} Repeatable.", many=True)
@@ -183,25 +185,47 @@ class _TokenBytes(TokenBytes):
 
 
 def token_counts(
-    capacity: Annotated[list[Amount] | None, SEVERAL] = None,
+    capacity: Annotated[list[Amount | int] | None, SEVERAL] = None,
     kv_bytes: Annotated[int | None, KV_BYTES] = None,
     model: Annotated[str | None, MODEL] = None,
 ) -> list[int] | None:
     """Sizes as whole numbers of tokens; None where nobody names one.
 
     Raises:
-        InputError: a part of a token, blocks, or bytes of which nobody says what a token takes.
+        InputError: as of `token_count`.
     """
-    bytes_ = _TokenBytes(kv_bytes, model)
-    bytes_.per_token()
-    return [int(bytes_.converted(each, whole=WHOLE)) for each in capacity or ()] or None
+    _TokenBytes(kv_bytes, model).per_token()  # refused whatever the sizes are
+    return [token_count(each, kv_bytes, model) for each in capacity or ()] or None
+
+
+def token_count(
+    capacity: Amount | int, kv_bytes: int | None, model: str | None, block_size: int | None = None
+) -> int:
+    """A size as a whole number of tokens; a number is one already.
+
+    Raises:
+        InputError: a part of a token, blocks where there are none, bytes of which nobody says what
+            a token takes.
+    """
+    if not isinstance(capacity, Amount):
+        return capacity
+    return int(_TokenBytes(kv_bytes, model).converted(capacity, block_size, whole=WHOLE))
 
 
 def converted_rows(
-    capacity: Annotated[list[Amount] | None, SEVERAL] = None,
+    capacity: Annotated[list[Amount | int] | None, SEVERAL] = None,
     kv_bytes: Annotated[int | None, KV_BYTES] = None,
     model: Annotated[str | None, MODEL] = None,
-) -> list[tuple[str, str]]:
+) -> list[Row]:
     """A row about each size that was converted."""
-    bytes_ = _TokenBytes(kv_bytes, model)
-    return [("capacity", said) for each in capacity or () if (said := bytes_.said(each))]
+    return [row for each in capacity or () for row in converted_row(each, kv_bytes, model)]
+
+
+def converted_row(
+    capacity: Amount | int, kv_bytes: int | None, model: str | None, block_size: int | None = None
+) -> list[Row]:
+    """A row about a size, if it was converted."""
+    if not isinstance(capacity, Amount):
+        return []
+    said = _TokenBytes(kv_bytes, model).said(capacity, block_size)
+    return [("capacity", said)] if said else []

@@ -1,6 +1,7 @@
 """Every question that is declared, by the name of its command."""
 
 from fluidkv.answers.cache.question import CACHE
+from fluidkv.answers.route.question import ROUTE
 from fluidkv.questions.question import Question
 
-QUESTIONS: dict[str, Question] = {each.name: each for each in (CACHE,)}
+QUESTIONS: dict[str, Question] = {each.name: each for each in (CACHE, ROUTE)}

@@ -31,7 +31,6 @@ from fluidkv.cli.commands.price.command import price
 from fluidkv.cli.commands.pulse import pulse
 from fluidkv.cli.commands.recommend.command import recommend
 from fluidkv.cli.commands.replay.command import replay
-from fluidkv.cli.commands.route.command import route
 from fluidkv.cli.commands.size.command import size
 from fluidkv.cli.commands.study.command import study
 from fluidkv.cli.commands.sweep.command import sweep
@@ -67,7 +66,7 @@ _PANELS = {
         mix,
         wait,
         QUESTIONS["cache"],
-        route,
+        QUESTIONS["route"],
         preempt,
         price,
         clocks,

@@ -31,6 +31,7 @@ class Described:
         kind: of its values in the reference of keys; "": as its type says.
         attribute: whether the dataset has it as an attribute.
         whole: whether the numbers of an array are whole.
+        below: path, kind and title of keys below a mapping.
     """
 
     title: str
@@ -40,6 +41,7 @@ class Described:
     kind: str = ""
     attribute: bool = False
     whole: bool = False
+    below: tuple[tuple[str, str, str], ...] = ()
 
 
 class Part(NamedTuple):
@@ -106,8 +108,13 @@ class Answer(Record):
             if each.key and inner is not None:
                 yield from inner.json_keys(f"{path}{'[]' * len(each.dims)}.")
             elif each.key:
-                path += ".*" if _is_mapping(each.type) else "[]" * len(each.dims)
-                yield path, each.about.kind or _kind(each.type, each.about.unit), each.about.title
+                several = ".*" if _is_mapping(each.type) else "[]" * len(each.dims)
+                yield (
+                    path + several,
+                    each.about.kind or _kind(each.type, each.about.unit),
+                    each.about.title,
+                )
+                yield from ((f"{path}.{name}", *said) for name, *said in each.about.below)
 
 
 def crossed(

@@ -113,12 +113,13 @@ class Exact:
     denominator: int = 1000
     example: str = '0.25 or "1/3"'
     included: bool = False
+    what: str = "a number"
 
     @property
     def words(self) -> str:
         low = "of at least" if self.included else "above"
         high = "" if self.most == math.inf else f" and at most {self.most}"
-        return f"a number {low} {self.above}{high}, such as {self.example}"
+        return f"{self.what} {low} {self.above}{high}, such as {self.example}"
 
     def read(self, argument: str, said: object) -> Fraction:
         value = rational(said, MOST_DIGITS if self.most < math.inf else FEW_DIGITS)
@@ -190,15 +191,9 @@ class Member:
 
 @dataclass(frozen=True)
 class Written:
-    """What a function reads from text; a value that is no text is as it is.
-
-    Fields:
-        reads: (argument, text) -> value.
-        in_sweep: what a spec of a sweep may say, which is read as its text; None: nothing.
-    """
+    """What a function reads from text; a value that is no text is as it is."""
 
     reads: Callable[[str, str], Any]
-    in_sweep: Kind | None = None
 
     def read(self, argument: str, said: Any) -> Any:
         return self.reads(argument, said) if isinstance(said, str) else said

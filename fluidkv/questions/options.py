@@ -6,14 +6,15 @@ with `checked`, a check of what is passed in Python. A parameter that options ma
 declared with `Made`.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import wraps
 from inspect import Parameter, signature
 from typing import Any, NamedTuple, TypeVar
 
-from fluidkv.questions.kinds import Reads, Whole
+from fluidkv.questions.kinds import Kind, Reads, Whole
+from fluidkv.report.page import Row
 
 # Panels of the help of a command.
 WHO, SERVER, RUN, OUTPUT = "Who asks", "The server", "The run", "Output"
@@ -34,6 +35,8 @@ class Option:
         many: whether it may be repeated; its value is then a sequence.
         title: of its coordinate in a sweep, in a few words; "": as its help says.
         unit: of that coordinate.
+        in_sweep: what a spec may say, where that is not what a command line may; it is passed as
+            it is.
         means: names of arguments that errors speak of where this option is meant.
         settings: of values NAME=VALUE: what a sweep may set by name, as options of their own.
     """
@@ -45,6 +48,7 @@ class Option:
     many: bool = False
     title: str = ""
     unit: str = "1"
+    in_sweep: Kind | None = None
     means: tuple[str, ...] = ()
     settings: Mapping[str, "Option"] = field(default_factory=dict)
 
@@ -82,7 +86,7 @@ class Made:
     """
 
     by: Callable[..., Any]
-    notes: Callable[..., list[tuple[str, str]]] | None = None
+    notes: Callable[..., Sequence[Row]] | None = None
     doing: str = ""
 
 
@@ -166,7 +170,7 @@ def filled(
     return function(**arguments)
 
 
-def notes_on(function: Callable[..., Any], values: Mapping[str, Any]) -> list[tuple[str, str]]:
+def notes_on(function: Callable[..., Any], values: Mapping[str, Any]) -> list[Row]:
     """Rows about how options were read."""
     made = [_said(parameter) for parameter in signature(function).parameters.values()]
     notes = [each.notes for each in made if isinstance(each, Made) and each.notes is not None]

@@ -16,22 +16,36 @@ from fluidkv.report.page import Page
 
 
 @dataclass(frozen=True)
+class Swept:
+    """A variable of a sweep that no field describes by itself.
+
+    Fields:
+        path: where it is in the answer: "curves.hit_rate" of the first of several,
+            "measures.makespan" in a mapping.
+        title, unit: as of `Described`; "": as the field says.
+    """
+
+    path: str
+    title: str = ""
+    unit: str = ""
+
+
+@dataclass(frozen=True)
 class Sweep:
     """What a sweep of a question sets and finds, where that is not all that is a number or a word.
 
     Fields:
-        settings: keys of options; empty: all that a spec can say.
-        variables: name in the store -> field of the answer, "curves.hit_rate" of the first of
-            several; empty: every number of the answer.
-        defaults: key of an option -> its value where a spec does not say, as it is not the
+        settings: name in a spec -> key of the option; empty: all that a spec can say.
+        variables: name in the store -> path in the answer; empty: every number of the answer.
+        defaults: setting -> its value where a spec does not say, as it is not the
             command's.
         fixed: key of an option -> its value at every point, as it is not the command's.
         python: name of a parameter that is no option -> key of the option that it gets.
         chunk: points that are computed together.
     """
 
-    settings: tuple[str, ...] = ()
-    variables: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, str | Swept] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
     python: Mapping[str, str] = field(default_factory=dict)

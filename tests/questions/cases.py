@@ -1,6 +1,7 @@
 """Small command lines of each question, which together show all that it says."""
 
 GSP = "--generator gsp --order round-robin --set groups=6 --set queries=8 --set lengths=10,20"
+_FEW = "--generator gsp --set groups=2 --set queries=3 --set lengths=40,80 --workers 2 --jobs 1"
 
 CASES: dict[str, list[str]] = {
     "cache": [
@@ -8,7 +9,12 @@ CASES: dict[str, list[str]] = {
         f"{GSP} --seeds 1 --capacity 40 --granularity nodes",
         f"{GSP} --policy lru --granularity blocks:2 --capacity 1GB --kv-bytes 131072",
     ],
+    "route": [
+        f"{_FEW} --capacity 400 --router random --router lbgr --seeds 2 --affinity",
+        f"{_FEW} --capacity 100b --router random --seeds 1 --engine vllm",
+        f"{_FEW} --capacity 900 --router two-choices --seeds 2 --rate 3 --policy rlt",
+    ],
 }
 
-NEEDED: dict[str, str] = {"cache": ""}
+NEEDED: dict[str, str] = {"cache": "", "route": "--workers 2 --capacity 400"}
 """Options that have to be given, as they may be."""

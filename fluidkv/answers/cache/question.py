@@ -192,7 +192,7 @@ CACHE = Question(
         "fluidkv cache --generator gsp --order round-robin --set groups=64",
     ),
     sweep=Sweep(
-        settings=("generator", "capacity", "policy", "set", "seed"),
+        settings={name: name for name in ("generator", "capacity", "policy", "set", "seed")},
         variables={
             "hit_rate": "curves.hit_rate",
             "ceiling": "ceiling",

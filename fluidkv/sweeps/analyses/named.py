@@ -5,7 +5,6 @@ from fluidkv.errors import InputError
 from fluidkv.sweeps.analyses.asked import analysis_of
 from fluidkv.sweeps.analyses.cycles import EQUILIBRIA, PULSE
 from fluidkv.sweeps.analyses.mass import ATTRACTORS, BASINS, CONVERGENCE, SIMULATE
-from fluidkv.sweeps.analyses.route import ROUTE
 from fluidkv.sweeps.analyses.served import PREEMPT, SERVE
 from fluidkv.sweeps.analyses.size import SIZE
 from fluidkv.sweeps.analyses.stability import STABILITY
@@ -29,7 +28,6 @@ _ALL = (
     PREEMPT,
     WAIT,
     *(analysis_of(each) for each in QUESTIONS.values()),
-    ROUTE,
     SIZE,
 )
 ANALYSES: dict[str, Analysis] = {each.name: each for each in _ALL}

@@ -5,7 +5,7 @@ import numpy as np
 from fluidkv.answers.price.pick import Brings
 from fluidkv.answers.price.result import Kept, PriceAnswer
 from fluidkv.answers.price.spread import Difference, fewest
-from fluidkv.cli.prompted import parameters_said
+from fluidkv.answers.prompt_options import parameters_text
 from fluidkv.report.numbers import counted, listed, short
 from fluidkv.report.page import Page, Row
 from fluidkv.tokenpd.eviction.scorers import Return
@@ -50,7 +50,7 @@ def _brought(answer: PriceAnswer) -> list[Row]:
     rows: list[Row] = [("read", answer.read)] if answer.read else []
     rows.append(("attention", " ".join(answer.summary.sentences()[1:])))
     if answer.parameters:
-        rows.append(("generated", parameters_said(answer.parameters)))
+        rows.append(("generated", parameters_text(answer.parameters)))
     heads = f", {answer.streams:,} streams of keys" if answer.streams > answer.requests else ""
     first = "" if answer.runs == 1 else " of the first run"
     rows.append(("rounds", f"{answer.rounds:,}{first}{heads}; {answer.rows:,} rows after prompts"))

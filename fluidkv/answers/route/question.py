@@ -1,22 +1,27 @@
-"""The answer of `fluidkv route`, as a person reads it."""
+"""`fluidkv route`: which router, and how much affinity to caches."""
 
 import math
 from collections.abc import Sequence
 
+from fluidkv.answers.prompt_options import prompted_rows
+from fluidkv.answers.route.ask import check, route_study
 from fluidkv.answers.route.result import RouteAnswer, Routing
-from fluidkv.cli.prompted import parameters_said
+from fluidkv.figures.figure import Figure
+from fluidkv.questions.question import Question, Sweep, Swept
 from fluidkv.report.numbers import counted, percent, short
 from fluidkv.report.page import Page, Row
-from fluidkv.routing import Service
 
-ASSUMES = (
-    "All routers get the same requests at the same times, and workers are alike.",
-    "A worker is what stands beside 'a worker': a plain server with constant costs, or an engine's "
-    "own scheduler with its prefix cache. None is measured here.",
-    "A router knows what it sent, not what a worker has evicted, unless the answer says so.",
-    "Going from the router to the worker takes no time.",
-)
-"""What the answer takes for granted, for the report."""
+_SWEPT = {
+    "hit_rate": ("share of prompt tokens found in the cache of the worker", "1"),
+    "throughput": ("requests served", "request / s"),
+    "latency_mean": ("from arrival to last token, mean", "s"),
+    "latency_p99": ("from arrival to last token, p99", "s"),
+    "ttft_mean": ("from arrival to first token, mean", "s"),
+    "ttft_p99": ("from arrival to first token, p99", "s"),
+    "makespan": ("seconds of service on the worker with the most", "s"),
+    "most_to_mean": ("service on the worker with the most, over the mean", "1"),
+}
+"""Measures that a sweep finds."""
 
 _COLUMNS = (
     ("p50", "latency_p50"),
@@ -47,10 +52,9 @@ _ROUNDING = 1e-9  # of a mean: a margin below it is of the arithmetic, not of se
 
 def say_route(page: Page, answer: RouteAnswer) -> None:
     """Who serves whom, every router, what no router can do better, and what follows."""
-    requests, fleet = answer.prompted.requests, answer.fleet
     page.title(
-        f"{answer.prompted.name}: {counted(len(requests), 'request')}, "
-        f"{counted(fleet.workers, 'worker')} of {fleet.capacity:,} tokens"
+        f"{answer.source}: {counted(answer.requests, 'request')}, "
+        f"{counted(answer.workers, 'worker')} of {answer.capacity:,} tokens"
     )
     page.rows([*_workload(answer), *_server(answer)])
     page.heading("Seconds of latency and to the first token, and how even the work is")
@@ -58,11 +62,11 @@ def say_route(page: Page, answer: RouteAnswer) -> None:
         ["router", *(title for title, _ in _COLUMNS)],
         [*(_cells(each, _COLUMNS) for each in answer.routers), *_bound(answer)],
     )
-    if len(answer.seeds) > 1 and any(len(r.found["hit_rate"]) > 1 for r in answer.routers):
+    if len(answer.seeds) > 1 and any(each.seeds > 1 for each in answer.routers):
         page.heading("Half of the interval of the mean over all seeds, 95 %")
         page.table(
             ["router", *(title for title, _ in _COLUMNS)],
-            [_margins(each) for each in answer.routers if len(each.found["hit_rate"]) > 1],
+            [_margins(each) for each in answer.routers if each.seeds > 1],
         )
     if answer.sweep:
         page.heading("The linear score, by its weight of affinity (load has weight 1)")
@@ -75,11 +79,8 @@ def say_route(page: Page, answer: RouteAnswer) -> None:
 
 
 def _workload(answer: RouteAnswer) -> list[Row]:
-    prompted = answer.prompted
-    rows: list[Row] = [("read", prompted.read)] if prompted.read else []
-    if prompted.parameters:
-        hidden = ("seed",) if answer.rate is None else ("seed", "rate")
-        rows.append(("generated", parameters_said(prompted.parameters, hidden)))
+    hidden = ("seed",) if answer.rate is None else ("seed", "rate")
+    rows = prompted_rows(answer.prompted, hidden)
     if answer.rate is not None:
         rows.append(("arrivals", f"Poisson, {short(answer.rate)} requests per second"))
     first, last = answer.seeds[0], answer.seeds[-1]
@@ -87,8 +88,10 @@ def _workload(answer: RouteAnswer) -> list[Row]:
 
 
 def _server(answer: RouteAnswer) -> list[Row]:
-    service, policy = answer.fleet.service, answer.fleet.policy
-    evicts = "" if policy is None else f"; a full cache evicts by {policy.value}"
+    from fluidkv.routing import Service
+
+    service = answer.fleet.service
+    evicts = "" if answer.policy is None else f"; a full cache evicts by {answer.policy}"
     if isinstance(service, Service):
         served = (
             f"one request after the other: {_ms(service.missed)} ms for 1,000 prompt tokens, "
@@ -140,10 +143,10 @@ def _margin(each: Routing, measure: str) -> float:
 
 
 def _bound(answer: RouteAnswer) -> list[list[str]]:
-    if not answer.bounds:
+    if answer.bounds is None:
         return []
-    hits, work = answer.bound("hit_rate"), answer.bound("makespan")
-    speed = answer.bound("throughput")
+    hits, work = answer.bounds.hit_rate, answer.bounds.makespan
+    speed = answer.bounds.throughput
     cells = [_cell("hit_rate", hits), short(speed, 3), short(work, 3), "1"]
     return [["no router", "-", "-", "-", "-", *cells]]
 
@@ -168,12 +171,12 @@ def _words(answer: RouteAnswer) -> list[Row]:
     if stuck:
         said = f"under {', '.join(stuck)} some requests outgrew the memory and block their worker"
         rows.append(("unserved", said))
-    if answer.bounds:
+    if answer.bounds is not None:
         rows.append(
             (
                 "no router",
-                f"finds more, is faster to the end or has less work on its busiest worker; "
-                f"{_offline(answer)}",
+                "finds more, is faster to the end or has less work on its busiest worker; "
+                f"{_offline(answer, answer.bounds.makespan)}",
             )
         )
     return rows
@@ -213,12 +216,58 @@ def _believed(routers: Sequence[Routing]) -> list[Row]:
     )
 
 
-def _offline(answer: RouteAnswer) -> str:
+def _offline(answer: RouteAnswer, least: float) -> str:
     ours = next((each for each in answer.routers if each.name == "offline"), None)
     if ours is None:
         return ""
-    over = ours.mean("makespan") / answer.bound("makespan") - 1
+    over = ours.mean("makespan") / least - 1
     return (
         f"offline knows all requests, keeps together what begins alike, and comes within "
         f"{percent(over)} of that work"
     )
+
+
+def _figures(answer: RouteAnswer) -> list[Figure]:
+    from fluidkv.answers.route.figures import route_figures
+
+    return list(route_figures(answer))
+
+
+ROUTE = Question(
+    name="route",
+    ask=route_study,
+    say=say_route,
+    figures=_figures,
+    check=check,
+    doing="routing",
+    time="s",
+    assumes=(
+        "All routers get the same requests at the same times, and workers are alike.",
+        "A worker is what stands beside 'a worker': a plain server with constant costs, or an "
+        "engine's own scheduler with its prefix cache. None is measured here.",
+        "A router knows what it sent, not what a worker has evicted, unless the answer says so.",
+        "Going from the router to the worker takes no time.",
+    ),
+    examples=(
+        "fluidkv route --generator gsp --workers 4 --capacity 200000",
+        "fluidkv route trace.jsonl --workers 8 --capacity 3000000",
+    ),
+    sweep=Sweep(
+        settings={
+            "generator": "generator",
+            "router": "router",
+            "workers": "workers",
+            "capacity": "capacity",
+            "rate": "rate",
+            "cached_ms": "cached_ms",
+            "missed_ms": "prefill_ms",
+            "set": "set",
+            "seed": "seed",
+        },
+        variables={
+            name: Swept(f"routers.measures.{name}.mean", *about) for name, about in _SWEPT.items()
+        },
+        defaults={"workers": 4, "cached_ms": 0.0, "missed_ms": 150.0},
+        fixed={"seeds": 1, "output_ms": 0, "jobs": 1},
+    ),
+)

@@ -1,4 +1,4 @@
-"""The pictures of `fluidkv route --out`: every router, and how much affinity."""
+"""The figures of `fluidkv route`: every router, and how much affinity."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidkv import answers
+from fluidkv.answers.route.result import RouteAnswer, Routing
 from fluidkv.figures.figure import Axes, Canvas, Data, Figure
 from fluidkv.figures.style import BLACK, BLUE, GREY, ORANGE, name_axes
 
@@ -18,7 +18,7 @@ _PANELS = (
 )
 
 
-def route_figures(answer: "answers.RouteAnswer") -> tuple[Figure, ...]:
+def route_figures(answer: RouteAnswer) -> tuple[Figure, ...]:
     """`routers`; `affinity` where weights were tried."""
     figures = [_routers_figure(answer)]
     if answer.sweep:
@@ -26,10 +26,10 @@ def route_figures(answer: "answers.RouteAnswer") -> tuple[Figure, ...]:
     return tuple(figures)
 
 
-def _routers_figure(answer: "answers.RouteAnswer") -> Figure:
+def _routers_figure(answer: RouteAnswer) -> Figure:
     return Figure(
         id="routers",
-        title=f"{answer.prompted.name}: latency, hits and balance by router",
+        title=f"{answer.source}: latency, hits and balance by router",
         source="fluidkv route",
         parameters=_parameters(answer),
         size=(8.5, 0.9 + 0.28 * len(answer.routers)),
@@ -39,27 +39,26 @@ def _routers_figure(answer: "answers.RouteAnswer") -> Figure:
     )
 
 
-def _parameters(answer: "answers.RouteAnswer") -> dict[str, object]:
-    fleet, policy = answer.fleet, answer.fleet.policy
+def _parameters(answer: RouteAnswer) -> dict[str, object]:
     return {
-        "source": answer.prompted.name,
-        "workers": fleet.workers,
-        "capacity": fleet.capacity,
-        "policy": None if policy is None else policy.value,
-        "engine": getattr(fleet.service, "name", "plain"),
-        "belief": fleet.belief.of,
+        "source": answer.source,
+        "workers": answer.workers,
+        "capacity": answer.capacity,
+        "policy": answer.policy,
+        "engine": answer.engine,
+        "belief": answer.belief["of"],
         "seeds": len(answer.seeds),
     }
 
 
-def _routers_data(answer: "answers.RouteAnswer") -> Data:
+def _routers_data(answer: RouteAnswer) -> Data:
     data: dict[str, Any] = {"router": [], **{measure: [] for measure, _ in _PANELS}}
     for place, each in enumerate(answer.routers):
-        data["router"] += [place] * len(each.found["hit_rate"])
+        data["router"] += [place] * each.seeds
         for measure, _ in _PANELS:
-            data[measure] += each.found[measure].tolist()
+            data[measure] += each.values[measure].tolist()
     found = {name: np.array(values, float) for name, values in data.items()}
-    return found | {"bound.hit_rate": answer.bound("hit_rate") if answer.bounds else np.nan}
+    return found | {"bound.hit_rate": answer.bounds.hit_rate if answer.bounds else np.nan}
 
 
 def _routers_draw(names: Sequence[str], data: Data, canvas: Canvas) -> None:
@@ -79,11 +78,11 @@ def _routers_draw(names: Sequence[str], data: Data, canvas: Canvas) -> None:
         axes[2].axvline(bound, color=GREY, linewidth=0.8, linestyle="--")
 
 
-def _routers_caption(answer: "answers.RouteAnswer", data: Data) -> str:
+def _routers_caption(answer: RouteAnswer, data: Data) -> str:
     most = data["bound.hit_rate"]
     bound = f" Dashed: no router finds more than {100 * most:.1f} %." if np.isfinite(most) else ""
     return (
-        f"{len(answer.prompted.requests):,} requests on {answer.fleet.workers} workers; a dot for "
+        f"{answer.requests:,} requests on {answer.workers} workers; a dot for "
         f"each of at most {len(answer.seeds)} seeds, a bar at their mean.{bound} Simulated."
     )
 
@@ -91,11 +90,11 @@ def _routers_caption(answer: "answers.RouteAnswer", data: Data) -> str:
 # --- affinity -------------------------------------------------------------------------------------
 
 
-def affinity_figure(answer: "answers.RouteAnswer") -> Figure:
+def affinity_figure(answer: RouteAnswer) -> Figure:
     """What weight of affinity finds, and what it costs in balance and latency."""
     return Figure(
         id="affinity",
-        title=f"{answer.prompted.name}: affinity against balance",
+        title=f"{answer.source}: affinity against balance",
         source="fluidkv route --affinity: the linear score, load with weight 1",
         parameters=_parameters(answer),
         size=(8.5, 3.2),
@@ -105,7 +104,7 @@ def affinity_figure(answer: "answers.RouteAnswer") -> Figure:
     )
 
 
-def affinity_data(sweep: Sequence["answers.Routing"]) -> Data:
+def affinity_data(sweep: Sequence[Routing]) -> Data:
     """Weights, and of each measure its mean over seeds and the margin."""
     data: dict[str, Any] = {
         "weight": np.array([getattr(each.router, "affinity", np.nan) for each in sweep])
