@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import inf
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fluidkv.errors import InputError
+from fluidkv.questions.answer import Answer, Described
 from fluidkv.questions.checks import as_options, exactly_one, only_with
 from fluidkv.questions.kinds import Exact, Number, Text, Whole, Word, Written
 from fluidkv.questions.options import WHO, Made, Option, seed_of
@@ -174,6 +175,28 @@ def _generated(name: str, seed: int, parameters: tuple[tuple[str, Any], ...]) ->
 
 PROMPTED = Made(prompted_requests, doing="reading requests")
 """The requests of a question, as its first argument."""
+
+
+@dataclass(frozen=True, eq=False)
+class PromptedAnswer(Answer):
+    """What every answer about such requests says of them."""
+
+    prompted: "Prompted"
+    source: Annotated[str, Described("name of the trace or generator")]
+    generator: Annotated[Mapping[str, Any] | None, Described("parameters of the generator")]
+    requests: Annotated[int, Described("all of them")]
+    prompt_tokens: Annotated[int, Described("tokens of all prompts", "token")]
+
+
+def facts_of(prompted: "Prompted") -> dict[str, Any]:
+    """The fields of a `PromptedAnswer`."""
+    return {
+        "prompted": prompted,
+        "source": prompted.name,
+        "generator": prompted.parameters,
+        "requests": len(prompted.requests),
+        "prompt_tokens": int(prompted.requests.input_length.sum()),
+    }
 
 
 def check_prompted(prompted: object) -> None:

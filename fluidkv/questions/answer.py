@@ -94,11 +94,19 @@ class Answer(Record):
                 continue
             if inner_answer(each.type) is not None:
                 _stack(value, each.dims[0], variables, coords)
-            elif len(each.dims) == 1:
+            elif each.dims[0] not in coords:
                 coords[each.dims[0]] = each.dims, value, about.unit, about.title
             else:
                 variables[each.name] = each.dims, value, about.unit, about.title
         return dataset(variables, coords, **attributes)
+
+    def to_csv(self) -> str:
+        """The dataset as a table: a row for each place along all its dimensions."""
+        found = self.to_xarray()
+        columns = [*found.dims, *found.data_vars]
+        stacked = found.stack(place=list(found.dims)).reset_index("place")
+        cells = [stacked[name].broadcast_like(stacked["place"]).values.tolist() for name in columns]
+        return csv_text(map(str, columns), zip(*cells, strict=True))
 
     @classmethod
     def json_keys(cls, front: str = "") -> Iterator[tuple[str, str, str]]:
@@ -114,14 +122,12 @@ class Answer(Record):
                     each.about.kind or _kind(each.type, each.about.unit),
                     each.about.title,
                 )
-                yield from ((f"{path}.{name}", *said) for name, *said in each.about.below)
+                for name, kind, title in each.about.below:
+                    yield f"{path}.{name}", kind, title
 
 
 def crossed(
-    first: str,
-    rows: Sequence[int],
-    columns: Mapping[str, Any],
-    show: Callable[[Any], str],
+    first: str, rows: Sequence[int], columns: Mapping[str, Any], show: Callable[[Any], str]
 ) -> tuple[list[str], list[list[str]]]:
     """Header and rows of a table: a row for each size, a column for each name.
 
@@ -136,18 +142,6 @@ def crossed(
         for place, row in enumerate(rows)
     ]
     return [first, *columns], cells
-
-
-def long_csv(dims: Sequence[str], columns: Mapping[str, Mapping[tuple[Any, ...], Any]]) -> str:
-    """A table as CSV, a row for each place along the dimensions.
-
-    Args:
-        dims: names of the first columns.
-        columns: name -> place along the dimensions -> value; all have the same places.
-    """
-    places = next(iter(columns.values()))
-    rows = ([*place, *(column[place] for column in columns.values())] for place in places)
-    return csv_text([*dims, *columns], rows)
 
 
 def inner_answer(kind: Any) -> type[Answer] | None:

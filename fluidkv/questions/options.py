@@ -6,11 +6,13 @@ with `checked`, a check of what is passed in Python. A parameter that options ma
 declared with `Made`.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import wraps
-from inspect import Parameter, signature
+from inspect import Parameter, cleandoc, signature
+from textwrap import fill, indent
 from typing import Any, NamedTuple, TypeVar
 
 from fluidkv.questions.kinds import Kind, Reads, Whole
@@ -19,6 +21,7 @@ from fluidkv.report.page import Row
 # Panels of the help of a command.
 WHO, SERVER, RUN, OUTPUT = "Who asks", "The server", "The run", "Output"
 
+_DEFAULT = r"\s*\\?\[default: (.*?)\]"
 T = TypeVar("T", bound=Callable[..., Any])
 
 
@@ -179,7 +182,7 @@ def notes_on(function: Callable[..., Any], values: Mapping[str, Any]) -> list[Ro
 
 def checked(function: T) -> T:
     """The function, which reads its options as the command line does: names become members, and
-    what a kind refuses is refused before anything runs.
+    what a kind refuses is refused before anything runs. Its docstring says what the options say.
     """
     own = {each.name: each for each in _own(function)}
 
@@ -191,7 +194,20 @@ def checked(function: T) -> T:
                 bound.arguments[name] = own[name].option.read(name, value)
         return function(*bound.args, **bound.kwargs)
 
+    called.__doc__ = _documented(cleandoc(function.__doc__ or ""), own.values())
     return called  # type: ignore[return-value]  # it has the same parameters
+
+
+def _documented(text: str, own: Iterable[Declared]) -> str:
+    """A docstring whose `Args:` say of options what their help says."""
+    head, args, tail = text.partition("\n\nArgs:\n")
+    lines, gap, rest = tail.partition("\n\n")
+    helps = {each.name: re.sub(_DEFAULT, r" None: \1.", each.option.help) for each in own}
+    entries = (
+        fill(f"{name}: {help}", 88, subsequent_indent="    ") for name, help in helps.items()
+    )
+    said = indent("\n".join(entries), "    ")
+    return f"{head}{args}{lines}\n{said}{gap}{rest}" if args else text
 
 
 def _own(function: Callable[..., Any]) -> Iterator[Declared]:

@@ -1,11 +1,64 @@
-"""Pictures of described answers: lines with bands over a coordinate, a line for each of several."""
+"""Pictures of described answers: lines over a coordinate, one or several, with bands or without."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from fluidkv.figures.figure import Axes, Data
-from fluidkv.figures.style import GREY, name_axes
+from fluidkv.figures.figure import Axes, Canvas, Data, Figure
+from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, name_axes
+from fluidkv.questions.answer import Answer
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+_STYLES = ((BLUE, "-"), (ORANGE, "--"), (GREEN, "-."), (PURPLE, ":"), (BLACK, "-"), (GREY, "--"))
+
+
+def lines_figure(answer: Answer, variable: str, *, title: str, log: str = "") -> Figure:
+    """A variable of an answer's dataset over its last dimension, a line for each of others.
+
+    Args:
+        variable: its name, and that of the figure.
+        title: the finding, one line.
+        log: as in `name_axes`; the axes have the titles and units of the answer's fields.
+    """
+    column = answer.to_xarray()[variable]
+    *_, x = map(str, column.dims)
+    lines = (
+        column.stack(line=column.dims[:-1]).transpose("line", x) if column.ndim > 1 else [column]
+    )
+    data: dict[str, Any] = {x: column[x].values.astype(float)}
+    for line in lines:
+        names = [str(line[dim].item()) for dim in column.dims[:-1]]
+        data[" ".join([*names, variable])] = line.values
+    axes = _axis(column[x]), _axis(column)
+    return Figure(
+        id=variable,
+        title=title,
+        source=f"fluidkv: {type(answer).__name__}",
+        parameters={},
+        size=(7.0, 4.0),
+        data=lambda: data,
+        draw=partial(_draw_lines, x, axes, log),
+        caption=lambda _: f"{column.attrs.get('description', column.attrs['long_name'])}.",
+    )
+
+
+def _axis(column: "xr.DataArray") -> str:
+    unit = column.attrs["units"]
+    return column.attrs["long_name"] + ("" if unit == "1" else f", {unit}")
+
+
+def _draw_lines(x: str, axes: tuple[str, str], log: str, data: Data, canvas: Canvas) -> None:
+    ax = canvas.subplots()
+    lines = [name for name in data if name != x]
+    for place, name in enumerate(lines):
+        colour, line = _STYLES[place % len(_STYLES)]
+        ax.plot(data[x], data[name], color=colour, linestyle=line, marker="o", label=name)
+    name_axes(ax, *axes, log=log)
+    if len(lines) > 1:
+        ax.legend()
 
 
 @dataclass(frozen=True)

@@ -54,8 +54,20 @@ def records() -> dict[str, type]:
     }
 
 
+LAZY = {"Prompted": fk.answers.Prompted, "Fleet": fk.Fleet}
+"""Classes that questions name and load only when they are asked."""
+
+
+def bare(annotation: Any) -> Any:
+    """An annotation without what it declares besides."""
+    inner = typing.get_args(annotation)[0] if hasattr(annotation, "__metadata__") else annotation
+    name = getattr(inner, "__forward_arg__", None)
+    return inner if name is None else LAZY.get(name, name)
+
+
 def wrong(annotation: Any) -> list[object]:
     """Values that are certainly of another kind than annotated."""
+    annotation = bare(annotation)
     parts, origin = typing.get_args(annotation), typing.get_origin(annotation) or annotation
     if isinstance(annotation, str) or origin in (Any, object, inspect.Parameter.empty):
         return []
@@ -78,6 +90,7 @@ def wrong(annotation: Any) -> list[object]:
 
 def fitting(annotation: Any) -> object:
     """A value of the kind, good enough to come past the door."""
+    annotation = bare(annotation)
     parts, origin = typing.get_args(annotation), typing.get_origin(annotation) or annotation
     if origin in (typing.Union, types.UnionType):
         if types.NoneType in parts:

@@ -7,13 +7,13 @@ an engine's own cache makes of the same prompts is `fluidkv route --workers 1`.
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, cast
 from weakref import WeakKeyDictionary
 
 from fluidkv.answers.memory import converted_rows, token_counts
-from fluidkv.answers.prompt_options import PROMPTED, check_prompted
+from fluidkv.answers.prompt_options import PROMPTED, PromptedAnswer, check_prompted, facts_of
 from fluidkv.errors import InputError
 from fluidkv.questions.answer import Answer, Described
 from fluidkv.questions.checks import as_options
@@ -75,7 +75,7 @@ class Curve(Answer):
 
 
 @dataclass(frozen=True, eq=False)
-class CacheAnswer(Answer):
+class CacheAnswer(PromptedAnswer):
     """What `fluidkv cache` reports.
 
     OPT evicts single units also where others evict nodes. It loads the fewest units, prompts and
@@ -92,11 +92,6 @@ class CacheAnswer(Answer):
         ((8, 9, 10, 11, 12), {'policy': 9, 'capacity': 5})
     """
 
-    prompted: Annotated["Prompted", Described("requests, and where they came from", key="")]
-    source: Annotated[str, Described("name of the trace or generator")]
-    generator: Annotated[Mapping[str, Any] | None, Described("parameters of the generator")]
-    requests: Annotated[int, Described("all of them")]
-    prompt_tokens: Annotated[int, Described("tokens of all prompts", "token")]
     page: Annotated[int, Described("tokens that go at once", "token", attribute=True)]
     nodes: Annotated[bool, Described("whether whole nodes of a radix tree go")]
     answers: Annotated[bool, Described("whether answers are cached", key="answers_cached")]
@@ -187,12 +182,7 @@ def cache_study(
     Args:
         prompted: requests that say what their prompts share.
         capacities: tokens; None: ten sizes from the longest request to a cache that never evicts.
-        policies: members of `fluidkv.prefix.Policy` or their names; None: all that differ here.
-        granularity: None: the blocks that the prompts are known by, or single tokens.
-        answers: whether answers are cached behind their prompts; None: unless the prompts are known
-            by blocks alone, which say nothing of answers.
-        seeds: runs of a policy that draws.
-        first_seed: of these runs; the others follow.
+        first_seed: of a policy that draws; the others follow.
         on_progress: told before each policy how many are done, of how many, and its name.
 
     Raises:
@@ -234,11 +224,7 @@ def cache_study(
         played = single if policy is Policy.OPT else trie
         curves.append(_curve(played, sizes, policy, range(first_seed, first_seed + seeds)))
     return CacheAnswer(
-        prompted=prompted,
-        source=prompted.name,
-        generator=prompted.parameters,
-        requests=len(prompted.requests),
-        prompt_tokens=int(prompted.requests.input_length.sum()),
+        **facts_of(prompted),
         page=units.page,
         nodes=units.nodes,
         answers=cached,

@@ -153,10 +153,7 @@ _SEEDS = Option(
     "--seeds N", Whole(1, 1000), "Number of runs of each router, where chance has a part."
 )
 _JOBS = Option(
-    "--jobs N",
-    Whole(1, 1024),
-    r"Number of processes. \[default: all cores]",
-    means=("processes",),
+    "--jobs N", Whole(1, 1024), r"Number of processes. \[default: all cores]", means=("processes",)
 )
 
 
@@ -267,10 +264,6 @@ def route_study(
             like them.
         fleet: who serves them; plain workers cache in the units in which prompts are known.
         routers: by the names under which they are reported; None: all of `ROUTERS` as they are.
-        rate: requests per second; they then come in the same order as a Poisson process. None: as
-            they came.
-        seeds: runs of each router, with seeds from `first_seed` on.
-        first_seed: of the first run.
         affinity: weights of the linear score to be tried, too; None: none.
         processes: that share the runs.
         on_progress: told how many runs are done, of how many, and that they are runs.

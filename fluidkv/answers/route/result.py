@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
+from fluidkv.answers.prompt_options import PromptedAnswer
 from fluidkv.questions.answer import Answer, Described
 
 if TYPE_CHECKING:
@@ -11,7 +12,6 @@ if TYPE_CHECKING:
     import xarray as xr
     from jaxtyping import Float
 
-    from fluidkv.answers.prompted import Prompted
     from fluidkv.labels import Column
     from fluidkv.routing import Fleet, Offline, Router
 
@@ -78,7 +78,7 @@ class Bounds(Answer):
 
 
 @dataclass(frozen=True, eq=False)
-class RouteAnswer(Answer):
+class RouteAnswer(PromptedAnswer):
     """Routers on one workload and one fleet.
 
     Fields:
@@ -102,12 +102,7 @@ class RouteAnswer(Answer):
         ('router', 'run')
     """
 
-    prompted: "Prompted"
     fleet: "Fleet"
-    source: Annotated[str, Described("name of the trace or generator")]
-    generator: Annotated[Mapping[str, Any] | None, Described("parameters of the generator")]
-    requests: Annotated[int, Described("all of them")]
-    prompt_tokens: Annotated[int, Described("tokens of all prompts", "token")]
     rate: Annotated[
         float | None, Described("of Poisson arrivals; null: as they come", "1 / s", kind="a second")
     ]

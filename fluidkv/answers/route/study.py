@@ -10,6 +10,7 @@ import xarray as xr
 
 from fluidkv.answers.intervals import CONFIDENCE, half_width
 from fluidkv.answers.named import named
+from fluidkv.answers.prompt_options import facts_of
 from fluidkv.answers.prompted import Prompted, prompted_generator
 from fluidkv.answers.route.result import Bounds, RouteAnswer, Routing
 from fluidkv.errors import InputError
@@ -119,9 +120,7 @@ def routings(
     others = rate is not None or prompted.parameters is not None  # requests, of another seed
     found = [
         _routing(
-            rule,
-            _columns(table, names == rule.name),
-            others or _draws(rule.routers[0], fleet),
+            rule, _columns(table, names == rule.name), others or _draws(rule.routers[0], fleet)
         )
         for rule in rules
     ]
@@ -130,12 +129,8 @@ def routings(
     if isinstance(service.get("clock"), IterationClock):
         service["clock"] = asdict(service["clock"])
     return RouteAnswer(
-        prompted=prompted,
+        **facts_of(prompted),
         fleet=fleet,
-        source=prompted.name,
-        generator=prompted.parameters,
-        requests=len(prompted.requests),
-        prompt_tokens=int(prompted.requests.input_length.sum()),
         rate=rate,
         seeds=tuple(numbers),
         workers=fleet.workers,
@@ -162,10 +157,7 @@ def _routing(rule: "_Rule", values: dict[str, np.ndarray], drawn: bool) -> Routi
         measures={
             measure: None
             if np.isnan(each).any()
-            else {
-                "mean": float(each.mean()),
-                "margin": float(half_width(each)) if drawn else 0.0,
-            }
+            else {"mean": float(each.mean()), "margin": float(half_width(each)) if drawn else 0.0}
             for measure, each in values.items()
         },
         router=router,

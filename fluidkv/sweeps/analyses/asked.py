@@ -22,7 +22,8 @@ def analysis_of(question: Question) -> Analysis:
     ]
     answer = inner_answer(question.ask.__annotations__["return"])
     assert answer is not None  # a question has one
-    named = sweep.variables or {path: path for path in _numbers(answer)}
+    taken = {each.name for each in settings}
+    named = sweep.variables or {path: path for path in _numbers(answer) if path not in taken}
     swept = {name: Swept(each) if isinstance(each, str) else each for name, each in named.items()}
     variables = tuple(_variable(answer, name, each) for name, each in swept.items())
 
