@@ -10,9 +10,8 @@ from fractions import Fraction
 from typing import Annotated, Literal
 
 from fluidkv.errors import InputError
-from fluidkv.questions.checks import as_options
 from fluidkv.questions.kinds import FEW_DIGITS, Text, Whole, Written, rational
-from fluidkv.questions.options import SERVER, Option
+from fluidkv.questions.options import SERVER, Option, as_options
 from fluidkv.report.page import Row
 
 LARGEST = 10**15

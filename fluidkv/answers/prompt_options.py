@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fluidkv.errors import InputError
 from fluidkv.questions.answer import Answer, Described
-from fluidkv.questions.checks import as_options, exactly_one, only_with
 from fluidkv.questions.kinds import Exact, Number, Text, Whole, Word, Written
-from fluidkv.questions.options import WHO, Made, Option, seed_of
+from fluidkv.questions.options import WHO, Made, Option, as_options, exactly_one, only_with, seed_of
 from fluidkv.report.page import Row
 
 if TYPE_CHECKING:

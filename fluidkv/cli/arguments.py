@@ -6,10 +6,10 @@ from pathlib import Path
 
 from fluidkv.errors import InputError
 from fluidkv.files import require_writable
-from fluidkv.questions.checks import as_options as as_options
-from fluidkv.questions.checks import exactly_one as exactly_one
-from fluidkv.questions.checks import only_with as only_with
 from fluidkv.questions.kinds import FEW_DIGITS, rational
+from fluidkv.questions.options import as_options as as_options
+from fluidkv.questions.options import exactly_one as exactly_one
+from fluidkv.questions.options import only_with as only_with
 from fluidkv.reading import reading
 from fluidkv.report.file import require_ours
 from fluidkv.workload import RequestClass, Workload

@@ -8,13 +8,14 @@ declared with `Made`.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import wraps
 from inspect import Parameter, cleandoc, signature
 from textwrap import fill, indent
 from typing import Any, NamedTuple, TypeVar
 
+from fluidkv.errors import InputError
 from fluidkv.questions.kinds import Kind, Reads, Whole
 from fluidkv.report.page import Row
 
@@ -178,6 +179,35 @@ def notes_on(function: Callable[..., Any], values: Mapping[str, Any]) -> list[Ro
     made = [_said(parameter) for parameter in signature(function).parameters.values()]
     notes = [each.notes for each in made if isinstance(each, Made) and each.notes is not None]
     return [row for each in notes for row in filled(each, values)]
+
+
+def exactly_one(**given: object) -> None:
+    """Refuse two sources of requests, and none.
+
+    Args:
+        given: `source` for the argument SOURCE, and options by their names.
+    """
+    names = {"source": "SOURCE"}
+    named = [names.get(name, f"--{name}") for name, value in given.items() if value]
+    if len(named) != 1:
+        options = ", ".join(names.get(name, f"--{name}") for name in given)
+        raise InputError("SOURCE", " and ".join(named) or "none", f"exactly one of {options}")
+
+
+def only_with(option: str, value: object, other: str, there: object) -> None:
+    """Refuse an option that means nothing without another."""
+    if value is not None and not there:
+        raise InputError(option, str(value), f"together with {other}")
+
+
+@contextmanager
+def as_options(names: Mapping[str, str]) -> Iterator[None]:
+    """What the reader wrote, in messages about arguments of functions."""
+    try:
+        yield
+    except InputError as error:
+        name = names.get(error.argument, error.argument)
+        raise InputError(name, error.value, error.allowed) from None
 
 
 def checked(function: T) -> T:

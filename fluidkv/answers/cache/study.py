@@ -16,9 +16,8 @@ from fluidkv.answers.memory import converted_rows, token_counts
 from fluidkv.answers.prompt_options import PROMPTED, PromptedAnswer, check_prompted, facts_of
 from fluidkv.errors import InputError
 from fluidkv.questions.answer import Answer, Described
-from fluidkv.questions.checks import as_options
 from fluidkv.questions.kinds import Member, Whole, Written
-from fluidkv.questions.options import Made, Option, checked
+from fluidkv.questions.options import Made, Option, as_options, checked
 
 if TYPE_CHECKING:
     import numpy as np

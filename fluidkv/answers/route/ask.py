@@ -11,9 +11,8 @@ from fluidkv.answers.prompt_options import PROMPTED, check_prompted
 from fluidkv.answers.route.result import RouteAnswer
 from fluidkv.errors import InputError
 from fluidkv.processes import cores
-from fluidkv.questions.checks import only_with
 from fluidkv.questions.kinds import Exact, Member, Number, Whole, Word, Written
-from fluidkv.questions.options import SERVER, Made, Option, checked, seed_of
+from fluidkv.questions.options import SERVER, Made, Option, checked, only_with, seed_of
 from fluidkv.report.page import Row
 
 if TYPE_CHECKING:
