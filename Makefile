@@ -49,7 +49,7 @@ test-browser: docs  ## open reports, pages and the site in a headless Chromium; 
 	  || { echo "no Chromium found; install the package chromium, or name one with FLUIDKV_CHROMIUM=..." >&2; exit 2; }
 	$(BIN)/python -m pytest tests/browser --thorough
 
-thorough: $(VENV)/.dev lint  ## the same with all checks and 1,000 new cases for each property (hours)
+thorough: $(VENV)/.dev lint  ## the same with all checks and 1,000 new cases for each property (an hour)
 	$(BIN)/python -m pytest $(WORKERS) --thorough
 
 docs: $(VENV)/.dev  ## build the site (build/site)

@@ -66,16 +66,18 @@ def pytest_configure_node(node) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str:
-    return f"fresh cases: --fresh-seed {config.stash[_SEED]} repeats them"
+    fresh = f"fresh cases: --fresh-seed {config.stash[_SEED]} repeats them"
+    left_out = "deeper checks are left out: --thorough runs them"
+    return fresh if config.getoption("--thorough") else f"{fresh}; {left_out}"
 
 
+@pytest.hookimpl(trylast=True)  # what was asked by name or words is chosen first
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--thorough"):
         return
-    skip = pytest.mark.skip(reason="deeper check; run with --thorough")
-    for item in items:
-        if "thorough" in item.keywords:
-            item.add_marker(skip)
+    deeper = [item for item in items if "thorough" in item.keywords]
+    config.hook.pytest_deselected(items=deeper)
+    items[:] = [item for item in items if "thorough" not in item.keywords]
 
 
 @pytest.hookimpl(wrapper=True)
