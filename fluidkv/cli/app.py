@@ -27,7 +27,6 @@ from fluidkv.cli.commands.log import log
 from fluidkv.cli.commands.mix import mix
 from fluidkv.cli.commands.oracle import oracle
 from fluidkv.cli.commands.preempt.command import preempt
-from fluidkv.cli.commands.price.command import price
 from fluidkv.cli.commands.pulse import pulse
 from fluidkv.cli.commands.recommend.command import recommend
 from fluidkv.cli.commands.replay.command import replay
@@ -68,7 +67,7 @@ _PANELS = {
         QUESTIONS["cache"],
         QUESTIONS["route"],
         preempt,
-        price,
+        QUESTIONS["price"],
         clocks,
     ),
     "Theory": (explore, threshold, equilibria, cascade, pulse, atlas),

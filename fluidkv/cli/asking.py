@@ -51,8 +51,7 @@ def command_of(question: Question) -> Callable[..., None]:
         begin(question.name, inputs, running)
         with as_options(question.flags):
             if question.check is not None:
-                asked = signature(question.check).parameters
-                question.check(**{key: values[key] for key in asked})
+                question.check(values)
             notes = notes_on(question.ask, values)
             answer = _asked(question, values)
 

@@ -27,9 +27,10 @@ class Described:
         unit: as in "request / s"; "1" for shares and counts.
         dims: names of what it lies along, with blanks between them; of answers, what tells them
             apart.
-        key: in JSON; None: the field's own name; "": it is in neither JSON nor dataset.
+        key: in JSON, "used.peak" inside of an object; None: the field's own name; "": it is in
+            neither JSON nor dataset.
         kind: of its values in the reference of keys; "": as its type says.
-        attribute: whether the dataset has it as an attribute.
+        attribute: whether the dataset has it as an attribute; of several answers, along them.
         whole: whether the numbers of an array are whole.
         below: path, kind and title of keys below a mapping.
     """
@@ -77,7 +78,15 @@ class Answer(Record):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, under keys that stay."""
-        return {each.key: plain(getattr(self, each.name)) for each in self.parts() if each.key}
+        found: dict[str, Any] = {}
+        for each in self.parts():
+            inside = found
+            *groups, key = each.key.split(".")
+            for group in groups:
+                inside = inside.setdefault(group, {})
+            if key:
+                inside[key] = plain(getattr(self, each.name))
+        return found
 
     def to_xarray(self) -> "xr.Dataset":
         """Every field along dimensions; those of inner answers stacked along theirs."""
@@ -113,10 +122,10 @@ class Answer(Record):
         """Path, kind and title of each key of the JSON, those of inner answers included."""
         for each in cls.parts():
             path, inner = f"{front}{each.key}", inner_answer(each.type)
+            several = ".*" if _is_mapping(each.type) else "[]" * len(each.dims)
             if each.key and inner is not None:
-                yield from inner.json_keys(f"{path}{'[]' * len(each.dims)}.")
+                yield from inner.json_keys(f"{path}{several}.")
             elif each.key:
-                several = ".*" if _is_mapping(each.type) else "[]" * len(each.dims)
                 yield (
                     path + several,
                     each.about.kind or _kind(each.type, each.about.unit),
@@ -159,7 +168,7 @@ def _stack(
     names = [plain(getattr(each, first.name)) for each in answers]
     coords[dim] = dim, names, first.about.unit, first.about.title
     for part in others:
-        if part.dims and part.key:
+        if part.key and (part.dims or part.about.attribute):
             values = np.stack([getattr(each, part.name) for each in answers])
             variables[part.name] = (dim, *part.dims), values, part.about.unit, part.about.title
 

@@ -64,8 +64,8 @@ class Question:
         assumes: what it takes for granted, in sentences.
         examples: command lines to paste.
         doing: what is done while it runs: "filling caches".
-        check: refuses options that mean nothing together, before anything is read; its parameters
-            are keys of options.
+        check: refuses options that mean nothing together, before anything is read; gets the value
+            of every option by its key.
         tables: name of a file -> its text, written beside the JSON.
         time: unit of its durations; None: there are none.
         sweep: of it at many points; None: there is none.
@@ -78,10 +78,10 @@ class Question:
     assumes: tuple[str, ...] = ()
     examples: tuple[str, ...] = ()
     doing: str = ""
-    check: Callable[..., None] | None = None
+    check: Callable[[Mapping[str, Any]], None] | None = None
     tables: Callable[[Any], Mapping[str, str]] = lambda answer: {}
     time: str | None = None
-    sweep: Sweep | None = None
+    sweep: Sweep | None = field(default_factory=Sweep)
 
     @property
     def options(self) -> dict[str, Declared]:

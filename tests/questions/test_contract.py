@@ -12,6 +12,7 @@ import pytest
 from fluidkv.answers.questions import QUESTIONS
 from fluidkv.cli import main
 from fluidkv.questions.answer import Answer
+from fluidkv.questions.kinds import Text
 from fluidkv.questions.options import filled
 from fluidkv.questions.question import Question
 from tests.conventions import complaints
@@ -141,12 +142,6 @@ def test_bad_input_is_one_line_before_anything_runs(
         assert captured.err.count("\n") == 1
         assert captured.err.isprintable() or captured.err[:-1].isprintable()
         refused += "no-such-source" not in captured.err
-    assert refused >= len(BAD) - (7 if _is_name(name, flag) else 5), flag
-
-
-def _is_name(name: str, flag: str) -> bool:
-    """Whether its text is judged by what it names, which is not there."""
-    option = next(
-        each.option for each in QUESTIONS[name].options.values() if each.option.flag == flag
-    )
-    return not hasattr(option.kind, "words")
+    kind = QUESTIONS[name].options[flag[2:].replace("-", "_")].option.kind
+    if not isinstance(kind, Text):  # which what it names judges, and that is not there
+        assert refused >= len(BAD) - 7, flag

@@ -4,6 +4,7 @@ import math
 from fractions import Fraction
 
 from fluidkv.errors import InputError
+from fluidkv.runs.checks import count
 from fluidkv.tokenpd.attention.weights import Attention
 from fluidkv.tokenpd.objective import Objective
 from fluidkv.tokenpd.pricing import Pricing
@@ -53,8 +54,8 @@ def tokens_of(budget: int | Fraction, attention: Attention) -> int:
     Raises:
         InputError: less than one token.
     """
-    if isinstance(budget, int):
-        return budget
+    if not isinstance(budget, Fraction):
+        return count("budget", budget)
     held = at_most(attention)[1]
     tokens = int(budget * held)
     if tokens < 1:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fluidkv.answers.memory import CAPACITY, KV_BYTES, MODEL, Amount, converted_row, token_count
 from fluidkv.answers.prompt_options import PROMPTED, check_prompted
@@ -232,11 +232,15 @@ def _processes(jobs: Annotated[int | None, _JOBS] = None) -> int:
     return jobs or cores()
 
 
-def check(scale_rate: Fraction, rate: Fraction | None) -> None:
-    """Refuse two options that say when requests come."""
-    if scale_rate != 1 and rate is not None:
+def check(given: Mapping[str, Any]) -> None:
+    """Refuse two options that say when requests come.
+
+    Args:
+        given: key -> value of every option.
+    """
+    if given["scale_rate"] != 1 and given["rate"] is not None:
         allowed = "no --rate beside it, which says when requests come"
-        raise InputError("--scale-rate", str(scale_rate), allowed)
+        raise InputError("--scale-rate", str(given["scale_rate"]), allowed)
 
 
 @checked

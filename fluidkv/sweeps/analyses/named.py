@@ -27,7 +27,7 @@ _ALL = (
     SERVE,
     PREEMPT,
     WAIT,
-    *(analysis_of(each) for each in QUESTIONS.values()),
+    *(analysis_of(each) for each in QUESTIONS.values() if each.sweep is not None),
     SIZE,
 )
 ANALYSES: dict[str, Analysis] = {each.name: each for each in _ALL}

@@ -1,24 +1,13 @@
-"""The answer of `fluidkv price`, as a person reads it."""
+"""`fluidkv price`: which cached tokens to keep under a budget, and what a price does."""
 
-import numpy as np
-
-from fluidkv.answers.price.pick import Brings
-from fluidkv.answers.price.result import Kept, PriceAnswer
-from fluidkv.answers.price.spread import Difference, fewest
+from fluidkv.answers.price.ask import check, price_tokens
+from fluidkv.answers.price.result import Brings, Difference, Kept, PriceAnswer
 from fluidkv.answers.prompt_options import parameters_text
+from fluidkv.figures.figure import Figure
+from fluidkv.plain import csv_text
+from fluidkv.questions.question import Question
 from fluidkv.report.numbers import counted, listed, short
 from fluidkv.report.page import Page, Row
-from fluidkv.tokenpd.eviction.scorers import Return
-from fluidkv.tokenpd.objective import Objective
-
-ASSUMES = (
-    "Attention weights are those of the source, or drawn by the generator: evicting a token does "
-    "not change the weights of rows to come, as it would in a model.",
-    "What is kept is counted in attention mass. The error of the output is of random values; no "
-    "text was generated, and no perplexity measured.",
-    "A budget counts tokens after a round; the new ones of a round are there while it is computed.",
-)
-"""What the answer takes for granted, for the report."""
 
 _COLUMNS = ("kept", "p5", "worst", "error", "used", "peak", "back", "regret", "held")
 
@@ -70,18 +59,18 @@ def _gigabytes(answer: PriceAnswer) -> str:
 
 
 def _rules(answer: PriceAnswer) -> list[Row]:
-    pricing = answer.pricing
-    parts = [f"eta {short(pricing.step, 3)}", f"from {short(pricing.start, 3)}"]
-    if pricing.objective is not Objective.RULE:
-        parts.append(f"worth as {pricing.objective.value} says")
-    if pricing.risk_aversion:
-        parts.append(f"lambda {short(pricing.risk_aversion, 3)}")
-    if pricing.penalty:
-        parts.append(f"delta {short(pricing.penalty, 3)}")
+    rule = answer.rule
+    parts = [f"eta {short(rule['eta'], 3)}", f"from {short(rule['start'], 3)}"]
+    if rule["objective"] != "rule":
+        parts.append(f"worth as {rule['objective']} says")
+    if rule["risk_aversion"]:
+        parts.append(f"lambda {short(rule['risk_aversion'], 3)}")
+    if rule["penalty"]:
+        parts.append(f"delta {short(rule['penalty'], 3)}")
     late = f"; rows are seen {counted(answer.delay, 'round')} late" if answer.delay else ""
     gone = "may be computed again" if answer.comes_back else "gone for good"
     rows: list[Row] = [("evicted", gone + late)]
-    if any(isinstance(each.policy.score, Return) for each in answer.kept):
+    if any(hasattr(each.policy.score, "predictor") for each in answer.kept):
         rows.append(("returns", f"predicted by {answer.predictor}"))
     if any(each.price is not None for each in answer.kept):
         rows.append(("price", ", ".join(parts)))
@@ -90,14 +79,14 @@ def _rules(answer: PriceAnswer) -> list[Row]:
 
 def _cells(answer: PriceAnswer, each: Kept) -> list[str]:
     rows = answer.rows / answer.runs
-    held = "-" if each.regret_held is None else _percent(each.regret_held.mean() / rows)
+    held = "-" if each.regret_held is None else _percent(each.regret_held / rows)
     return [
         _named(each),
         *map(_percent, (each.mean, each.low, each.worst, each.output_error)),
         short(round(each.average, 1)),
         f"{each.peak:,}",
-        short(round(float(each.recomputed.mean()), 1)),
-        _percent(each.regret.mean() / rows),
+        short(round(each.recomputed, 1)),
+        _percent(each.regret / rows),
         held,
     ]
 
@@ -150,7 +139,9 @@ def _words(answer: PriceAnswer) -> list[Row]:
 
 def _above(answer: PriceAnswer, each: Kept) -> str:
     shares = [float((used > answer.budget).mean()) for used in each.used]
-    return f"in {100 * np.mean(shares):.0f}% of rounds, up to {each.largest:,} tokens above"
+    return (
+        f"in {100 * sum(shares) / len(shares):.0f}% of rounds, up to {each.largest:,} tokens above"
+    )
 
 
 def _best(answer: PriceAnswer) -> str:
@@ -223,6 +214,8 @@ def _signed(share: float) -> str:
 
 
 def _spread(answer: PriceAnswer) -> str:
+    from fluidkv.answers.price.spread import fewest
+
     if answer.runs > 1:
         return f"intervals of 95 % for the mean over all seeds, from {answer.runs}; all sampled"
     if answer.requests < fewest():
@@ -233,3 +226,45 @@ def _spread(answer: PriceAnswer) -> str:
     return (
         "intervals of 95 % over these requests, drawn again (bootstrap); other requests may differ"
     )
+
+
+def _masses_csv(answer: PriceAnswer) -> str:
+    """A row for each policy, run and request."""
+    rows = (
+        [each.name, run, request, mass, error]
+        for each in answer.kept
+        for run, (masses, errors) in enumerate(zip(each.mass, each.error, strict=True))
+        for request, (mass, error) in enumerate(zip(masses, errors, strict=True))
+    )
+    return csv_text(["policy", "run", "request", "mass_kept", "output_error"], rows)
+
+
+def _figures(answer: PriceAnswer) -> list[Figure]:
+    from fluidkv.answers.price.figures import price_figure
+
+    return [price_figure(answer)]
+
+
+PRICE = Question(
+    name="price",
+    ask=price_tokens,
+    say=say_price,
+    figures=_figures,
+    check=check,
+    tables=lambda answer: {"price.csv": _masses_csv(answer)},
+    doing="running every policy",
+    time="iteration",
+    assumes=(
+        "Attention weights are those of the source, or drawn by the generator: evicting a token "
+        "does not change the weights of rows to come, as it would in a model.",
+        "What is kept is counted in attention mass. The error of the output is of random values; "
+        "no text was generated, and no perplexity measured.",
+        "A budget counts tokens after a round; the new ones of a round are there while it is "
+        "computed.",
+    ),
+    examples=(
+        "fluidkv price --generator heavy-hitters --budget 25%",
+        "fluidkv price attention.safetensors --over heads --budget 512",
+    ),
+    sweep=None,
+)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidkv import answers
+from fluidkv.answers.price.result import Kept, PriceAnswer
 from fluidkv.figures.figure import Axes, Canvas, Data, Figure
 from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, name_axes
 
@@ -14,7 +14,7 @@ _SHOWN = 4
 _LINES = ((ORANGE, "-"), (BLUE, "--"), (GREEN, "-."), (PURPLE, ":"))
 
 
-def price_figure(answer: "answers.PriceAnswer") -> Figure:
+def price_figure(answer: PriceAnswer) -> Figure:
     """One figure of an answer."""
     return Figure(
         id="tokens_kept",
@@ -24,7 +24,7 @@ def price_figure(answer: "answers.PriceAnswer") -> Figure:
             "source": answer.name,
             "budget": answer.budget,
             "predictor": answer.predictor,
-            "eta": answer.pricing.step,
+            "eta": answer.rule["eta"],
             "runs": answer.runs,
         },
         size=(8.5, max(5.2, 3.4 + 0.17 * len(answer.kept))),
@@ -34,7 +34,7 @@ def price_figure(answer: "answers.PriceAnswer") -> Figure:
     )
 
 
-def price_data(answer: "answers.PriceAnswer") -> Data:
+def price_data(answer: PriceAnswer) -> Data:
     """Mass kept by policy; price and use by round; where and when tokens of one request stay."""
     data: dict[str, Any] = {
         "budget": float(answer.budget),
@@ -47,13 +47,13 @@ def price_data(answer: "answers.PriceAnswer") -> Data:
             data[f"{each.name}.price"] = np.asarray(each.price, float)
             data[f"{each.name}.used"] = np.trim_zeros(each.used[0].astype(float), "b")
     for each in _shown(answer):
-        rounds, keys = np.nonzero(each.there)
+        rounds = np.repeat(np.arange(len(each.there)), list(map(len, each.there)))
         data[f"{each.name}.round"] = (rounds + answer.shown.start).astype(float)
-        data[f"{each.name}.key"] = keys.astype(float)
+        data[f"{each.name}.key"] = np.concatenate(each.there).astype(float)
     return data
 
 
-def _shown(answer: "answers.PriceAnswer") -> list["answers.Kept"]:
+def _shown(answer: PriceAnswer) -> list[Kept]:
     """What keeps most, and one policy of each kind beside it."""
     wanted = [answer.pick.name, "token-pd", "token-pd-hard", "h2o", "streaming-llm", "lru"]
     first = [answer.of(name) for name in dict.fromkeys(wanted) if name is not None]
@@ -62,7 +62,7 @@ def _shown(answer: "answers.PriceAnswer") -> list["answers.Kept"]:
     return found[:_SHOWN]
 
 
-def _draw(answer: "answers.PriceAnswer", data: Data, canvas: Canvas) -> None:
+def _draw(answer: PriceAnswer, data: Data, canvas: Canvas) -> None:
     upper = 0.4 + 0.17 * len(answer.kept)
     grid = canvas.add_gridspec(2, 1, height_ratios=(max(upper, 2.6), 2.0))
     above = grid[0].subgridspec(2, 2, width_ratios=(1.1, 1))
@@ -101,7 +101,7 @@ def _legend(priced: bool) -> list[Any]:
     ]
 
 
-def _masses(answer: "answers.PriceAnswer", data: Data, ax: Axes) -> None:
+def _masses(answer: PriceAnswer, data: Data, ax: Axes) -> None:
     rows = np.arange(len(answer.kept))
     mean, low, worst = (100 * data[name] for name in ("mean", "p5", "worst"))
     ax.hlines(rows, worst, mean, color=PALE, linewidth=3)
@@ -117,10 +117,10 @@ def _masses(answer: "answers.PriceAnswer", data: Data, ax: Axes) -> None:
     name_axes(ax, "attention mass kept, %")
 
 
-def _colour(each: "answers.Kept") -> str:
+def _colour(each: Kept) -> str:
     if each.price is not None:
         return ORANGE
-    return BLUE if each.policy.scope.value == "pooled" else BLACK
+    return BLUE if each.scope == "pooled" else BLACK
 
 
 def _used(priced: list[str], data: Data, ax: Axes) -> None:
@@ -161,7 +161,7 @@ def _whole(ax: Axes) -> None:
     ax.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
 
 
-def _tokens(answer: "answers.PriceAnswer", name: str, data: Data, ax: Axes) -> None:
+def _tokens(answer: PriceAnswer, name: str, data: Data, ax: Axes) -> None:
     """A dark cell where a token was there, a pale one where it was gone."""
     rounds, keys = data[f"{name}.round"].astype(int), data[f"{name}.key"].astype(int)
     start, prompt, length = answer.shown.start, answer.shown.prompt, answer.shown.length
@@ -186,7 +186,7 @@ def _tokens(answer: "answers.PriceAnswer", name: str, data: Data, ax: Axes) -> N
     ax.set_title(name, fontsize=8.5)
 
 
-def _caption(answer: "answers.PriceAnswer", data: Data) -> str:
+def _caption(answer: PriceAnswer, data: Data) -> str:
     kept = ", ".join(
         f"{each.name} {100 * mean:.1f} %"
         for each, mean in zip(answer.kept, data["mean"].tolist(), strict=True)
@@ -202,5 +202,5 @@ def _caption(answer: "answers.PriceAnswer", data: Data) -> str:
     )
 
 
-def _some_over(answer: "answers.PriceAnswer") -> bool:
+def _some_over(answer: PriceAnswer) -> bool:
     return not all(each.fits for each in answer.kept)
