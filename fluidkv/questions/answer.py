@@ -32,6 +32,7 @@ class Described:
         kind: of its values in the reference of keys; "": as its type says.
         attribute: whether the dataset has it as an attribute; of several answers, along them.
         whole: whether the numbers of an array are whole.
+        lists: how deep its values are in lists, where it lies along no dimension.
         below: path, kind and title of keys below a mapping.
     """
 
@@ -42,6 +43,7 @@ class Described:
     kind: str = ""
     attribute: bool = False
     whole: bool = False
+    lists: int = 0
     below: tuple[tuple[str, str, str], ...] = ()
 
 
@@ -122,7 +124,8 @@ class Answer(Record):
         """Path, kind and title of each key of the JSON, those of inner answers included."""
         for each in cls.parts():
             path, inner = f"{front}{each.key}", inner_answer(each.type)
-            several = ".*" if _is_mapping(each.type) else "[]" * len(each.dims)
+            depth = len(each.dims) or each.about.lists
+            several = ".*" if _is_mapping(each.type) else "[]" * depth
             if each.key and inner is not None:
                 yield from inner.json_keys(f"{path}{several}.")
             elif each.key:

@@ -1,7 +1,7 @@
 """What `fluidkv price` reports."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     import numpy as np
     from jaxtyping import Float, Int
 
-    from fluidkv.answers.price.spread import Masses
     from fluidkv.tokenpd.attention.summary import AttentionSummary
     from fluidkv.tokenpd.eviction.policy import EvictionPolicy
     from fluidkv.tokenpd.pricing import Pricing
@@ -116,7 +115,10 @@ class Kept(Answer):
         float, Described("of a request, least", key="mass.worst", kind="share", attribute=True)
     ]
     low: Annotated[float, Described("5th percentile", key="mass.p5", kind="share", attribute=True)]
-    mass: Annotated["Masses", Described("by run and request", key="mass_of_requests", kind="share")]
+    mass: Annotated[
+        "Sequence[Float[np.ndarray, ' request']]",
+        Described("by run and request", key="mass_of_requests", kind="share", lists=2),
+    ]
     output_error: Annotated[float, Described("error of the output", kind="relative")]
     average: Annotated[float, Described("in a round", "token", key="used.average", attribute=True)]
     peak: Annotated[int, Described("in a round, most", "token", key="used.peak", attribute=True)]
@@ -129,17 +131,17 @@ class Kept(Answer):
     regret_held: Annotated[
         float | None, Described("below what brings nothing back", kind="mass of rows")
     ]
-    used_by_round: Annotated[tuple[int, ...], Described("of the first run", "token")]
+    used_by_round: Annotated[tuple[int, ...], Described("of the first run", "token", lists=1)]
     price: Annotated[
         "Float[np.ndarray, ' round'] | None",
-        Described("mu, of the first run", key="price_by_round", kind="price"),
+        Described("mu, of the first run", key="price_by_round", kind="price", lists=1),
     ]
     there: Annotated[
         "tuple[Int[np.ndarray, ' key'], ...]",
-        Described("of the request shown", key="there_by_round", kind="positions"),
+        Described("of the request shown", key="there_by_round", kind="positions", lists=2),
     ]
     policy: "EvictionPolicy"
-    error: "Masses"
+    error: "Sequence[Float[np.ndarray, ' request']]"
     used: "tuple[Int[np.ndarray, ' round'], ...]"
 
 
