@@ -8,7 +8,6 @@ from pathlib import Path
 from benchmarks import (
     atlas,
     basins,
-    blocks,
     caching,
     certificate,
     convergence,
@@ -52,7 +51,6 @@ def main() -> None:
             engine,
             first_call,
             labels,
-            blocks,
             basins,
             convergence,
             enumeration,

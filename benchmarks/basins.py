@@ -20,9 +20,10 @@ import numpy as np
 
 from benchmarks.report import load
 from fluidkv.fluid import cohort_model, rollout
-from fluidkv.fluid.boundary import uniform_starts, weights_of_one_class
+from fluidkv.fluid.model import class_model
 from fluidkv.fluid.outcomes import events
 from fluidkv.fluid.outcomes.basins import MAXIMAL, NOT_SETTLED, basins
+from fluidkv.fluid.starts import uniform_starts
 from fluidkv.suite.mass.plain import python_step
 from fluidkv.suite.tables import markdown_table as table
 from fluidkv.suite.tables import seconds
@@ -96,12 +97,13 @@ def run(*, starts: int = STARTS) -> BasinTiming:
     finally:
         events.cores = cores
 
-    weights, capacity = weights_of_one_class(system)
+    model = class_model(system)
+    weights, capacity = model.weights[0].tolist(), float(model.capacity)
     some = masses[:PYTHON_STARTS].tolist()
     counts: list[int] = []
 
     def loop() -> None:
-        counts[:] = [_python_settles(weights.tolist(), float(capacity), x) for x in some]
+        counts[:] = [_python_settles(weights, capacity, x) for x in some]
 
     python = times(loop, calls=REPEATS, warm_up=0).best / sum(counts)
     _check(counts, settled[:PYTHON_STARTS], result.attractor.values)

@@ -42,7 +42,6 @@ from .exact.one_class.waste import waste as waste
 from .exact.routing.partition import best_partition as best_partition
 from .exact.survival import eviction_free_equilibrium as eviction_free_equilibrium
 from .exact.survival import survival_weights as survival_weights
-from .fluid.boundary import uniform_starts as uniform_starts
 from .fluid.model import class_model as class_model
 from .fluid.model import cohort_model as cohort_model
 from .fluid.outcomes.attractors import attractors as attractors
@@ -50,6 +49,7 @@ from .fluid.outcomes.basins import basins as basins
 from .fluid.outcomes.convergence import convergence as convergence
 from .fluid.simulation import simulate as simulate
 from .fluid.starts import perturbed_starts as perturbed_starts
+from .fluid.starts import uniform_starts as uniform_starts
 from .logs.read import read_log as read_log
 from .measured import compare_with_prediction as compare_with_prediction
 from .measured import measure as measure

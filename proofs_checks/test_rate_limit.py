@@ -10,8 +10,8 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fluidkv.exact.open_mass import iterate_open
 from fluidkv.exact.survival import eviction_free_equilibrium
-from fluidkv.fluid.open.reference import literal_step
 from fluidkv.workload import RequestClass, System, Workload
 from tests.strategies import feasible_states, homogeneous_systems, systems
 
@@ -35,7 +35,7 @@ def walk(case, *, selection, cap_on):
     system, state, queue, rows, cap = case
     for n in range(2 * system.workload.longest_decode):
         arrivals = rows[n % len(rows)]
-        step = literal_step(
+        step = iterate_open(
             system, state, queue, arrivals, cap=cap, selection=selection, cap_on=cap_on
         )
         yield step

@@ -31,7 +31,7 @@ from fluidkv.exact import (
     outward_rate,
     two_lengths,
 )
-from fluidkv.fluid import RETURNED, equilibrium_state, start_families
+from fluidkv.fluid import RETURNED, start_families
 from fluidkv.verdict import Evidence, Stability
 from tests.strategies import input_lengths, length_mixes, positive_rationals, seeds
 
@@ -54,7 +54,7 @@ def system_at(mix, input_length, capacity):
 def deviations(system, starts, iterations):
     """y^n / x* - 1 for n = 0, 1, ..., (batch, iteration, age), and whether eviction came by n."""
     model = fk.cohort_model(system)
-    rate = equilibrium_state(model)[0, 0]
+    rate = model.equilibrium()[0, 0]
     run = fk.simulate(model, starts, iterations=iterations, record=("state", "evicted"))
     states = np.concatenate([starts[:, None, 0], run.state.values[:, :, 0]], axis=1)
     evicted = np.cumsum(run.evicted.values[:, :, 0] > 0, axis=1) > 0
@@ -201,7 +201,7 @@ def test_a_common_divisor_leads_to_eviction_within_the_certified_time(mix, lengt
     along = left_vector(weights, complex(mode.root.ball.mid()))
     memory = np.array(weights.memory, float)
     most = np.abs(along) @ np.maximum(memory.sum() / memory - 1, 1)[:-1]
-    rate = equilibrium_state(fk.cohort_model(system))[0, 0]
+    rate = fk.cohort_model(system).equilibrium()[0, 0]
     first = np.abs((starts[:, 0] / rate - 1)[:, :-1] @ along)
     within = np.log(most / first) / math.log(mode.modulus[0])
     run = fk.convergence(system, starts, iterations=int(within.max()) + 1)

@@ -117,6 +117,21 @@ def gap_compositions(draw: st.DrawFn, decode_length: int) -> tuple[int, ...]:
     return tuple(b - a for a, b in pairwise(ends))
 
 
+_amounts = st.one_of(st.just(Fraction(0)), st.fractions(0, 20, max_denominator=6))
+
+
+@st.composite
+def open_states(
+    draw: st.DrawFn,
+) -> tuple[System, list[list[Fraction]], list[Fraction], list[Fraction], Fraction | None]:
+    """A system, masses at or below its capacity, a queue, arrivals, and a cap or none."""
+    system = draw(_any_system)
+    count = len(system.workload.classes)
+    lists = st.lists(_amounts, min_size=count, max_size=count)
+    cap = draw(st.one_of(st.none(), st.fractions(Fraction(1, 4), 10, max_denominator=8)))
+    return system, draw(feasible_states(system)), draw(lists), draw(lists), cap
+
+
 @st.composite
 def systems_with_gaps(
     draw: st.DrawFn, *, decode_lengths: st.SearchStrategy[int] | None = None

@@ -36,7 +36,7 @@ class RecordAnswer(Result):
     result: Replay
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; the keys are explained in docs/engines.md."""
+        """Plain values for JSON; the keys are explained in docs/json.md."""
         record, result, difference = self.record, self.result, self.result.difference
         return {
             "file": record.source,

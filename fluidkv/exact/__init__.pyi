@@ -113,6 +113,8 @@ from .one_class.trajectory import trajectory as trajectory
 from .one_class.waste import waste as waste
 from .one_class.waste import waste_by_iteration as waste_by_iteration
 from .one_class.whole import whole_cycle as whole_cycle
+from .open_mass import OpenStep as OpenStep
+from .open_mass import iterate_open as iterate_open
 from .roots.polynomial import characteristic_polynomial as characteristic_polynomial
 from .roots.polynomial import count_inside as count_inside
 from .roots.polynomial import count_inside_by_form as count_inside_by_form

@@ -2,11 +2,11 @@
 
 System i of many draws with `fold_in(key, systems.index[i])`: its starts are those that it would
 have alone with that key, to the bit, however the systems are cut. Systems of one shape are made
-together. Of the generator that JAX takes by default a draw of n numbers begins with the draw of
-fewer; so numbers are drawn in few sizes, and little is ever compiled.
+together. All is drawn by threefry, of which a draw of n numbers begins with the draw of fewer: so
+numbers are drawn in few sizes, and little is ever compiled.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -53,9 +53,9 @@ class Draw(NamedTuple):
     path: Path = ()
 
 
-Recipe = Callable[..., Float[np.ndarray, "system batch class stage"]]
+Recipe = Callable[..., Float[np.ndarray, "*axes stage"]]
 """A pure function of a model of systems of one shape, as `lifted` gives it, and of the numbers of
-each draw (system, batch, number)."""
+each draw (system, batch, number). It makes masses of classes, or of cohorts, without that axis."""
 
 
 def drawn_starts(
@@ -65,7 +65,7 @@ def drawn_starts(
     recipe: Recipe,
     *draws: Draw,
     count: int,
-) -> Float[np.ndarray, "*system batch class stage"]:
+) -> Float[np.ndarray, "*axes stage"]:
     """What a recipe makes for one system, or for each of many.
 
     Args:
@@ -73,94 +73,90 @@ def drawn_starts(
         count: of starts (of each system), at least 1.
 
     Returns:
-        Masses; of many systems with an axis for them, 0 where one has no such row or stage.
+        Masses; of many systems with an axis for them, 0 where one has no such class or stage.
 
     Raises:
         InputError: a count below 1, a key that is none.
     """
-    count = count_of("count", count)
-    if not isinstance(key, jax.Array | np.ndarray):
-        raise InputError("key", key, "a JAX random key, as jax.random.key makes")
+    key, count = one_key(key), count_of("count", count)
 
-    def numbers(draw: Draw, shape: Sequence[int]) -> int:
-        return count * draw.numbers(*shape)
+    def tables(shapes: list, index: Int[np.ndarray, " system"] | None) -> list[np.ndarray]:
+        """A row for each system, with numbers for the largest of these shapes."""
+        most = [count * max(draw.numbers(*shape) for shape in shapes) for draw in draws]
+        return [_numbers(key, *each, index) for each in zip(draws, most, strict=True)]
 
-    def made(of_shape: MassModel, tables: Sequence[np.ndarray]) -> np.ndarray:
-        return recipe(of_shape, *(table.reshape(len(table), count, -1) for table in tables))
+    def made(alike: MassModel, numbers: Iterable[np.ndarray]) -> np.ndarray:
+        """Of systems of one shape."""
+        shape = alike.weights.shape[1:]
+        own = [
+            table[:, : count * draw.numbers(*shape)].reshape(len(table), count, -1)
+            for draw, table in zip(draws, numbers, strict=True)
+        ]
+        return recipe(alike, *own)
 
     if not isinstance(of, Systems):
         one = lifted(model(of))
-        shape = one.weights.shape[1:]
-        return made(one, [_numbers(key, draw, numbers(draw, shape), None) for draw in draws])[0]
+        return made(one, tables([one.weights.shape[1:]], None))[0]
     extents = np.stack([of.classes, of.longest_decode], axis=1)
-    rows = model(of[:1]).weights.shape[1]
-    starts = np.zeros((len(of), count, rows, extents[:, 1].max()))
-    for part in _parts(count * extents.prod(axis=1), _CHUNK if _begins_alike(key) else 1):
+    padded = (of.decode_length.shape[1], extents[:, 1].max())
+    starts = np.empty(0)
+    for part in _parts(count * extents.prod(axis=1)):
         shapes, shape_of = np.unique(extents[part], axis=0, return_inverse=True)
-        most = [max(numbers(draw, shape) for shape in shapes.tolist()) for draw in draws]
-        tables = [
-            _numbers(key, draw, size, of.index[part])
-            for draw, size in zip(draws, most, strict=True)
-        ]
-        for i, (classes, stages) in enumerate(shapes.tolist()):
+        drawn = tables(shapes.tolist(), of.index[part])
+        for i, (classes, _) in enumerate(shapes.tolist()):
             alike = shape_of.ravel() == i
-            own = [
-                table[alike, : numbers(draw, (classes, stages))]
-                for draw, table in zip(draws, tables, strict=True)
-            ]
-            masses = made(_cut(lifted(model(of[part[alike]])), classes), own)
-            starts[part[alike], :, : masses.shape[2], :stages] = masses
+            systems = _cut(lifted(model(of[part[alike]])), classes)
+            masses = made(systems, [table[alike] for table in drawn])
+            if not starts.size:  # with an axis of classes if the recipe makes one
+                starts = np.zeros((len(of), count, *padded[4 - masses.ndim :]))
+            starts[(part[alike], slice(None), *map(slice, masses.shape[2:]))] = masses
     return starts
 
 
-def _parts(sizes: Int[np.ndarray, " system"], chunk: int) -> Iterator[Int[np.ndarray, " some"]]:
-    """Systems of like sizes, as many as draw that many numbers together, the largest first."""
+def one_key(key: object) -> PRNGKeyArray:
+    """A key of JAX, of either of its two styles, as one of the new.
+
+    Raises:
+        InputError: it is none, or several.
+    """
+    try:
+        typed = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)  # pyright: ignore[reportAttributeAccessIssue]  # or caught
+        new = key if typed else jax.random.wrap_key_data(key)  # pyright: ignore[reportArgumentType]
+        if new.shape == ():  # pyright: ignore[reportAttributeAccessIssue]
+            return new  # pyright: ignore[reportReturnType]
+    except (AttributeError, TypeError, ValueError):
+        pass
+    raise InputError("key", key, "a JAX random key, as jax.random.key makes; one, not several")
+
+
+def _parts(sizes: Int[np.ndarray, " system"]) -> Iterator[Int[np.ndarray, " some"]]:
+    """Systems of like sizes, as many as draw so many numbers together, the largest first."""
     order = np.argsort(-sizes, kind="stable")
     while order.size:
-        some = max(1, chunk // power_of_two(int(sizes[order[0]]), 64))
+        some = max(1, _CHUNK // power_of_two(int(sizes[order[0]]), 64))
         yield order[:some]
         order = order[some:]
 
 
-def check_size(size: object) -> None:
-    """InputError for a size of a disturbance outside of (0, 1]."""
-    if isinstance(size, bool) or not isinstance(size, float | int) or not 0 < size <= 1:
-        raise InputError("size", size, "a number in (0, 1]")
-
-
 def _cut(model: MassModel, classes: int) -> MassModel:
     """Without the rows that no system has."""
-    return replace(
-        model,
-        weights=model.weights[:, :classes],
-        survival=model.survival[:, :classes],
-        shares=model.shares[:, :classes],
-    )
+    rows = {name: getattr(model, name)[:, :classes] for name in ("weights", "survival", "shares")}
+    return replace(model, **rows)
 
 
 def _numbers(
-    key: Key, draw: Draw, size: int, index: Int[np.ndarray, " system"] | None
+    key: PRNGKeyArray, draw: Draw, size: int, index: Int[np.ndarray, " system"] | None
 ) -> Float[np.ndarray, "system number"]:
     """Of the key, or of a key for each system, which is folded into it."""
-    splits = tuple(splits for splits, _ in draw.path)  # only these are compiled
-    which = np.array([which for _, which in draw.path], np.int32)
-    folded = None if index is None else index.astype(np.uint32)
+    splits = tuple(count for count, _ in draw.path)  # only these are compiled
+    which = np.array([place for _, place in draw.path], np.int32)
+    systems, width, folded = 1, power_of_two(size, _LEAST), None
+    if index is not None:
+        systems, width = len(index), power_of_two(size, 64)
+        folded = np.resize(index.astype(np.uint32), power_of_two(systems))
     with in_float64():
-        if not _begins_alike(key):
-            keys = [key] if folded is None else [jax.random.fold_in(key, i) for i in folded]
-            return np.stack([_draw(draw.kind, size, splits, k, which, None)[0] for k in keys])
-        width = power_of_two(size, _LEAST if folded is None else 64)
-        if folded is not None:
-            folded = np.resize(folded, power_of_two(len(folded)))
         table = np.asarray(_draw(draw.kind, width, splits, key, which, folded))
-    return table[: 1 if index is None else len(index), :size].copy()
-
-
-def _begins_alike(key: Key) -> bool:
-    """Whether the generator is the one of which short draws are the beginning of long ones."""
-    if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
-        return str(jax.random.key_impl(key)) == "threefry2x32"
-    return key.shape == (2,)
+    return table[:systems, :size].copy()
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2))
@@ -173,6 +169,8 @@ def _draw(
     index: UInt[Array, " system"] | None,
 ) -> Float[Array, "system number"]:
     def of_key(key: Any) -> Array:
+        # Of another generator, the first words: a key of threefry, folded as threefry folds.
+        key = jax.random.wrap_key_data(jax.random.key_data(key)[:2], impl="threefry2x32")
         for place, count in enumerate(splits):
             key = jax.random.split(key, count)[which[place]]
         return _KINDS[kind](key, (size,))

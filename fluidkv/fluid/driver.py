@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Int, PyTree
 
 from fluidkv.errors import InputError
 from fluidkv.fluid.mass_map import step as saturated_step
+from fluidkv.runs.checks import count
 from fluidkv.runs.devices import vary_like
 
 Step = Callable[[Any, Any, Array | None], tuple[Any, Any]]
@@ -151,7 +151,7 @@ def rollout(
         (1, [0.0, 6.0, 0.0])
     """
     every = iterations if every is None else every
-    _check_counts(iterations, every)
+    check_counts(iterations, every)
     observers, structure = jax.tree.flatten(observe, is_leaf=lambda x: isinstance(x, Observer))
     _check_state_and_observers(state, observers)
     window = _window(model, step, observers, every, key)
@@ -235,9 +235,8 @@ def _check_state_and_observers(state: Any, observers: list[Any]) -> None:
             raise InputError("observe", observer, "observers, see fluidkv.fluid.observers")
 
 
-def _check_counts(iterations: object, every: object) -> None:
-    for name, value in (("iterations", iterations), ("every", every)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise InputError(name, value, "an integer of at least 1, static under jit")
-    if iterations % every:  # pyright: ignore[reportOperatorIssue]  # both are integers here
+def check_counts(iterations: int, every: int) -> None:
+    """InputError for what is no number of iterations, or no number of whole windows."""
+    count("iterations", iterations)
+    if iterations % count("every", every):
         raise InputError("iterations", iterations, f"a multiple of every={every}")

@@ -21,7 +21,7 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from fluidkv.errors import InputError
-from fluidkv.fluid.model import MassModel, check_precision
+from fluidkv.fluid.model import MassModel, as_array, check_precision
 from fluidkv.runs.devices import vary_like
 
 State = Float[Array, "*class stage"] | Float[np.ndarray, "*class stage"]
@@ -32,19 +32,22 @@ NO_FRONT = -1
 
 
 class Flows(NamedTuple):
-    """What one iteration moved.
+    """What one iteration moved, of any map of this package.
 
-    Fields, the first three requests, one a class, or one number for a state (stage,):
+    Fields, requests one a class, or one number for a state (stage,):
         admitted: requests that entered stage 0.
         completed: requests that left from their last stage.
         evicted: requests that eviction removed.
         evicted_tokens: tokens of KV cache that went with them.
         front: the stage that eviction trimmed, below which nothing is left; `NO_FRONT` where
             memory sufficed.
+        arrived: requests that joined the queue; this and what follows of open arrivals only.
+        lost: requests that left without being served.
+        executed_memory: after execution and before eviction, tokens.
 
     Examples:
         >>> from fluidkv.fluid import Flows
-        >>> Flows._fields
+        >>> Flows._fields[:5]
         ('admitted', 'completed', 'evicted', 'evicted_tokens', 'front')
     """
 
@@ -53,6 +56,9 @@ class Flows(NamedTuple):
     evicted: Float[Array, "*class"]
     evicted_tokens: Float[Array, ""]
     front: Int[Array, ""]
+    arrived: Float[Array, " class"] | None = None
+    lost: Float[Array, " class"] | None = None
+    executed_memory: Float[Array, ""] | None = None
 
 
 def step(model: MassModel, state: State, key: Array | None = None) -> tuple[State, Flows]:
@@ -83,21 +89,20 @@ def step(model: MassModel, state: State, key: Array | None = None) -> tuple[Stat
         >>> np.round(state, 6).tolist(), round(flows.evicted.item(), 6), flows.front.item()
         ([0.0, 2.25, 3.0], 1.75, 1)
     """
-    state = jnp.asarray(state)
+    state = as_array(state, "state")
     masses = jnp.atleast_2d(state)
     _check(model, state, masses)
     executed = execute(model, masses)
     waiting = arrive()
-    remaining, free, front = evict(model, executed)
+    remaining, free, evicted = evict(model, executed)
     after, admitted = admit(model, remaining, free, waiting)
-    gone = executed - remaining
     by_row = state.shape[:-1]  # one number for a state (stage,)
     flows = Flows(
         admitted=admitted.reshape(by_row),
         completed=completed(model, masses).reshape(by_row),
-        evicted=in_flight(model, gone).reshape(by_row),
-        evicted_tokens=memory_used(model, gone),
-        front=front,
+        evicted=evicted.requests.reshape(by_row),
+        evicted_tokens=evicted.tokens,
+        front=evicted.front,
     )
     return after.reshape(state.shape), flows
 
@@ -113,9 +118,17 @@ def arrive() -> float:
     return math.inf
 
 
+class Evicted(NamedTuple):
+    """What eviction removed: requests of each row, their tokens, and the front."""
+
+    requests: Float[Array, " class"]
+    tokens: Float[Array, ""]
+    front: Int[Array, ""]
+
+
 def evict(
     model: MassModel, executed: Float[Array, "class stage"]
-) -> tuple[Float[Array, "class stage"], Float[Array, ""], Int[Array, ""]]:
+) -> tuple[Float[Array, "class stage"], Float[Array, ""], Evicted]:
     """Least progressed first, said the other way round: the most progressed stages stay.
 
     A stage stays whole if it and all later ones fit. The last one that does not fit is the front:
@@ -128,35 +141,41 @@ def evict(
     empty stage can be told from a nearly empty one.
 
     Returns:
-        The masses that stay, the free memory in tokens, the front.
+        The masses that stay, the free memory in tokens, and what is gone.
     """
-    weights, capacity = jnp.asarray(model.weights), jnp.asarray(model.capacity)
+    arrays = jnp.asarray(model.weights), jnp.asarray(model.survival), jnp.asarray(model.capacity)
     return lax.platform_dependent(
-        executed, weights, capacity, cpu=_stage_by_stage, default=_all_stages_at_once
+        executed, *arrays, cpu=_stage_by_stage, default=_all_stages_at_once
     )
 
 
-def _stage_by_stage(executed: Array, weights: Array, capacity: Array) -> tuple[Array, Array, Array]:
-    """For a CPU: one loop from the last stage on, which hands out what is left."""
+def _stage_by_stage(
+    executed: Array, weights: Array, survival: Array, capacity: Array
+) -> tuple[Array, Array, Evicted]:
+    """For a CPU: one loop from the last stage on, which hands out what is left, and adds up."""
 
-    def stage(left: tuple[Array, Array], row: tuple[Array, Array, Array]) -> tuple[Any, Array]:
-        (free, front), (mass, weight, place) = left, row
+    def stage(left: tuple[Array, Evicted], row: tuple[Array, ...]) -> tuple[Any, Array]:
+        (free, (requests, tokens, front)), (mass, weight, alive, place) = left, row
         needed = jnp.sum(mass * weight)
         trimmed = needed > free
         fraction = jnp.where(trimmed, free / jnp.where(trimmed, needed, 1.0), 1.0)
+        remaining = mass * fraction
+        gone = mass - remaining
         front = jnp.maximum(front, jnp.where(trimmed, place, NO_FRONT))
-        return (jnp.maximum(free - needed, 0.0), front), mass * fraction
+        evicted = Evicted(requests + alive * gone, tokens + jnp.sum(weight * gone), front)
+        return (jnp.maximum(free - needed, 0.0), evicted), remaining
 
+    nothing = Evicted(jnp.zeros_like(executed[:, 0]), jnp.zeros_like(capacity), jnp.int32(NO_FRONT))
+    begun = vary_like((capacity, nothing), executed)
     places = jnp.arange(executed.shape[1], dtype=jnp.int32)
-    begun = vary_like((capacity, jnp.int32(NO_FRONT)), executed)
-    rows = executed.T, weights.T, places
-    (free, front), remaining = lax.scan(stage, begun, rows, reverse=True)
-    return remaining.T, free, front
+    rows = executed.T, weights.T, survival.T, places
+    (free, evicted), remaining = lax.scan(stage, begun, rows, reverse=True)
+    return remaining.T, free, evicted
 
 
 def _all_stages_at_once(
-    executed: Array, weights: Array, capacity: Array
-) -> tuple[Array, Array, Array]:
+    executed: Array, weights: Array, survival: Array, capacity: Array
+) -> tuple[Array, Array, Evicted]:
     """For an accelerator: sums over later stages as a tree, in logarithmic depth."""
     needed = jnp.sum(executed * weights, axis=0)
     from_here_on = lax.cumsum(needed, reverse=True)
@@ -167,8 +186,11 @@ def _all_stages_at_once(
     front = jnp.max(jnp.where(trimmed, stage, NO_FRONT))
     part = jnp.where(trimmed, room / jnp.where(trimmed, needed, 1.0), 1.0)
     fraction = jnp.where(stage > front, 1.0, jnp.where(stage == front, part, 0.0))
+    remaining = executed * fraction[None]
+    gone = executed - remaining
+    evicted = Evicted(jnp.sum(survival * gone, axis=1), jnp.sum(weights * gone), front)
     free = jnp.maximum(capacity - from_here_on[0], 0.0)
-    return executed * fraction[None], jnp.where(front == NO_FRONT, free, 0.0), front
+    return remaining, jnp.where(front == NO_FRONT, free, 0.0), evicted
 
 
 def admit(
@@ -198,7 +220,7 @@ def in_flight(model: MassModel, masses: Float[Array, "class stage"]) -> Float[Ar
 
 def memory_used(model: MassModel, masses: Float[Array, "class stage"]) -> Float[Array, ""]:
     """Sum of w_ks x_ks, tokens."""
-    return jnp.sum(jnp.asarray(model.weights) * masses)
+    return jnp.sum(jnp.atleast_2d(jnp.asarray(model.weights)) * masses)
 
 
 def empty_stages(model: MassModel, masses: Float[Array, "class stage"]) -> Float[Array, ""]:

@@ -13,6 +13,7 @@ model carries thousands of classes, those of an empirical trace, at the cost of 
 """
 
 import dataclasses
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -200,6 +201,14 @@ def cohort_model(system: System | Systems) -> MassModel:
         shares=np.ones((*capacity.shape, 1)),
         capacity=capacity,
     )
+
+
+def as_array(values: Any, argument: str) -> Array:
+    """An array of JAX, or an InputError that names the argument."""
+    try:
+        return jnp.asarray(values)
+    except (TypeError, ValueError):
+        raise InputError(argument, values, "an array of numbers") from None
 
 
 def check_precision(chosen: str, values: Array, argument: str) -> None:

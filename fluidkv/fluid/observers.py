@@ -1,10 +1,9 @@
-"""Observers of mass trajectories: values that say what a rollout is to keep.
+"""Observers of trajectories: values that say what a rollout is to keep.
 
-They read `Flows` and states of the mass maps. Each is a pytree: a batch of rollouts may vary what
-is in it. `fluidkv.fluid.driver` says what an observer is, for one of your own.
+They read flows and states of the maps of this package. Each is a pytree: a batch of rollouts may
+vary what is in it. `fluidkv.fluid.driver` says what an observer is, for one of your own.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -16,54 +15,17 @@ from fluidkv.errors import InputError
 from fluidkv.fluid import mass_map
 from fluidkv.fluid.driver import Observer, Transition
 from fluidkv.fluid.model import MassModel
+from fluidkv.fluid.quantities import QUANTITIES, evicts, masses_of, names_of, read
 
 NEVER = -1
 """Stands for "not within the iterations run" where an iteration or a period is given."""
-
-FLOWS = ("admitted", "completed", "evicted", "evicted_tokens")
-"""Summed over the iterations of a window."""
-
-LEVELS: dict[str, Callable[[MassModel, Any], Array]] = {
-    "memory": lambda model, state: mass_map.memory_used(model, jnp.atleast_2d(state)),
-    "in_flight": lambda model, state: mass_map.in_flight(model, jnp.atleast_2d(state)).reshape(
-        state.shape[:-1]
-    ),
-    "empty_stages": lambda model, state: mass_map.empty_stages(model, jnp.atleast_2d(state)),
-    "state": lambda _, state: state,
-}
-"""Read from the state at the end of a window: tokens, requests, stages, masses."""
-
-
-def _masses(observer: Observer, state: Any) -> Any:
-    """The state of a map of masses.
-
-    Raises:
-        InputError: while tracing, of another map.
-    """
-    if not hasattr(state, "shape"):
-        allowed = "an observer of its map; of open arrivals, OpenWindows"
-        raise InputError("observe", f"{type(observer).__name__} of {type(state).__name__}", allowed)
-    return state
-
-
-def _evicts(observer: Observer, transition: Transition) -> Array:
-    """Whether an iteration evicts.
-
-    Raises:
-        InputError: while tracing, of a map whose flows have no front.
-    """
-    front = getattr(transition.flows, "front", None)
-    if front is None:
-        observed = f"{type(observer).__name__} of {type(transition.flows).__name__}"
-        raise InputError("observe", observed, "an observer of its map: these flows have no front")
-    return front != mass_map.NO_FRONT
 
 
 class Windows(Observer):
     """Flows summed over each window, and levels at its end.
 
     Fields:
-        names: out of `FLOWS` and `LEVELS`.
+        names: out of `QUANTITIES`.
 
     The result is a dict of arrays with a leading axis of windows.
 
@@ -81,26 +43,27 @@ class Windows(Observer):
     names: tuple[str, ...] = eqx.field(static=True)
 
     def __check_init__(self) -> None:
-        known = (*FLOWS, *LEVELS)
         for name in self.names:
-            if name not in known:
-                raise InputError("names", name, "any of " + ", ".join(known))
+            if name not in QUANTITIES:
+                raise InputError("names", name, "any of " + ", ".join(QUANTITIES))
 
-    def init(self, model: MassModel, state: Any) -> dict[str, Array]:
-        state = _masses(self, state)
-        by_row = jnp.zeros(state.shape[:-1], state.dtype)
-        single = jnp.zeros((), state.dtype)
-        sums = {name: single if name == "evicted_tokens" else by_row for name in FLOWS}
-        return {name: sums[name] for name in self.names if name in sums}
+    def init(self, model: Any, state: Any) -> dict[str, Array]:
+        masses = _masses(self, masses_of(state))
+        shapes = {(): (), ("class",): masses.shape[:-1]}
+        summed = [name for name in self.names if name not in names_of("level")]
+        return {n: jnp.zeros(shapes[QUANTITIES[n].dims], masses.dtype) for n in summed}
 
     def update(
         self, model: Any, memory: dict[str, Array], transition: Transition
     ) -> dict[str, Array]:
-        return {name: total + getattr(transition.flows, name) for name, total in memory.items()}
+        now = {name: read(name, model, transition) for name in memory}
+        last = names_of("last")
+        return {n: now[n] if n in last else total + now[n] for n, total in memory.items()}
 
     def emit(self, model: Any, memory: dict[str, Array], state: Any) -> tuple[Any, Any]:
-        levels = {name: LEVELS[name](model, state) for name in self.names if name in LEVELS}
-        return jax.tree.map(jnp.zeros_like, memory), memory | levels
+        levels = [name for name in self.names if name in names_of("level")]
+        now = {name: read(name, model, state) for name in levels}
+        return jax.tree.map(jnp.zeros_like, memory), memory | now
 
     def result(self, model: Any, memory: Any, written: dict[str, Array]) -> dict[str, Array]:
         return {name: written[name] for name in self.names}
@@ -110,7 +73,7 @@ class Total(Observer):
     """A flow summed over all iterations, such as "completed", or the waste, "evicted_tokens".
 
     Fields:
-        name: out of `FLOWS`.
+        name: a flow of `QUANTITIES`.
 
     Examples:
         >>> import jax
@@ -125,14 +88,14 @@ class Total(Observer):
     name: str = eqx.field(static=True)
 
     def __check_init__(self) -> None:
-        if self.name not in FLOWS:
-            raise InputError("name", self.name, "any of " + ", ".join(FLOWS))
+        if self.name not in names_of("flow"):
+            raise InputError("name", self.name, "any of " + ", ".join(names_of("flow")))
 
     def init(self, model: Any, state: Any) -> Array:
         return Windows((self.name,)).init(model, state)[self.name]
 
     def update(self, model: Any, memory: Array, transition: Transition) -> Array:
-        return memory + getattr(transition.flows, self.name)
+        return memory + read(self.name, model, transition)
 
 
 class FirstEviction(Observer):
@@ -158,8 +121,8 @@ class FirstEviction(Observer):
         return jnp.int32(NEVER)
 
     def update(self, model: Any, memory: Array, transition: Transition) -> Array:
-        evicts = _evicts(self, transition)
-        return jnp.where((memory == NEVER) & evicts, transition.iteration, memory)
+        first = (memory == NEVER) & evicts(model, transition)
+        return jnp.where(first, transition.iteration, memory)
 
     def ended(self, memory: Array) -> Bool[Array, ""] | None:
         return memory != NEVER if self.stops else None
@@ -182,7 +145,7 @@ class Evictions(Observer):
         return jnp.int32(0)
 
     def update(self, model: Any, memory: Array, transition: Transition) -> Array:
-        return memory + jnp.int32(_evicts(self, transition))
+        return memory + jnp.int32(evicts(model, transition))
 
 
 class Fronts(Observer):
@@ -218,7 +181,7 @@ class Extremes(Observer):
     """Least and largest of a level after any iteration, in pairs.
 
     Fields:
-        level: out of `LEVELS`.
+        level: a level of `QUANTITIES`.
 
     Examples:
         >>> import jax
@@ -233,16 +196,16 @@ class Extremes(Observer):
     level: str = eqx.field(static=True)
 
     def __check_init__(self) -> None:
-        if self.level not in LEVELS:
-            raise InputError("level", self.level, "any of " + ", ".join(LEVELS))
+        if self.level not in names_of("level"):
+            raise InputError("level", self.level, "any of " + ", ".join(names_of("level")))
 
-    def init(self, model: MassModel, state: Any) -> tuple[Array, Array]:
-        state = _masses(self, state)
-        shape = jax.eval_shape(lambda s: LEVELS[self.level](model, s), state)
+    def init(self, model: Any, state: Any) -> tuple[Array, Array]:
+        _masses(self, masses_of(state))
+        shape = jax.eval_shape(lambda s: read(self.level, model, s), state)
         return jnp.full(shape.shape, jnp.inf), jnp.full(shape.shape, -jnp.inf)
 
-    def update(self, model: MassModel, memory: tuple[Array, Array], transition: Transition) -> Any:
-        now = LEVELS[self.level](model, transition.after)
+    def update(self, model: Any, memory: tuple[Array, Array], transition: Transition) -> Any:
+        now = read(self.level, model, transition.after)
         return jnp.minimum(memory[0], now), jnp.maximum(memory[1], now)
 
 
@@ -278,7 +241,7 @@ class Settled(Observer):
         masses, centre = jnp.atleast_2d(transition.after), jnp.asarray(model.equilibrium())
         near = jnp.all(jnp.abs(masses - centre) <= self.within * centre)
         since = jnp.where(memory == NEVER, transition.iteration, memory)
-        return jnp.where(near & ~_evicts(self, transition), since, NEVER)
+        return jnp.where(near & ~evicts(model, transition), since, NEVER)
 
     def ended(self, memory: Array) -> Bool[Array, ""]:
         return memory != NEVER
@@ -332,6 +295,18 @@ class Cycle(Observer):
 
     def result(self, model: Any, memory: Any, written: Any) -> tuple[Array, Array]:
         return memory[:2]
+
+
+def _masses(observer: Observer, state: Any) -> Any:
+    """The state of a map of masses alone.
+
+    Raises:
+        InputError: while tracing, of another map.
+    """
+    if not hasattr(state, "shape"):
+        observed = f"{type(observer).__name__} of {type(state).__name__}"
+        raise InputError("observe", observed, "an observer of its map; these states are no array")
+    return state
 
 
 def _check_within(within: Any) -> None:

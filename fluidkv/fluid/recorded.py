@@ -1,4 +1,4 @@
-"""What `simulate` can record, and how it is labelled."""
+"""What fronts of a map can record, and how it is labelled."""
 
 import math
 from collections.abc import Iterable
@@ -7,25 +7,16 @@ import numpy as np
 import xarray as xr
 
 from fluidkv.errors import InputError
+from fluidkv.fluid.quantities import QUANTITIES
 from fluidkv.labels import Column, dataset
 from fluidkv.processes import free_memory
 from fluidkv.systems import Systems
 from fluidkv.workload import System
 
-_COUNTS = ("batch", "iteration", "class")
-# name -> dimensions, units, long name.
-_KNOWN: dict[str, tuple[tuple[str, ...], str, str]] = {
-    "admitted": (_COUNTS, "request", "requests admitted"),
-    "completed": (_COUNTS, "request", "requests completed"),
-    "evicted": (_COUNTS, "request", "requests evicted"),
-    "memory": (("batch", "iteration"), "token", "memory in use"),
-    "in_flight": (_COUNTS, "request", "requests running"),
-    "empty_stages": (("batch", "iteration"), "1", "stages without mass (eviction level)"),
-    "state": (("batch", "iteration", "class", "stage"), "request", "mass by class and stage"),
-}
-_FINAL = (("batch", "class", "stage"), "request", "mass by class and stage at the end")
-
-RECORDS: tuple[str, ...] = tuple(_KNOWN)
+RECORDS: tuple[str, ...] = (
+    *("admitted", "completed", "evicted"),
+    *("memory", "in_flight", "empty_stages", "state"),
+)
 """What `simulate` can record.
 
 >>> from fluidkv.fluid import RECORDS
@@ -38,34 +29,31 @@ True
 """
 
 
-def checked_record(record: Iterable[str]) -> tuple[str, ...]:
+_FINAL = "final_"
+
+
+def checked_record(record: Iterable[str], allowed: tuple[str, ...] = RECORDS) -> tuple[str, ...]:
     """The names in their fixed order: the same set of names is the same compiled function.
 
     Raises:
         InputError: a name that is none.
     """
-    asked = (record,) if isinstance(record, str) else tuple(record)
-    for name in asked:
-        if name not in RECORDS:
-            raise InputError("record", name, "any of " + ", ".join(RECORDS))
-    return tuple(name for name in RECORDS if name in asked)
+    names = (record,) if isinstance(record, str) else tuple(record)
+    for name in names:
+        if name not in allowed:
+            raise InputError("record", name, "any of " + ", ".join(allowed))
+    return tuple(name for name in allowed if name in names)
 
 
-def check_counts(iterations: object, every: object) -> None:
-    """Raises:
-    InputError: not whole numbers of at least 1, or iterations that are no multiple of `every`.
-    """
-    for name, value in (("iterations", iterations), ("every", every)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise InputError(name, value, "an integer of at least 1")
-    if iterations % every:  # pyright: ignore[reportOperatorIssue]  # both are integers here
-        raise InputError("iterations", iterations, f"a multiple of every={every}")
+def dims_of(name: str) -> tuple[str, ...]:
+    """Of a record; or of what is left at the end, "final_" and what it is."""
+    windows = () if name.startswith(_FINAL) else ("iteration",)
+    return ("batch", *windows, *QUANTITIES[name.removeprefix(_FINAL)].dims)
 
 
 def shape_of(name: str, sizes: dict[str, int]) -> tuple[int, ...]:
-    """Of a record, or of "final_state", without the axis of systems."""
-    dims = _FINAL[0] if name == "final_state" else _KNOWN[name][0]
-    return tuple(sizes[dim] for dim in dims)
+    """Without the axis of systems."""
+    return tuple(sizes[dim] for dim in dims_of(name))
 
 
 def check_room(names: Iterable[str], sizes: dict[str, int], systems: int = 1) -> None:
@@ -92,31 +80,38 @@ def check_room(names: Iterable[str], sizes: dict[str, int], systems: int = 1) ->
 
 
 def labelled(
-    final: np.ndarray | None,
     records: dict[str, np.ndarray],
     iterations: int,
     every: int,
     *,
     of: System | Systems | None = None,
+    coords: dict[str, Column] | None = None,
 ) -> xr.Dataset:
-    """A dataset by the convention; of Systems, with their axis first and their coordinates."""
-    found = {name: (*_KNOWN[name], values) for name, values in records.items()}
-    if final is not None:
-        found["final_state"] = (*_FINAL, final)
+    """A dataset by the convention, of records and of what is left at the end.
+
+    Args:
+        records: by name, see `dims_of`; of a map of one row, without an axis of classes.
+        of: what they are of; of Systems, their axis comes first, with their coordinates.
+        coords: others.
+    """
     first = ("system",) if isinstance(of, Systems) else ()
-    variables: dict[str, Column] = {
-        name: ((*first, *dims), values, units, title)
-        for name, (dims, units, title, values) in found.items()
-    }
+    variables: dict[str, Column] = {}
+    for name, values in records.items():
+        quantity = QUANTITIES[name.removeprefix(_FINAL)]
+        dims = (*first, *dims_of(name))
+        if values.ndim < len(dims):
+            dims = tuple(dim for dim in dims if dim != "class")
+        title = quantity.title + " at the end" * name.startswith(_FINAL)
+        variables[name] = (dims, values, quantity.units, title)
     windows = np.arange(every, iterations + 1, every)
-    coords: dict[str, Column] = {
+    labels: dict[str, Column] = {
         "iteration": ("iteration", windows, "iteration", "iteration n, of the state X^n")
     }
     if isinstance(of, Systems):
-        coords |= of.described(variables)
+        labels |= of.described(variables)
     return dataset(
         variables,
-        coords,
+        labels | (coords or {}),
         system=of if isinstance(of, System) else None,
         every=int(every),
         iterations=int(iterations),

@@ -12,11 +12,11 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
+from fluidkv.fluid.driver import check_counts
 from fluidkv.fluid.labels.tables import Tables, of_model, pack
 from fluidkv.fluid.model import MassModel, class_model
 from fluidkv.fluid.plain import Rolled, roll_batch, roll_systems
 from fluidkv.fluid.recorded import (
-    check_counts,
     check_room,
     checked_record,
     labelled,
@@ -97,7 +97,8 @@ def simulate(
         of_classes = class_model(of) if isinstance(of, System) else of
         final, records = _of_model(of_classes, start, *counts, engine, final_state)
     system = None if isinstance(of, MassModel) else of
-    return labelled(final if final_state else None, records, iterations, every, of=system)
+    ends = {"final_state": final} if final_state else {}
+    return labelled(records | ends, iterations, every, of=system)
 
 
 def _of_model(
@@ -136,7 +137,7 @@ def _of_systems(
     """In parts that memory can hold; what a system does not have is 0."""
     states = read_states(systems, start)
     sizes = {
-        "batch": states.masses.shape[1],
+        "batch": states.shape[1],
         "class": systems.decode_length.shape[1],
         "stage": int(systems.longest_decode.max()),
         "iteration": iterations // every,
@@ -148,7 +149,7 @@ def _of_systems(
     labels = _wants_labels(engine)
     for part in _parts(len(systems), sum(int(np.prod(shape)) for shape in shapes.values())):
         model = class_model(systems[part], stages=sizes["stage"])
-        begun = spread(model, states.part(part))
+        begun = spread(model, states if len(states) == 1 else states[part])
         if labels:
             final, records = _many_by_labels(systems[part], model, begun, iterations, record, every)
         else:

@@ -1,25 +1,25 @@
-"""What a start of a given shape means, in one place: masses of classes or of cohorts, of whom.
+"""What an array of masses is, in one place: of which axes, of classes or of cohorts, of whom.
 
 Masses x_ks are of class k at stage s. Cohort masses y_s, of all requests admitted s iterations ago,
 stand for the state x_ks = p_k y_s; every trajectory is of that form after d iterations (Congestion,
-Lemma 9). By shape, for a system of K classes and d stages:
+Lemma 9). An array with labels (`xarray.DataArray`) says by its dimensions what it is, some of
+system, batch, class and stage. Of one without, the axes are, for K classes and d stages:
 
-    (d,), (batch, d)           cohort masses
-    (K, d), (batch, K, d)      masses of classes
-    (batch, 1, d)              cohort masses
+    of one system                       of many
+    (stage,), (batch, stage)            (stage,), (batch, stage)          cohort masses
+                                        (system, batch, stage)            cohort masses
+    (batch, class, stage)               (system, batch, class, stage)     masses of classes
+    (class, stage) if that is (K, d)                                      one state, of classes
 
-For many systems cohort masses are (system, batch, d) and masses of classes (system, batch, K, d),
-with d and K the largest of them and 0 where a system has no such stage or class; (d,) and (batch,
-d), or a system axis of length 1, serve each of them.
-
-A table of K > 1 rows could be one state or K starts. It is one state, unless each row, as cohort
-masses, holds just the capacity: then it is K starts. One state never looks like that, it would not
-fit. The class with the longest input takes at least V_s tokens at each stage that it has, V_s being
-a mean of the classes that are left; so its row takes the whole capacity and others take more.
+An axis of classes of length 1 holds cohort masses, whatever K is: `starts[:, None]` says that K > 1
+starts of cohorts are not one state. Nothing is guessed from the masses. Many systems have the
+largest d and K of them, and 0 where a system has no such stage or class; a system axis of length 1,
+or none, serves each of them.
 """
 
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -37,49 +37,45 @@ ON_MANIFOLD = 1e-12
 """How far, of p_k y_s, a mass may be from it in a state that counts as one of cohorts. An iteration
 rounds a mass once, so that 1,000 stages leave about 1e-13."""
 
+_AXES = ("system", "batch", "class", "stage")
 
-@dataclass(frozen=True)
-class States:
-    """Starts that are good.
 
-    Fields:
-        masses: (system, batch, row, stage), rows are classes, or one row of cohort masses. One
-            system has a system axis of length 1, and so may starts that serve each of many.
-        by_class: whether rows are classes.
-    """
-
-    masses: Float[np.ndarray, "system batch row stage"]
-    by_class: bool
-
-    def part(self, chosen: slice) -> "States":
-        """Of these systems."""
-        serves_all = len(self.masses) == 1
-        return self if serves_all else replace(self, masses=self.masses[chosen])
+States = Float[np.ndarray, "system batch row stage"]
+"""Rows are classes, or one row of cohort masses. One system has a system axis of length 1, and so
+may starts that serve each of many."""
 
 
 def read_states(
-    of: System | Systems | MassModel, start: ArrayLike, *, argument: str = "start"
+    of: System | Systems | MassModel,
+    start: ArrayLike,
+    *,
+    argument: str = "start",
+    full: bool = False,
 ) -> States:
-    """Starts with memory at or below capacity, as their shape says (see above).
+    """Starts with memory at or below capacity, as their axes say (see above).
 
     Args:
         of: whose they are; of a model, rows are its classes, and `capacity` may be one a start.
-        start: masses.
+        start: masses, with or without labels.
         argument: name of what is read, for messages.
+        full: whether memory has to be full.
 
     Raises:
         InputError: a wrong shape, masses that are negative or not finite, mass at a stage that its
-            class does not have, memory above capacity.
+            class does not have, memory above capacity; with `full`, off it.
     """
-    return _read(_reader(of, argument), start, full=False)
+    owner = _owner(of, argument)
+    masses = _by_axes(owner, start)
+    _check(owner, masses, full=full)
+    return masses
 
 
 def class_states(
     of: System | MassModel, start: ArrayLike, *, argument: str = "start"
 ) -> Float[np.ndarray, "batch class stage"]:
     """As `read_states` of one system, as masses of classes."""
-    reader = _reader(of, argument)
-    return spread(reader.model(by_class=True), _read(reader, start, full=False))[0]
+    masses = read_states(of, start, argument=argument)
+    return spread(_owner(of, argument).model(by_class=True), masses)[0]
 
 
 def cohort_states(
@@ -87,31 +83,24 @@ def cohort_states(
 ) -> Float[np.ndarray, "*system batch stage"]:
     """As `read_states`, as cohort masses: masses of classes are taken if they are p_k y_s.
 
-    Args:
-        full: whether memory has to be full.
-
     Returns:
         (batch, stage) of one System, (system, batch, stage) of Systems.
 
     Raises:
-        InputError: what `read_states` raises; classes that are not in proportion to their shares;
-            with `full`, a start off the memory boundary.
+        InputError: what `read_states` raises; classes that are not in proportion to their shares.
     """
-    reader = _reader(of, argument)
-    states = _read(reader, start, full=full)
-    cohorts = states.masses[:, :, 0]
-    if states.by_class and reader.classes > 1:
-        cohorts = _gathered(reader, states)
-    if not reader.many:
+    owner = _owner(of, argument)
+    masses = read_states(of, start, argument=argument, full=full)
+    cohorts = masses[:, :, 0] if masses.shape[2] == 1 else _gathered(owner, masses)
+    if not owner.many:
         return cohorts[0]
-    return np.broadcast_to(cohorts, (reader.systems, *cohorts.shape[1:]))
+    return np.broadcast_to(cohorts, (owner.systems, *cohorts.shape[1:]))
 
 
 def spread(model: MassModel, states: States) -> Float[np.ndarray, "system batch class stage"]:
     """Masses of classes, x_ks = p_k y_s where they are of cohorts; `model`: classes of systems."""
-    stages = model.weights.shape[-1]
-    masses = states.masses[..., :stages]
-    return masses if states.by_class else masses * _shares(model)[:, None]
+    masses = states[..., : model.weights.shape[-1]]
+    return masses if masses.shape[2] > 1 else masses * _shares(model)[:, None]
 
 
 def lifted(model: MassModel) -> MassModel:
@@ -121,7 +110,7 @@ def lifted(model: MassModel) -> MassModel:
     return replace(model, capacity=model.capacity.reshape(len(model.weights), -1))
 
 
-class _Reader(NamedTuple):
+class _Owner(NamedTuple):
     """Whose starts are read.
 
     Fields:
@@ -155,27 +144,32 @@ class _Reader(NamedTuple):
             return f"masses of shape ({self.stages},), one a stage, or a batch of them"
         return f"masses of shape ({cohorts}), of cohorts, or ({classes}), by class"
 
-    def refusal(
-        self,
-        value: str,
-        allowed: str,
-        bad: Bool[np.ndarray, "system batch"],
-        size: Float[np.ndarray, "system batch"] | None = None,
-    ) -> InputError:
-        """Of the first bad start of the first bad system, or of the worst if `size` is told."""
-        system, start = _worst(bad, size)
-        where = f"system {system}, start {start}" if self.many else f"trajectory {start}"
-        return InputError(self.argument, f"{value} ({where})", allowed)
-
-    def hint(self, states: States) -> str:
-        """A table that has been taken for one state may have been meant as starts."""
-        if self.many or self.classes == 1 or not states.by_class or states.masses.shape[1] > 1:
+    def hint(self, masses: np.ndarray) -> str:
+        """One state by class may have been meant as as many starts of cohorts."""
+        if self.many or self.classes == 1 or masses.shape[1:3] != (1, self.classes):
             return ""
         shape = f"({self.classes}, {self.stages})"
         return f"; masses of shape {shape} are one state, starts of cohorts are (batch, 1, stage)"
 
+    def refuse(
+        self,
+        bad: Bool[np.ndarray, "system batch"],
+        say: Callable[[tuple[int, int]], tuple[str, str]],
+        size: Float[np.ndarray, "system batch"] | None = None,
+    ) -> None:
+        """InputError of the first bad start of the first bad system, or of its worst by `size`;
+        `say` is told which, and says value and what is allowed."""
+        if not bad.any():
+            return
+        system = int(bad.any(axis=1).argmax())
+        badness = bad if size is None else np.where(bad, size, -np.inf)
+        at = system, int(badness[system].argmax())
+        value, allowed = say(at)
+        where = f"system {at[0]}, start {at[1]}" if self.many else f"trajectory {at[1]}"
+        raise InputError(self.argument, f"{value} ({where})", allowed)
 
-def _reader(of: System | Systems | MassModel, argument: str) -> _Reader:
+
+def _owner(of: System | Systems | MassModel, argument: str) -> _Owner:
     if isinstance(of, Systems):
         extent = len(of), of.decode_length.shape[1], int(of.longest_decode.max())
     elif isinstance(of, System):
@@ -184,117 +178,89 @@ def _reader(of: System | Systems | MassModel, argument: str) -> _Reader:
         extent = 1, len(of.weights), of.weights.shape[1]
     else:
         raise InputError("system", of, "a System, Systems, or the MassModel of one system")
-    return _Reader(of, isinstance(of, Systems), *extent, argument)
+    return _Owner(of, isinstance(of, Systems), *extent, argument)
 
 
-def _read(reader: _Reader, start: ArrayLike, *, full: bool) -> States:
-    states = _by_shape(reader, start)
-    model = reader.model(by_class=states.by_class)
-    _check_masses(reader, model, states)
-    _check_memory(reader, model, states, full=full)
-    return states
-
-
-def _by_shape(reader: _Reader, start: ArrayLike) -> States:
+def _by_axes(owner: _Owner, start: ArrayLike) -> States:
     """The rule at the top of the file."""
-    stages = reader.stages
     try:
         masses = np.asarray(start, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(reader.argument, start, reader.shapes()) from None
-    wrong = InputError(reader.argument, f"shape {masses.shape}", reader.shapes())
-    if not masses.size or not 1 <= masses.ndim <= (4 if reader.many else 3):
+        raise InputError(owner.argument, start, owner.shapes()) from None
+    wrong = InputError(owner.argument, f"shape {masses.shape}", owner.shapes())
+    axes = _axes(owner, start, masses)
+    if not masses.size or axes is None:
         raise wrong
+    masses = np.moveaxis(masses, range(masses.ndim), np.argsort(np.argsort(axes)))
+    masses = np.expand_dims(masses, [place for place in range(4) if place not in axes])
     # A part of many systems may be shorter than the starts of all of them.
-    beyond = masses[..., stages:]
-    if masses.shape[-1] < stages or beyond.any() or (beyond.size and not reader.many):
+    beyond = masses[..., owner.stages :]
+    if masses.shape[-1] < owner.stages or beyond.any() or (beyond.size and not owner.many):
         raise wrong
-    masses = masses[..., :stages]
-    if not reader.many:
-        one_state = masses.ndim == 2 and _is_one_state(reader, masses)
-        masses = masses[None] if one_state or masses.ndim == 3 else masses
-        masses = masses[None] if one_state else masses
-    masses = masses if masses.ndim == 4 else masses[..., None, :]
-    masses = masses.reshape((1,) * (4 - masses.ndim) + masses.shape)
-    if len(masses) not in (1, reader.systems) or masses.shape[2] not in (1, reader.classes):
+    if len(masses) not in (1, owner.systems) or masses.shape[2] not in (1, owner.classes):
         raise wrong
-    return States(masses, by_class=masses.shape[2] == reader.classes)
+    return masses[..., : owner.stages]
 
 
-def _is_one_state(reader: _Reader, table: Float[np.ndarray, "row stage"]) -> bool:
-    """It has a row for each class, and these are not all cohort masses that hold the capacity."""
-    if len(table) != reader.classes or reader.classes == 1:
-        return False
-    model = reader.model(by_class=False)
-    with np.errstate(invalid="ignore"):
-        off = table @ model.weights[0, 0] - model.capacity[0, 0]
-        starts = model.capacity.size == 1 and np.all(np.abs(off) <= _rounding(model)[0])
-    return not starts
+def _axes(owner: _Owner, start: Any, masses: np.ndarray) -> tuple[int, ...] | None:
+    """Which of `_AXES` each axis of the masses is; None: there are too many or too few."""
+    if hasattr(start, "dims"):
+        places = {name: place for place, name in enumerate(_AXES) if owner.many or place}
+        if "stage" not in start.dims or not set(start.dims) <= set(places):
+            allowed = f"stage, and at will {', '.join(list(places)[:-1])}"
+            raise InputError(
+                owner.argument, f"dimensions {', '.join(map(str, start.dims))}", allowed
+            )
+        return tuple(places[name] for name in start.dims)
+    if not owner.many and owner.classes > 1 and masses.shape == (owner.classes, owner.stages):
+        return 2, 3
+    one = {1: (3,), 2: (1, 3), 3: (1, 2, 3)}
+    return (one | {3: (0, 1, 3), 4: (0, 1, 2, 3)} if owner.many else one).get(masses.ndim)
 
 
-def _check_masses(reader: _Reader, model: MassModel, states: States) -> None:
-    masses = states.masses
+def _check(owner: _Owner, masses: States, *, full: bool) -> None:
+    """Masses of at least 0 where there are stages; memory at or below capacity, or just full, up to
+    the rounding of the masses and of its sum."""
+    model = owner.model(by_class=masses.shape[2] == owner.classes)
     bad = np.any(~(np.isfinite(masses) & (masses >= 0)), axis=(2, 3))
-    if bad.any():
-        value, allowed = "a negative or non-finite mass", "finite masses of at least 0"
-        raise reader.refusal(value, allowed, bad)
+    allowed = "finite masses of at least 0"
+    owner.refuse(bad, lambda _: ("a negative or non-finite mass", allowed))
     beyond = np.any((masses > 0) & (model.weights == 0)[:, None], axis=(2, 3))
-    if beyond.any():
-        allowed = f"0 at stages of at least l1{reader.hint(states)}"
-        raise reader.refusal("mass beyond a decode length", allowed, beyond)
-
-
-def _check_memory(reader: _Reader, model: MassModel, states: States, *, full: bool) -> None:
-    """At or below capacity, or just full, up to the rounding of this sum."""
-    used = np.einsum("nbks,nks->nb", states.masses, model.weights)
+    allowed = f"0 at stages of at least l1{owner.hint(masses)}"
+    owner.refuse(beyond, lambda _: ("mass beyond a decode length", allowed))
+    used = np.einsum("nbks,nks->nb", masses, model.weights)
     limit = model.capacity
     if limit.shape[1] > 1 and used.shape[1] not in (1, limit.shape[1]):
         value, allowed = f"{used.shape[1]} trajectories", f"{limit.shape[1]}, as capacities"
-        raise InputError(reader.argument, value, allowed)
+        raise InputError(owner.argument, value, allowed)
+    _, rows, stages = model.weights.shape
+    rounding = (rows * stages + 2) * _EPS * limit
     used, limit = np.broadcast_arrays(used, limit)
     off = np.abs(used - limit) if full else used - limit
-    bad = off > _rounding(model)
-    if not bad.any():
-        return
-    at = _worst(bad, off)
-    capacity = f"{limit[at]:.17g} tokens"
-    if full:
-        scale = limit[at] / used[at] if used[at] > 0 else np.nan
-        value = f"memory {used[at] - limit[at]:+.6g} tokens off the boundary"
-        allowed = f"memory equal to the capacity, {capacity}; masses times {scale:.17g} are on it"
-    else:
-        value, allowed = f"memory {used[at]:.17g} tokens", f"at most {capacity}"
-        allowed += reader.hint(states)
-    raise reader.refusal(value, allowed, bad, off)
+
+    def say(at: tuple[int, int]) -> tuple[str, str]:
+        capacity = f"{limit[at]:.17g} tokens"
+        if not full:
+            return f"memory {used[at]:.17g} tokens", f"at most {capacity}{owner.hint(masses)}"
+        scale = f"; masses times {limit[at] / used[at]:.17g} are on it" if used[at] > 0 else ""
+        allowed = f"memory equal to the capacity, {capacity}{scale}"
+        return f"memory {used[at] - limit[at]:+.6g} tokens off the boundary", allowed
+
+    owner.refuse(off > rounding, say, off)
 
 
-def _worst(
-    bad: Bool[np.ndarray, "system batch"], size: Float[np.ndarray, "system batch"] | None
-) -> tuple[int, int]:
-    system = int(bad.any(axis=1).argmax())
-    return system, int((bad if size is None else np.where(bad, size, -np.inf))[system].argmax())
-
-
-def _rounding(model: MassModel) -> Float[np.ndarray, "system batch"]:
-    """What rounding the masses and the sum of memory can do to a start on the boundary."""
-    _, rows, stages = model.weights.shape
-    return (rows * stages + 2) * _EPS * model.capacity
-
-
-def _gathered(reader: _Reader, states: States) -> Float[np.ndarray, "system batch stage"]:
+def _gathered(owner: _Owner, masses: States) -> Float[np.ndarray, "system batch stage"]:
     """y_s = sum of x_ks / sum of p_k, over the classes that have the stage."""
-    shares = _shares(reader.model(by_class=True))
+    shares = _shares(owner.model(by_class=True))
     total = shares.sum(axis=1)
-    cohorts = states.masses.sum(axis=2) / np.where(total > 0, total, 1.0)[:, None]
+    cohorts = masses.sum(axis=2) / np.where(total > 0, total, 1.0)[:, None]
     right = cohorts[:, :, None] * shares[:, None]
-    off = np.any(np.abs(states.masses - right) > ON_MANIFOLD * right, axis=(2, 3))
-    if off.any():
-        value = "classes out of proportion to their shares"
-        allowed = (
-            "cohort masses y_s, or masses of classes that are p_k y_s, as every trajectory has "
-            f"after d = {reader.stages} iterations{reader.hint(states)}"
-        )
-        raise reader.refusal(value, allowed, off)
+    off = np.any(np.abs(masses - right) > ON_MANIFOLD * right, axis=(2, 3))
+    allowed = (
+        "cohort masses y_s, or masses of classes that are p_k y_s, as every trajectory has "
+        f"after d = {owner.stages} iterations{owner.hint(masses)}"
+    )
+    owner.refuse(off, lambda _: ("classes out of proportion to their shares", allowed))
     return cohorts
 
 

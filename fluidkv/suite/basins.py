@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from fluidkv.fluid import basins, simulate, uniform_starts
-from fluidkv.fluid.boundary import weights_of_one_class
+from fluidkv.fluid.model import class_model
 from fluidkv.runs.precision import random_key
 from fluidkv.suite.mass.plain import python_step
 from fluidkv.suite.report import Section, against, rate
@@ -72,9 +72,9 @@ def measure(effort: Effort, tell: Told) -> Section:
 
 
 def _plain_loop(starts: list[list[float]]) -> Callable[[], list[int]]:
-    weights, capacity = weights_of_one_class(SYSTEM)
-    by_stage = weights.tolist()
-    return lambda: [_settles(by_stage, float(capacity), start) for start in starts]
+    model = class_model(SYSTEM)
+    by_stage, capacity = model.weights[0].tolist(), float(model.capacity)
+    return lambda: [_settles(by_stage, capacity, start) for start in starts]
 
 
 def _settles(weights: list[float], capacity: float, state: list[float]) -> int:

@@ -13,25 +13,24 @@ from fluidkv.fluid import (
     burst_state,
     draws,
     empty_state,
-    equilibrium_state,
     mode_starts,
     perturbed_starts,
+    poisson_arrivals,
     start_families,
     uniform_starts,
 )
-from fluidkv.fluid.boundary import burst_starts, nearby_starts
 from fluidkv.fluid.model import cohort_model
 from fluidkv.systems import Systems
 from fluidkv.workload import RequestClass, System, Workload
 
 KEY = jax.random.key(5)
 HALF = Fraction(1, 2)
+# Four, and the last three of them, are drawn by one compiled function.
 UNLIKE = Systems.of(
     [
         System(Workload((RequestClass(3, 1),)), Fraction(20)),
         System(Workload((RequestClass(3, 4, HALF), RequestClass(2, 7, HALF))), Fraction(33, 2)),
         System(Workload((RequestClass(3, 7),)), Fraction(30)),
-        System(Workload((RequestClass(1, 6, HALF), RequestClass(2, 3, HALF))), Fraction(70)),
         System(Workload((RequestClass(9, 12),)), Fraction(100)),
     ]
 )
@@ -46,7 +45,6 @@ DRAWN: dict[str, Callable] = {
     ),
 }
 MADE: dict[str, Callable] = {
-    "equilibrium": equilibrium_state,
     "burst": burst_state,
     "empty": empty_state,
     "modes": lambda of: mode_starts(of, 0.9 + 0.3j, count=3, size=0.2),
@@ -82,14 +80,15 @@ def test_what_is_not_drawn_is_of_each_system_too(name: str) -> None:
 
 
 def test_bursts_of_all_ages_begin_again() -> None:
-    starts = burst_starts(UNLIKE)
-    np.testing.assert_array_equal(starts[2, :7, :7], burst_starts(UNLIKE[2]))
+    starts = start_families(KEY, UNLIKE, count=4)["burst"]
+    alone = start_families(KEY, UNLIKE[2], count=4)["burst"]
+    np.testing.assert_array_equal(starts[2, :7, :7], alone)
     np.testing.assert_array_equal(starts[2, 7:], starts[2, :5])
 
 
-def test_nearby_starts_surround_the_state_of_each_system() -> None:
-    cohorts = equilibrium_state(UNLIKE[2:3])[:, :, 0]
-    starts = nearby_starts(KEY, UNLIKE[2:3], cohorts, count=9, size=1e-6)
+def test_starts_surround_the_state_of_each_system() -> None:
+    cohorts = cohort_model(UNLIKE[2:3]).equilibrium()
+    starts = uniform_starts(KEY, UNLIKE[2:3], count=9, around=cohorts, size=1e-6)
     assert starts.shape == (1, 9, 7)
     weights = cohort_model(UNLIKE[2]).weights[0]
     assert np.all(np.abs(starts - cohorts) * weights <= 1e-6 * 30)
@@ -113,10 +112,28 @@ def test_a_batch_of_another_size_compiles_nothing() -> None:
     uniform_starts(KEY, UNLIKE[1], count=100)
     before = compiled._cache_size()
     uniform_starts(KEY, UNLIKE[1], count=101)
-    uniform_starts(KEY, UNLIKE[4], count=80)
+    uniform_starts(KEY, UNLIKE[3], count=80)
     assert compiled._cache_size() == before
 
 
-def test_a_key_is_a_key() -> None:
-    with pytest.raises(InputError, match="key: got 7; allowed: a JAX random key"):
-        uniform_starts(7, UNLIKE[0], count=1)  # pyright: ignore[reportArgumentType]
+@pytest.mark.parametrize(
+    "key",
+    [
+        7,
+        None,
+        np.zeros(2),
+        np.zeros(2, int),
+        np.zeros(3, np.uint32),
+        jax.random.split(KEY, 3),
+        jax.random.split(jax.random.PRNGKey(0), 3),
+    ],
+)
+def test_a_key_is_one_key(key: Any) -> None:
+    for draw in (
+        lambda: uniform_starts(key, UNLIKE[0], count=1),
+        lambda: perturbed_starts(key, UNLIKE, count=1, size=0.1),
+        lambda: poisson_arrivals(key, np.ones((3, 1))),
+    ):
+        with pytest.raises(InputError, match="key: got ") as caught:
+            draw()
+        assert "\n" not in str(caught.value)

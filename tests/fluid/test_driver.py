@@ -178,11 +178,13 @@ def test_what_is_no_plan_is_refused_in_one_line():
     model = cohort_model(SMALL)
     with pytest.raises(InputError, match="iterations: got 0; allowed: an integer of at least 1"):
         rollout(model, START, 0)
+    with pytest.raises(InputError, match=r"iterations: got .*; allowed: an integer"):
+        jax.jit(lambda n: rollout(model, START, n))(3)
     with pytest.raises(InputError, match="iterations: got 10; allowed: a multiple of every=4"):
         rollout(model, START, 10, every=4)
     with pytest.raises(InputError, match="observe: got 'memory'; allowed: observers"):
         rollout(model, START, 10, observe="memory")
-    with pytest.raises(InputError, match="names: got 'speed'; allowed: any of admitted"):
+    with pytest.raises(InputError, match="names: got 'speed'; allowed: any of arrived"):
         Windows(("speed",))
     with pytest.raises(InputError, match="level: got 'speed'"):
         Extremes("speed")
@@ -199,9 +201,12 @@ def test_what_does_not_fit_the_map_is_refused_by_name():
     with pytest.raises(InputError, match=r"step: got .*a pair"):
         rollout(model, START, 6, step=lambda model, state, key: state)
     opened = OpenModel(small, np.array([2.0])), OpenState(np.zeros((1, 3)), np.zeros(1))
-    for watch in (Total("completed"), Windows(("memory",)), Extremes("memory"), Cycle(0.0)):
+    for watch in (Settled(0.1), Cycle(0.0)):
         with pytest.raises(InputError, match=r"observe: got .* of OpenState"):
             rollout(*opened, 4, step=open_step, observe=watch)
+    for watch in (Windows(("queue",)), Windows(("lost",)), Total("arrived"), Extremes("queue")):
+        with pytest.raises(InputError, match=r"observe: got '\w+'; allowed: what the \w+ of its"):
+            rollout(model, START, 4, observe=watch)
     wrong: list[Any] = [-1.0, "a", None]
     for within in wrong:
         with pytest.raises(InputError, match="within: got"):

@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 import fluidkv as fk
-from fluidkv.fluid import burst_state, equilibrium_state, mode_starts
+from fluidkv.fluid import burst_state, mode_starts
 from fluidkv.systems import Systems
 from fluidkv.workload import RequestClass, System, Workload
 
@@ -23,11 +23,11 @@ MANY = {
 }
 
 STARTS: dict[str, Callable] = {
-    "uniform": lambda of: fk.uniform_starts(KEY, of, count=2),  # as many as classes
+    "uniform": lambda of: fk.uniform_starts(KEY, of, count=3),  # two would be one state
     "perturbed": lambda of: fk.perturbed_starts(KEY, of, count=2, size=0.3),
     "modes": lambda of: mode_starts(of, -1.0, count=2, size=0.3),
     "burst": burst_state,
-    "equilibrium": equilibrium_state,
+    "equilibrium": lambda of: fk.class_model(of).equilibrium()[..., None, :, :],
 }
 CONSUMERS: dict[str, Callable[..., xr.Dataset]] = {
     "simulate": lambda of, start: fk.simulate(of, start, iterations=6),
@@ -51,7 +51,7 @@ def test_starts_go_in_as_they_are(starts: str, consumer: str) -> None:
             CONSUMERS[consumer](system, start)
         return
     found = CONSUMERS[consumer](system, start)
-    assert found.sizes["batch"] == (1 if starts in ("burst", "equilibrium") else 2)
+    assert found.sizes["batch"] == {"uniform": 3, "burst": 1, "equilibrium": 1}.get(starts, 2)
 
 
 @pytest.mark.parametrize("consumer", CONSUMERS)

@@ -13,7 +13,7 @@ from fluidkv.errors import InputError
 from fluidkv.fluid import (
     RECORDS,
     burst_state,
-    equilibrium_state,
+    class_model,
     perturbed_starts,
     plain,
     simulate,
@@ -104,7 +104,9 @@ def test_results_carry_what_tells_systems_apart() -> None:
     systems = Systems.grid(
         input_length=[3, 5], decode_length=(2, 6), share=[HALF, HALF / 2], capacity=50
     )
-    found = simulate(systems, equilibrium_state(systems), iterations=4, every=2, record=RECORDS)
+    found = simulate(
+        systems, class_model(systems).equilibrium()[:, None], iterations=4, every=2, record=RECORDS
+    )
     assert complaints(found) == []
     assert found.state.dims == ("system", "batch", "iteration", "class", "stage")
     assert found.evicted.dims == ("system", "batch", "iteration", "class")
@@ -172,7 +174,9 @@ def test_a_hundred_thousand_systems_with_sixteen_starts() -> None:
         np.testing.assert_array_equal(found.completed[i], alone.completed)
 
 
-@pytest.mark.parametrize("record", [(), ("completed", "state")])
+@pytest.mark.parametrize(
+    "record", [pytest.param((), marks=pytest.mark.thorough), ("completed", "state")]
+)
 def test_a_long_run_is_cut_into_calls_that_change_no_bit(
     record: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:

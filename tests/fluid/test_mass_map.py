@@ -111,13 +111,15 @@ def test_a_cpu_and_an_accelerator_evict_alike(system, data):
     model = padded(class_model(system))
     masses = jnp.asarray(rectangle(data.draw(feasible_states(system))))
     executed = mass_map.execute(model, masses)
-    numbers = executed, model.weights, model.capacity
+    numbers = executed, model.weights, model.survival, model.capacity
     one, other = by_stage(*numbers), at_once(*numbers)
     within = tolerance(model)
     assert np.max(np.abs(np.asarray(one[0]) - np.asarray(other[0])) * model.weights) <= within
     assert abs(one[1] - other[1]) <= within
     tie = abs(float(mass_map.memory_used(model, executed)) - float(model.capacity)) <= within
-    assert tie or (one[2] == NO_FRONT) == (other[2] == NO_FRONT)
+    assert tie or (one[2].front == NO_FRONT) == (other[2].front == NO_FRONT)
+    assert np.max(np.abs(np.asarray(one[2].requests) - np.asarray(other[2].requests))) <= within
+    assert abs(one[2].tokens - other[2].tokens) <= within
 
 
 by_stage, at_once = jax.jit(mass_map._stage_by_stage), jax.jit(mass_map._all_stages_at_once)

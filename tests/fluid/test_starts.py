@@ -1,11 +1,13 @@
-"""Starts on the memory boundary, and the one that the theory singles out: along a mode."""
+"""Starts on the memory boundary: on it, on the right face, evenly spread; and along a mode."""
 
 from fractions import Fraction
+from typing import Any
 
 import jax
 import numpy as np
 import pytest
 from hypothesis import given
+from scipy.stats import beta, kstest
 
 from fluidkv.errors import InputError
 from fluidkv.exact.linear_stability import stability
@@ -14,13 +16,20 @@ from fluidkv.fluid import (
     class_model,
     cohort_model,
     empty_state,
-    equilibrium_state,
     mode_starts,
     perturbed_starts,
     simulate,
+    slice_starts,
+    start_families,
+    uniform_starts,
 )
 from fluidkv.workload import RequestClass, System, Workload
 from tests.strategies import systems
+
+SYSTEM = System(Workload((RequestClass(2, 4),)), Fraction(63))
+WEIGHTS = np.array([3, 4, 5, 6])
+KEY = jax.random.key(7)
+ROUNDING = 63 * 10 * np.finfo(float).eps  # of a few operations on numbers up to M
 
 
 def memory(model, state) -> np.ndarray:
@@ -32,7 +41,7 @@ def test_starts_fill_memory(system):
     model = class_model(system)
     key = jax.random.key(0)
     starts = (
-        equilibrium_state(model),
+        model.equilibrium(),
         burst_state(model),
         *perturbed_starts(key, model, count=3, size=0.5),
         *mode_starts(model, -1.0, count=3, size=0.5),
@@ -84,7 +93,7 @@ def test_every_phase_of_a_real_mode_is_disturbed():
     model = cohort_model(system)
     for count in range(1, 9):
         starts = mode_starts(model, -1.02, count=count, size=0.1)
-        off = np.abs(starts / equilibrium_state(model) - 1).max(axis=(1, 2))
+        off = np.abs(starts / model.equilibrium() - 1).max(axis=(1, 2))
         assert off.min() > 1e-3
 
 
@@ -112,3 +121,86 @@ def test_mode_starts_refuses(change, argument):
     root = arguments.pop("root")
     with pytest.raises(InputError, match=argument):
         mode_starts(model, root, **arguments)
+
+
+def on_boundary(states):
+    return np.all(states >= 0) and np.all(np.abs(states @ WEIGHTS - 63) <= ROUNDING)
+
+
+def test_uniform_starts_are_on_the_face_that_was_asked_for():
+    starts = uniform_starts(KEY, SYSTEM, count=50, occupied=[3, 1])
+    assert on_boundary(starts)
+    assert np.all((starts > 0) == [False, True, False, True])
+
+
+def test_uniform_starts_have_the_marginals_of_a_uniform_simplex():
+    # One barycentric coordinate of a uniform point on a simplex with k corners is Beta(1, k - 1).
+    starts = uniform_starts(KEY, SYSTEM, count=2000)
+    for share in (starts * WEIGHTS / 63).T:
+        # With the right law a p-value below 1e-3 has probability 1e-3; the key is fixed.
+        assert kstest(share, beta(1, 3).cdf).pvalue > 1e-3
+
+
+def test_a_key_gives_the_same_starts_again():
+    again = uniform_starts(KEY, SYSTEM, count=3)
+    assert np.array_equal(again, uniform_starts(KEY, SYSTEM, count=3))
+    assert not np.array_equal(again, uniform_starts(jax.random.key(8), SYSTEM, count=3))
+
+
+def test_starts_around_a_state_surround_it():
+    state = np.full(4, 3.5)
+    starts = uniform_starts(KEY, SYSTEM, count=400, around=state, size=0.01)
+    assert on_boundary(starts)
+    off = starts - state
+    # A stage moves by at most size times the larger of its mass and what is missing to M / w_j.
+    assert np.all(np.abs(off) <= 0.01 * np.maximum(3.5, 63 / WEIGHTS - 3.5) + ROUNDING)
+    assert np.all(off.min(axis=0) < 0)
+    assert np.all(off.max(axis=0) > 0)
+
+
+def test_starts_around_a_state_keep_to_a_face():
+    near: dict[str, Any] = {"around": [0, 0, 9, 3], "size": 0.1}
+    starts = uniform_starts(KEY, SYSTEM, count=20, occupied=[2, 3], **near)
+    assert on_boundary(starts)
+    assert np.all(starts[:, :2] == 0)
+
+
+def test_a_slice_is_a_triangle_of_states():
+    corners = np.array([[21, 0, 0, 0], [0, 0, 0, 10.5], [3.5] * 4])
+    starts, shares = slice_starts(SYSTEM, corners, points=5)
+    assert starts.shape == (15, 4)
+    assert on_boundary(starts)
+    assert np.allclose(starts, shares @ corners, rtol=0, atol=ROUNDING)
+    assert np.allclose(shares.sum(axis=1), 1, rtol=0, atol=4 * np.finfo(float).eps)
+    assert len({tuple(s) for s in shares.round(9)}) == 15
+    for corner in corners:
+        assert np.any(np.all(starts == corner, axis=1))
+
+
+@pytest.mark.parametrize(
+    ("call", "argument"),
+    [
+        (lambda: uniform_starts(KEY, SYSTEM, count=0), "count"),
+        (lambda: uniform_starts(KEY, SYSTEM, count=1, occupied=[]), "occupied"),
+        (lambda: uniform_starts(KEY, SYSTEM, count=1, occupied=[4]), "occupied"),
+        (lambda: uniform_starts(KEY, SYSTEM, count=1, occupied=[1, 1]), "occupied"),
+        (lambda: uniform_starts(KEY, SYSTEM, count=1, around=[3.5] * 4, size=0), "size"),
+        (lambda: uniform_starts(KEY, SYSTEM, count=1, size=0.5), "size"),
+        (lambda: uniform_starts(KEY, SYSTEM, count=1, around=[3.5] * 3), "around"),
+        (lambda: uniform_starts(KEY, SYSTEM, count=1, around=[3.0] * 4), "around"),
+        (lambda: uniform_starts(KEY, SYSTEM, count=1, around=[[3.5] * 4] * 2), "around"),
+        (lambda: slice_starts(SYSTEM, [[3.5] * 4], points=3), "corners"),
+        (lambda: slice_starts(SYSTEM, [[3.5] * 4] * 3, points=1), "points"),
+    ],
+)
+def test_bad_input_is_named(call, argument):
+    with pytest.raises(InputError) as error:
+        call()
+    assert error.value.argument == argument
+
+
+@pytest.mark.parametrize("starts", [uniform_starts, start_families])
+def test_what_has_no_lengths_of_its_own_is_one_line(starts):
+    for of in (class_model(SYSTEM), "sharegpt", None):
+        with pytest.raises(InputError, match=r"system: got .*; allowed: a System or Systems"):
+            starts(KEY, of, count=4)

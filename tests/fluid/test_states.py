@@ -1,14 +1,15 @@
-"""What a start of a given shape means: the rule, and that no shape has two meanings."""
+"""What an array of masses is: by its labels, or by its axes; nothing is guessed from masses."""
 
 from fractions import Fraction
 
 import numpy as np
 import pytest
+import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fluidkv.errors import InputError
-from fluidkv.fluid import class_model, cohort_model
+from fluidkv.fluid import class_model, cohort_model, simulate
 from fluidkv.fluid.states import class_states, cohort_states, read_states, spread
 from fluidkv.systems import Systems
 from fluidkv.workload import RequestClass, System, Workload
@@ -41,7 +42,8 @@ def _of_classes(system: System, cohorts: np.ndarray) -> np.ndarray:
 def test_cohort_masses_stand_for_all_classes_in_proportion(count: int) -> None:
     cohorts = _cohorts(MIXED, count)
     states = _of_classes(MIXED, cohorts)
-    for start in (cohorts, cohorts[:, None], states):
+    labelled = xr.DataArray(cohorts, dims=("batch", "stage"))
+    for start in (cohorts[:, None], states, labelled, labelled.T, *[cohorts] * (count != 2)):
         np.testing.assert_array_equal(class_states(MIXED, start), states)
         np.testing.assert_allclose(cohort_states(MIXED, start, full=True), cohorts, rtol=1e-15)
     np.testing.assert_array_equal(class_states(MIXED, cohorts[0]), states[:1])
@@ -49,7 +51,7 @@ def test_cohort_masses_stand_for_all_classes_in_proportion(count: int) -> None:
 
 
 def test_a_model_says_the_same_as_its_system() -> None:
-    cohorts = _cohorts(MIXED, 2)
+    cohorts = _cohorts(MIXED, 3)
     for start in (cohorts, cohorts[0], _of_classes(MIXED, cohorts)):
         states = class_states(class_model(MIXED), start)
         np.testing.assert_array_equal(states, class_states(MIXED, start))
@@ -58,24 +60,38 @@ def test_a_model_says_the_same_as_its_system() -> None:
 
 @given(systems(), st.integers(0, 99))
 def test_a_table_of_full_cohorts_is_never_one_state(system: System, seed: int) -> None:
+    """As many of them as classes have the shape of one state, and are refused: they do not fit."""
     count = len(system.workload.classes)
     cohorts = _cohorts(system, count, seed)
-    states = read_states(system, cohorts)
-    assert states.masses.shape == (1, count, 1, cohorts.shape[1])
-    if count > 1:  # as one state by class, it would not fit
-        model = class_model(system)
-        table = cohorts[None]
-        beyond = bool((table[0] > 0)[model.weights == 0].any())
-        assert beyond or np.sum(table[0] * model.weights) > model.capacity * (1 + 1e-9)
+    assert read_states(system, cohorts[:, None]).shape == (1, count, 1, cohorts.shape[1])
+    if count > 1:
+        with pytest.raises(InputError, match=r"one state, starts of cohorts are \(batch, 1, stage"):
+            read_states(system, cohorts)
 
 
-def test_a_table_below_capacity_is_one_state() -> None:
-    table = _of_classes(MIXED, _cohorts(MIXED, 1, fill=0.5))[0]
-    np.testing.assert_array_equal(class_states(MIXED, table), table[None])
+def test_a_table_of_all_classes_is_one_state_full_or_not() -> None:
+    for fill in (0.5, 1.0):
+        table = _of_classes(MIXED, _cohorts(MIXED, 1, fill=fill))[0]
+        np.testing.assert_array_equal(class_states(MIXED, table), table[None])
     spare = _cohorts(MIXED, 2, fill=0.25)
     with pytest.raises(InputError, match=r"one state, starts of cohorts are \(batch, 1, stage\)"):
         cohort_states(MIXED, spare)
     np.testing.assert_array_equal(cohort_states(MIXED, spare[:, None]), spare)
+
+
+def test_labels_say_what_an_array_is() -> None:
+    final = simulate(MIXED, _cohorts(MIXED, 3), iterations=2).final_state
+    alone = final.isel(batch=1)  # (class, stage)
+    np.testing.assert_array_equal(class_states(MIXED, alone), final.values[1:2])
+    np.testing.assert_array_equal(class_states(MIXED, final.transpose()), final.values)
+    spare = xr.DataArray(_cohorts(MIXED, 2, fill=0.25), dims=("batch", "stage"))
+    np.testing.assert_array_equal(cohort_states(MIXED, spare), spare.values)
+    both = simulate(PAIR, np.zeros((1, 6)), iterations=2).final_state.isel(batch=0)
+    masses = read_states(PAIR, both)  # (system, class, stage)
+    np.testing.assert_array_equal(masses, both.values[:, None])
+    for start, of in ((spare.rename(batch="run"), MIXED), (both, MIXED), (alone[:, 0], MIXED)):
+        with pytest.raises(InputError, match=r"got 'dimensions .*; allowed: stage, and at"):
+            read_states(of, start)
 
 
 def test_classes_out_of_proportion_are_no_cohorts() -> None:

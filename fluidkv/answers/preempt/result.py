@@ -126,7 +126,7 @@ class PreemptAnswer(Record):
         return self.table
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; docs/preemption.md lists the keys."""
+        """Plain values for JSON; docs/json.md lists the keys."""
         clock, swap, asked = self.clock, self.limits.swap, self.objectives
         return {
             "engine": {"name": self.engine.name, "version": self.engine.version},

@@ -7,7 +7,7 @@ another one. There are finitely many states, so every trajectory repeats itself 
 
 The iteration is `fluidkv.exact.mass.iterate` with `whole_requests=True`, the one implementation
 of the literal model, which also carries the finite queue of Example 1. The fast one is
-`fluidkv.fluid.one_class.whole`, equal step by step.
+`fluidkv.fluid.whole`, equal step by step.
 
 Source: Congestion, section 2.2 and Example 1.
 """

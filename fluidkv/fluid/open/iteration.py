@@ -28,8 +28,8 @@ from jaxtyping import Array, Float, Int
 
 from fluidkv.errors import InputError
 from fluidkv.fluid import mass_map
-from fluidkv.fluid.driver import Observer, Transition
-from fluidkv.fluid.model import MassModel, check_precision
+from fluidkv.fluid.mass_map import Flows
+from fluidkv.fluid.model import MassModel, as_array, check_precision
 
 Selection = Literal["queued", "shares"]
 """Which requests are admitted when not all that wait can be."""
@@ -67,7 +67,7 @@ class OpenModel(eqx.Module):
 
     mass: MassModel
     rates: Float[Array, "*iteration class"] | Float[np.ndarray, "*iteration class"]
-    cap: float | Float[Array, ""] = np.inf
+    cap: float | Float[Array, ""] | Float[np.ndarray, ""] = np.inf
     class_cap: float | Float[Array, " class"] | Float[np.ndarray, " class"] = np.inf
     selection: Selection = eqx.field(default="queued", static=True)
     blocked: Blocked = eqx.field(default="wait", static=True)
@@ -97,35 +97,9 @@ class OpenState(NamedTuple):
     iteration: int | Int[Array, ""] = 0
 
 
-class OpenFlows(NamedTuple):
-    """What one iteration moved.
-
-    Fields, requests by class unless said:
-        arrived: joined the queue.
-        admitted, completed, evicted, evicted_tokens, front: as in `Flows`; what is evicted joins
-            the queue again.
-        lost: left without being served; zero where they wait.
-        executed_memory: after execution and before eviction, tokens.
-
-    Examples:
-        >>> from fluidkv.fluid import OpenFlows
-        >>> OpenFlows._fields[:4]
-        ('arrived', 'admitted', 'completed', 'evicted')
-    """
-
-    arrived: Float[Array, " class"]
-    admitted: Float[Array, " class"]
-    completed: Float[Array, " class"]
-    evicted: Float[Array, " class"]
-    evicted_tokens: Float[Array, ""]
-    front: Int[Array, ""]
-    lost: Float[Array, " class"]
-    executed_memory: Float[Array, ""]
-
-
 def open_step(
     model: OpenModel, state: OpenState, key: Array | None = None
-) -> tuple[OpenState, OpenFlows]:
+) -> tuple[OpenState, Flows]:
     """One decoding iteration of one trajectory. What is evicted waits again before admission.
 
     Args:
@@ -151,24 +125,22 @@ def open_step(
         ...     [x.item() for x in jax.value_and_grad(waiting)(3.0)]
         [2.0, -1.0]
     """
-    masses, queue = jnp.asarray(state.masses), jnp.asarray(state.queue)
+    masses, queue = as_array(state.masses, "masses"), as_array(state.queue, "queue")
     _check(model, masses, queue)
     executed = mass_map.execute(model.mass, masses)
     arrived = arrive(model, state.iteration, key)
-    remaining, free, front = mass_map.evict(model.mass, executed)
-    gone = executed - remaining
-    evicted = mass_map.in_flight(model.mass, gone)
-    waiting = queue + arrived + evicted
+    remaining, free, evicted = mass_map.evict(model.mass, executed)
+    waiting = queue + arrived + evicted.requests
     admitted = admit(model, free, waiting)
     left = jnp.maximum(waiting - admitted, 0.0)
     lost = left if model.blocked == "lost" else jnp.zeros_like(left)
-    flows = OpenFlows(
-        arrived=arrived,
+    flows = Flows(
         admitted=admitted,
         completed=mass_map.completed(model.mass, masses),
-        evicted=evicted,
-        evicted_tokens=mass_map.memory_used(model.mass, gone),
-        front=front,
+        evicted=evicted.requests,
+        evicted_tokens=evicted.tokens,
+        front=evicted.front,
+        arrived=arrived,
         lost=lost,
         executed_memory=mass_map.memory_used(model.mass, executed),
     )
@@ -194,89 +166,13 @@ def admit(
     offered = jnp.minimum(waiting, model.class_cap)
     if model.selection == "shares":
         total = jnp.minimum(free / jnp.sum(shares * cost), model.cap)
-        return shares * jnp.minimum(total, jnp.min(offered / shares))
+        of_class = offered / jnp.where(shares > 0, shares, 1.0)
+        return shares * jnp.minimum(total, jnp.min(jnp.where(shares > 0, of_class, jnp.inf)))
     fits = _fraction(free, jnp.sum(offered * cost))
     return offered * jnp.minimum(fits, _fraction(model.cap, jnp.sum(offered)))
 
 
-class OpenWindows(Observer):
-    """Flows summed over each window, and levels at its end: arrays with a leading axis of windows.
-
-    Fields:
-        names: out of `OPEN_FLOWS` and `OPEN_LEVELS`.
-
-    Raises:
-        InputError: a name that is none of them.
-
-    Examples:
-        >>> import jax
-        >>> from fluidkv.fluid import OpenModel, OpenState, OpenWindows, open_step, rollout
-        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
-        >>> model = OpenModel(fk.class_model(system), np.array([2.5]))
-        >>> with jax.enable_x64(True):
-        ...     begun, watch = OpenState(np.zeros((1, 3)), np.zeros(1)), OpenWindows(("evicted",))
-        ...     run = rollout(model, begun, 12, observe=watch, step=open_step, every=4)
-        >>> np.round(run.observed["evicted"], 3).tolist()
-        [[0.0], [0.903], [4.394]]
-    """
-
-    names: tuple[str, ...] = eqx.field(static=True)
-
-    def __check_init__(self) -> None:
-        known = (*OPEN_FLOWS, *OPEN_LEVELS)
-        for name in self.names:
-            if name not in known:
-                raise InputError("record", name, "any of " + ", ".join(known))
-
-    def init(self, model: OpenModel, state: OpenState) -> dict[str, Array]:
-        def first() -> dict[str, Array]:
-            after, flows = open_step(model, state)
-            return self._read(model, Transition(jnp.int32(1), state, flows, after))
-
-        return jax.tree.map(jnp.zeros_like, jax.eval_shape(first))
-
-    def update(self, model: OpenModel, memory: dict[str, Array], transition: Transition) -> Any:
-        now = self._read(model, transition)
-        return {name: memory[name] + now[name] if name in OPEN_FLOWS else now[name] for name in now}
-
-    def emit(self, model: OpenModel, memory: dict[str, Array], state: OpenState) -> Any:
-        return jax.tree.map(jnp.zeros_like, memory), memory
-
-    def result(self, model: OpenModel, memory: Any, written: dict[str, Array]) -> dict[str, Array]:
-        return written
-
-    def _read(self, model: OpenModel, transition: Transition) -> dict[str, Array]:
-        known = OPEN_FLOWS | OPEN_LEVELS
-        return {name: known[name](model.mass, transition) for name in self.names}
-
-
-def _flow(name: str) -> Any:
-    return lambda _, transition: getattr(transition.flows, name)
-
-
-OPEN_FLOWS = {name: _flow(name) for name in ("arrived", "admitted", "completed", "evicted")} | {
-    "lost": _flow("lost"),
-    "evicting": lambda _, transition: jnp.where(
-        transition.flows.front == mass_map.NO_FRONT, 0.0, 1.0
-    ),
-    "queue_time": lambda _, transition: transition.after.queue,
-    "flight_time": lambda model, transition: mass_map.in_flight(model, transition.after.masses),
-}
-"""Of an iteration, summed over a window: requests; iterations that evict; requests waiting and
-running, in requests times iterations."""
-
-OPEN_LEVELS = {
-    "queue": lambda _, transition: transition.after.queue,
-    "memory": lambda model, transition: mass_map.memory_used(model, transition.after.masses),
-    "executed_memory": _flow("executed_memory"),
-    "in_flight": lambda model, transition: mass_map.in_flight(model, transition.after.masses),
-    "empty_stages": lambda model, transition: mass_map.empty_stages(model, transition.after.masses),
-    "state": lambda _, transition: transition.after.masses,
-}
-"""Of the last iteration of a window: requests, tokens, stages, masses."""
-
-
-def _fraction(limit: float | Float[Array, ""], wanted: Float[Array, ""]) -> Float[Array, ""]:
+def _fraction(limit: Any, wanted: Float[Array, ""]) -> Float[Array, ""]:
     """The part of what is wanted that a limit lets through; all of it where nothing is wanted."""
     over = wanted > limit
     return jnp.where(over, limit / jnp.where(over, wanted, 1.0), 1.0)
@@ -286,12 +182,12 @@ def _check(model: OpenModel, masses: Array, queue: Array) -> None:
     """Shapes and types, which are known while tracing."""
     mass_map.check_one(model.mass)
     shape = jnp.shape(model.mass.weights)
+    numbers = {"masses": masses, "queue": queue, "rates": as_array(model.rates, "rates")}
     wanted = {"masses": (masses.shape, shape), "queue": (queue.shape, shape[:1])}
-    wanted["rates"] = jnp.shape(model.rates)[-1:], shape[:1]
+    wanted["rates"] = numbers["rates"].shape[-1:], shape[:1]
     for name, (got, allowed) in wanted.items():
         if got != allowed:
             advice = "one trajectory by class and stage; jax.vmap maps over several"
             raise InputError(name, f"shape {got}", f"{allowed}, {advice}")
-    numbers = {"masses": masses, "queue": queue, "rates": jnp.asarray(model.rates)}
     for name, values in numbers.items():
         check_precision(model.mass.precision, values, name)

@@ -9,58 +9,28 @@ Source: Congestion, sections 2.2, 5.1 and 6.1, Appendix D.
 
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import partial
 from typing import Any, Literal, get_args
 
-import jax
 import numpy as np
 import xarray as xr
+from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
-from fluidkv.fluid.driver import rollout
+from fluidkv.fluid.batches import roll_map
 from fluidkv.fluid.model import MassModel, class_model
-from fluidkv.fluid.open import inputs as checked
-from fluidkv.fluid.open.iteration import (
-    OPEN_FLOWS,
-    OPEN_LEVELS,
-    Blocked,
-    OpenModel,
-    OpenState,
-    OpenWindows,
-    Selection,
-    open_step,
-)
+from fluidkv.fluid.open.iteration import Blocked, OpenModel, OpenState, Selection, open_step
+from fluidkv.fluid.quantities import QUANTITIES
+from fluidkv.fluid.recorded import checked_record, labelled
 from fluidkv.fluid.states import class_states
-from fluidkv.labels import Column, completed, dataset
-from fluidkv.runs.precision import in_float64
+from fluidkv.runs.checks import count, floats
+from fluidkv.runs.devices import local_devices
 from fluidkv.workload import System
 
 CapOn = Literal["total", "class"]
 """What a cap x limits: a, the sum over classes, or each a_k to p_k x."""
 
-OPEN_RECORDS: tuple[str, ...] = (*OPEN_FLOWS, *OPEN_LEVELS)
-"""What `simulate_open` can record."""
-
-_BY_CLASS, _STATE = ("class",), ("class", "stage")
-_LABELS: dict[str, tuple[tuple[str, ...], str, str]] = {
-    "arrived": (_BY_CLASS, "request", "requests arrived"),
-    "admitted": (_BY_CLASS, "request", "requests admitted"),
-    "completed": (_BY_CLASS, "request", "requests completed"),
-    "evicted": (_BY_CLASS, "request", "requests evicted"),
-    "lost": (_BY_CLASS, "request", "requests that left unserved"),
-    "evicting": ((), "iteration", "iterations that evict"),
-    "queue_time": (_BY_CLASS, "request * iteration", "requests waiting, summed over iterations"),
-    "flight_time": (_BY_CLASS, "request * iteration", "requests running, summed over iterations"),
-    "queue": (_BY_CLASS, "request", "requests waiting"),
-    "memory": ((), "token", "memory in use"),
-    "executed_memory": ((), "token", "memory after execution and before eviction"),
-    "in_flight": (_BY_CLASS, "request", "requests running"),
-    "empty_stages": ((), "1", "stages without mass (eviction level)"),
-    "state": (_STATE, "request", "mass by class and stage"),
-    "final_state": (_STATE, "request", "mass by class and stage after the last iteration"),
-    "final_queue": (_BY_CLASS, "request", "requests waiting after the last iteration"),
-}
+_LANES = {"cpu": 256}  # of a block: 1,024 with their records cost 1.3 times as much per run
 
 
 def simulate_open(
@@ -96,7 +66,7 @@ def simulate_open(
         blocked: "wait", as the paper's section 2.2 says; or "lost": what is not admitted in the
             iteration in which it arrives or is evicted leaves. Congestion's Table 8 fits the
             latter only.
-        record: names out of `OPEN_RECORDS`. Nothing else is stored.
+        record: names out of `QUANTITIES`. Nothing else is stored.
         every: iterations of a window, which is one record: queue, memory, executed_memory,
             in_flight, empty_stages and state are of its last iteration, others are sums.
 
@@ -113,25 +83,89 @@ def simulate_open(
     Source: Congestion, sections 2.2 and 5.1.
 
     Examples:
-        >>> from fluidkv.fluid import simulate_open, steady
+        >>> from fluidkv.fluid import simulate_open
         >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
-        >>> found = simulate_open(system, arrivals=steady(np.array([1.5]), iterations=12))
+        >>> found = simulate_open(system, arrivals=np.full((12, 1), 1.5))
         >>> found.completed.sum().item(), found.memory[0, -1].item(), found.queue[0, -1].item()
         (13.5, 18.0, 0.0)
     """
-    system = model if isinstance(model, System) else None
+    names = checked_record(record, tuple(QUANTITIES))
+    runs, state = _runs(model, arrivals, start, queue, cap, cap_on, selection, blocked)
+    iterations = runs.rates.shape[-2]
+    if iterations % count("every", every):
+        raise InputError("every", every, f"a divisor of the {iterations} iterations of arrivals")
+
+    of_each = runs.rates.ndim == 3
+
+    def varies(runs: OpenModel, state: OpenState) -> tuple[Any, ...]:
+        rates = (runs.rates,) if of_each else ()
+        return *rates, runs.mass.capacity, runs.cap, runs.class_cap, state.masses, state.queue
+
+    final, records = roll_map(
+        open_step,
+        runs,
+        state,
+        varies,
+        iterations=iterations,
+        record=names,
+        every=int(every),
+        lanes=_LANES.get(local_devices()[0].platform),
+    )
+    records |= {"final_state": final.masses, "final_queue": final.queue}
+    return labelled(records, iterations, every, of=model if isinstance(model, System) else None)
+
+
+def _runs(
+    model: MassModel | System,
+    arrivals: ArrayLike,
+    start: ArrayLike | None,
+    queue: ArrayLike | None,
+    cap: ArrayLike | None,
+    cap_on: CapOn,
+    selection: Selection,
+    blocked: Blocked,
+) -> tuple[OpenModel, OpenState]:
+    """Models and starts with the batch as first axis, of arrivals where they differ."""
     mass = _of_classes(model)
-    rules = OpenModel(mass, np.empty(0), selection=selection, blocked=blocked)
-    watch = OpenWindows((record,) if isinstance(record, str) else tuple(record))
-    watch = OpenWindows(tuple(name for name in OPEN_RECORDS if name in watch.names))  # one order
-    arrays = _arrays(mass, arrivals, start, queue, cap, cap_on)
-    iterations = arrays[0].shape[-2]
-    checked.check_windows(iterations, every)
-    with in_float64():
-        final, observed = _rolled(rules, *arrays, watch, int(every))
-        final, observed = jax.device_get((final, observed))
-    ends = {"final_state": final.masses, "final_queue": final.queue}
-    return completed(_dataset(observed, ends, iterations, every), system=system)
+    if cap_on not in get_args(CapOn):
+        raise InputError("cap_on", cap_on, " or ".join(get_args(CapOn)))
+    shares = mass.shares
+    rates = _amounts("arrivals", arrivals, ("iteration", "class"), shares.size)
+    waiting = np.zeros_like(shares) if queue is None else queue
+    waiting = _amounts("queue", waiting, ("class",), shares.size)
+    allowed = "a rate above 0, requests per iteration, or a list of them; None is no cap"
+    limit = floats("cap", np.inf if cap is None else cap, allowed)
+    if limit.ndim > 1 or not limit.size or not np.all(limit > 0):
+        raise InputError("cap", cap, allowed)
+    masses = class_states(mass, np.zeros_like(mass.weights) if start is None else start)
+    # What is the same for all runs has no leading axis, or one of length 1.
+    batches = {
+        "capacity": mass.capacity.shape,
+        "start": masses.shape[:-2],
+        "queue": waiting.shape[:-1],
+        "cap": limit.shape,
+        "arrivals": rates.shape[:-2],
+    }
+    lengths = {name: shape[0] for name, shape in batches.items() if shape and shape[0] != 1}
+    batch = max(lengths.values(), default=1)
+    for name, length in lengths.items():
+        if length != batch:
+            raise InputError(name, f"a batch of {length}", f"1 or {batch}, as the longest has")
+    # Both kinds of caps as arrays: another kind compiles nothing.
+    total, by_class = (limit, np.inf) if cap_on == "total" else (np.inf, limit[..., None] * shares)
+
+    def each(values: ArrayLike, *shape: int) -> np.ndarray:
+        return np.broadcast_to(values, (batch, *shape))
+
+    runs = OpenModel(
+        replace(mass, capacity=each(mass.capacity)),
+        rates if "arrivals" in lengths else rates.reshape(-1, shares.size),
+        each(total),
+        each(by_class, shares.size),
+        selection,
+        blocked,
+    )
+    return runs, OpenState(each(masses, *mass.weights.shape), each(waiting, shares.size))
 
 
 def _of_classes(model: MassModel | System) -> MassModel:
@@ -145,79 +179,15 @@ def _of_classes(model: MassModel | System) -> MassModel:
     return model
 
 
-def _arrays(
-    mass: MassModel,
-    arrivals: ArrayLike,
-    start: ArrayLike | None,
-    queue: ArrayLike | None,
-    cap: ArrayLike | None,
-    cap_on: CapOn,
-) -> tuple[np.ndarray, ...]:
-    """What `_rolled` takes, checked; of each run, or arrivals (iteration, class) for all."""
-    if cap_on not in get_args(CapOn):
-        raise InputError("cap_on", cap_on, " or ".join(get_args(CapOn)))
-    shares = mass.shares
-    arrived = checked.amounts("arrivals", arrivals, ("iteration", "class"), shares.size)
-    waiting = np.zeros_like(shares) if queue is None else queue
-    waiting = checked.amounts("queue", waiting, ("class",), shares.size)
-    limit = checked.caps(cap)
-    masses = class_states(mass, np.zeros_like(mass.weights) if start is None else start)
-    batch = checked.common_batch(
-        capacity=mass.capacity.shape,
-        start=masses.shape[:-2],
-        queue=waiting.shape[:-1],
-        cap=limit.shape,
-        arrivals=arrived.shape[:-2],
-    )
-    # Both kinds of caps as arrays: another kind compiles nothing.
-    total, by_class = limit, np.full(shares.shape, np.inf)
-    if cap_on == "class":
-        total, by_class = np.inf, limit[..., None] * shares
-    return (
-        arrived if arrived.ndim == 3 and len(arrived) > 1 else arrived.reshape(-1, shares.size),
-        np.broadcast_to(mass.capacity, batch),
-        np.broadcast_to(total, batch),
-        np.broadcast_to(by_class, (batch, shares.size)),
-        np.broadcast_to(masses, (batch, *mass.weights.shape)),
-        np.broadcast_to(waiting, (batch, shares.size)),
-    )
-
-
-@partial(jax.jit, static_argnames="every")
-def _rolled(
-    rules: OpenModel,
-    arrivals: Any,
-    capacity: Any,
-    cap: Any,
-    class_cap: Any,
-    masses: Any,
-    queue: Any,
-    watch: OpenWindows,
-    every: int,
-) -> tuple[OpenState, dict[str, Any]]:
-    """A batch; arrivals (iteration, class) serve all of it."""
-
-    def run(arrivals: Any, capacity: Any, cap: Any, class_cap: Any, masses: Any, queue: Any) -> Any:
-        mass = replace(rules.mass, capacity=capacity)
-        model = replace(rules, mass=mass, rates=arrivals, cap=cap, class_cap=class_cap)
-        begun, iterations = OpenState(masses, queue), arrivals.shape[0]
-        made = rollout(model, begun, iterations, observe=watch, step=open_step, every=every)
-        return made.state, made.observed
-
-    axes = (None if arrivals.ndim == 2 else 0, 0, 0, 0, 0, 0)
-    return jax.vmap(run, axes)(arrivals, capacity, cap, class_cap, masses, queue)
-
-
-def _dataset(
-    records: dict[str, np.ndarray], ends: dict[str, np.ndarray], iterations: int, every: int
-) -> xr.Dataset:
-    """Records (batch, window, ...), and what is after the last iteration (batch, ...)."""
-    variables: dict[str, Column] = {}
-    for name, values in (records | ends).items():
-        axes, unit, title = _LABELS[name]
-        windows = ("iteration",) if name in records else ()
-        variables[name] = ("batch", *windows, *axes), values, unit, title
-    title = "n of the state that ends the window"
-    number = np.arange(every, iterations + 1, every)
-    coords: dict[str, Column] = {"iteration": ("iteration", number, "iteration", title)}
-    return dataset(variables, coords, every=every)
+def _amounts(
+    name: str, value: ArrayLike, axes: tuple[str, ...], classes: int
+) -> Float[np.ndarray, "*axes class"]:
+    """Requests of each class, over `axes`, with or without a batch axis."""
+    allowed = f"amounts of at least 0, shape ({', '.join(axes)}) with {classes} classes, or a batch"
+    values = floats(name, value, allowed)
+    shaped = values.ndim in (len(axes), len(axes) + 1) and values.size
+    if not shaped or values.shape[-1] != classes:
+        raise InputError(name, f"shape {values.shape}", allowed)
+    if not np.all(np.isfinite(values) & (values >= 0)):
+        raise InputError(name, "a negative or non-finite amount", allowed)
+    return values

@@ -124,7 +124,7 @@ def convergence(
     Args:
         systems: any number of classes; one, or many.
         starts: memory at or below capacity, from `uniform_starts`, `perturbed_starts`,
-            `fluidkv.fluid.boundary` or elsewhere: cohort masses (batch, stage), units of
+            `fluidkv.fluid.starts` or elsewhere: cohort masses (batch, stage), units of
             admission, or masses of classes in proportion to their shares (batch, class, stage);
             for many systems with `system` before, 0 beyond a system's own stages.
         iterations: the horizon, at least 1; rounded up to a multiple of 60.

@@ -1,6 +1,6 @@
 """What real schedulers and caches did, read from record files and replayed here, row by row.
 
-`KINDS` lists the formats, which `docs/engines.md` describes; a new one is a line there and a file.
+`KINDS` lists the formats, which `docs/replayed.md` describes; a new one is a line there and a file.
 """
 
 import os

@@ -51,7 +51,7 @@ def _system(row: Row, *, classes: int | None = None) -> System:
 
 def drawn(systems: Systems, seed: int, count: int) -> np.ndarray:
     """The starts of each, (system, batch, stage): as if each were asked about alone."""
-    from fluidkv.fluid.boundary import uniform_starts
+    from fluidkv.fluid.starts import uniform_starts
     from fluidkv.runs.precision import random_key
 
     return uniform_starts(random_key(seed), systems, count=count)

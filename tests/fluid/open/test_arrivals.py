@@ -1,4 +1,4 @@
-"""Arrivals: means, bursts, keys."""
+"""Arrivals: means, keys."""
 
 from fractions import Fraction
 
@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.fluid.open.arrivals import bursts, class_rates, poisson_arrivals, steady
-from fluidkv.runs.rates import contrast_of
+from fluidkv.fluid.open.arrivals import class_rates, poisson_arrivals
 from fluidkv.workload import RequestClass, Workload
 
 MIX = Workload((RequestClass(3, 2, Fraction(1, 4)), RequestClass(1, 5, Fraction(3, 4))))
@@ -16,13 +15,11 @@ MIX = Workload((RequestClass(3, 2, Fraction(1, 4)), RequestClass(1, 5, Fraction(
 
 def test_rates_split_by_share():
     assert class_rates(MIX, 2.0).tolist() == [0.5, 1.5]
-    assert class_rates(MIX, [2.0, 4.0]).tolist() == [[0.5, 1.5], [1.0, 3.0]]
-    assert steady(class_rates(MIX, 2.0), iterations=3).tolist() == [[0.5, 1.5]] * 3
+    assert class_rates(MIX, [[2.0, 4.0]] * 3).tolist() == [[[0.5, 1.5], [1.0, 3.0]]] * 3
 
 
 def test_poisson_numbers_have_the_mean_and_variance_of_their_rate():
-    rates = steady(class_rates(MIX, 4.0), iterations=20_000)
-    drawn = poisson_arrivals(jax.random.key(1), rates)
+    drawn = poisson_arrivals(jax.random.key(1), class_rates(MIX, np.full(20_000, 4.0)))
     assert drawn.shape == (20_000, 2)
     assert np.array_equal(drawn, np.round(drawn))
     for k, rate in enumerate((1.0, 3.0)):
@@ -33,7 +30,7 @@ def test_poisson_numbers_have_the_mean_and_variance_of_their_rate():
 
 
 def test_the_key_decides_and_runs_differ():
-    rates = steady(class_rates(MIX, 4.0), iterations=50)
+    rates = class_rates(MIX, np.full(50, 4.0))
     one = poisson_arrivals(jax.random.key(1), rates, count=2)
     assert np.array_equal(one, poisson_arrivals(jax.random.key(1), rates, count=2))
     assert not np.array_equal(one, poisson_arrivals(jax.random.key(2), rates, count=2))
@@ -42,33 +39,16 @@ def test_the_key_decides_and_runs_differ():
     assert np.array_equal(one, poisson_arrivals(old_style, rates, count=2))
 
 
-def test_bursts_keep_the_mean_or_add_to_it():
-    given = {"iterations": 40, "period": 10, "window": 2}
-    contrast = contrast_of(3.0, period=10, window=2)
-    kept = bursts(class_rates(MIX, 4.0), **given, contrast=contrast, keep_mean=True)
-    assert kept[:10, 1].tolist() == [9.0] * 2 + [1.5] * 8
-    assert np.allclose(kept.mean(axis=0), [1, 3], rtol=1e-15)
-    added = bursts(class_rates(MIX, 4.0), **given, contrast=3.0, keep_mean=False)
-    assert added[10:20, 0].tolist() == [3.0] * 2 + [1.0] * 8
-
-
-def test_a_contrast_of_one_is_no_burst():
-    for keep in (True, False):
-        shape = bursts(
-            class_rates(MIX, 4.0), iterations=9, period=4, window=3, contrast=1, keep_mean=keep
-        )
-        assert np.array_equal(shape, steady(class_rates(MIX, 4.0), iterations=9))
-
-
 @pytest.mark.parametrize(
     ("call", "named"),
     [
-        (lambda: class_rates(MIX, 0.0), "total"),
+        (lambda: class_rates(MIX, -1.0), "total"),
         (lambda: class_rates(MIX, np.nan), "total"),
+        (lambda: class_rates(MIX, []), "total"),
         (lambda: class_rates(MIX, "fast"), "total"),
-        (lambda: steady(np.array([-1.0]), iterations=3), "rates"),
-        (lambda: steady(np.array([1.0]), iterations=0), "iterations"),
+        (lambda: poisson_arrivals(jax.random.key(0), 2.0), "rates"),
         (lambda: poisson_arrivals(jax.random.key(0), np.array([[np.inf]])), "rates"),
+        (lambda: poisson_arrivals(jax.random.key(0), np.array([[-1.0]])), "rates"),
         (lambda: poisson_arrivals(jax.random.key(0), np.ones((2, 3, 1)), count=2), "count"),
         (lambda: poisson_arrivals(jax.random.key(0), np.ones((3, 1)), count=0), "count"),
     ],
@@ -76,21 +56,4 @@ def test_a_contrast_of_one_is_no_burst():
 def test_bad_rates_are_named(call, named):
     with pytest.raises(InputError) as caught:
         call()
-    assert caught.value.argument == named
-
-
-@pytest.mark.parametrize(
-    ("changed", "named"),
-    [
-        ({"window": 10}, "window"),
-        ({"window": 0}, "window"),
-        ({"period": 1.5}, "period"),
-        ({"contrast": 0.0}, "contrast"),
-        ({"contrast": np.inf, "keep_mean": False}, "contrast"),
-    ],
-)
-def test_bad_bursts_are_named(changed, named):
-    given = {"iterations": 40, "period": 10, "window": 2, "contrast": 3.0, "keep_mean": True}
-    with pytest.raises(InputError) as caught:
-        bursts(np.array([1.0]), **(given | changed))
     assert caught.value.argument == named

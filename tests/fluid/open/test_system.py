@@ -1,17 +1,23 @@
-"""Runs of the open mass model: limits, conservation, sweeps, records, bad input."""
+"""Runs of the open mass model: limits, conservation, sweeps, records, bad input.
+
+Most are of four runs of 24 iterations, with all records: one compiled function for each rule.
+"""
 
 from fractions import Fraction
+from typing import Any
 
 import jax
 import numpy as np
 import pytest
+import xarray as xr
 
 from fluidkv.errors import InputError
-from fluidkv.fluid import class_model, cohort_model, equilibrium_state, perturbed_starts, simulate
-from fluidkv.fluid.open import system as engine
-from fluidkv.fluid.open.arrivals import class_rates, poisson_arrivals, steady
-from fluidkv.fluid.open.iteration import OPEN_FLOWS, OPEN_LEVELS
-from fluidkv.fluid.open.system import OPEN_RECORDS, simulate_open
+from fluidkv.exact import iterate_open
+from fluidkv.fluid import batches as engine
+from fluidkv.fluid import class_model, cohort_model, perturbed_starts, simulate
+from fluidkv.fluid.open.arrivals import class_rates, poisson_arrivals
+from fluidkv.fluid.open.system import simulate_open
+from fluidkv.fluid.quantities import QUANTITIES
 from fluidkv.workload import RequestClass, System, Workload
 
 EPS = np.finfo(np.float64).eps
@@ -19,156 +25,128 @@ ONE = System(Workload((RequestClass(10, 12),)), 400)
 MIXED = System(
     Workload((RequestClass(3, 2, Fraction(1, 3)), RequestClass(1, 5, Fraction(2, 3)))), 60
 )
+RUNS, ITERATIONS = 4, 24
+ROUNDING = ITERATIONS * 20 * 300 * EPS  # of some twenty operations an iteration, on numbers < 300
 
 
-def poisson(system, rate, iterations, count=None, seed=0):
-    rates = steady(class_rates(system.workload, rate), iterations=iterations)
-    return poisson_arrivals(jax.random.key(seed), rates, count=count)
+def poisson(system: System, rate: float, iterations: int, count: int | None = None) -> np.ndarray:
+    rates = class_rates(system.workload, np.full(iterations, rate))
+    return poisson_arrivals(jax.random.key(0), rates, count=count)
 
 
-@pytest.mark.parametrize("system", [ONE, MIXED])
-def test_with_a_long_queue_it_is_the_saturated_model(system):
+ARRIVALS = poisson(MIXED, 6.0, ITERATIONS, RUNS)
+
+
+def run(arrivals: np.ndarray = ARRIVALS, **options: Any) -> xr.Dataset:
+    chosen: dict[str, Any] = {"record": QUANTITIES} | options
+    return simulate_open(MIXED, arrivals=arrivals, **chosen)
+
+
+def test_with_a_long_queue_it_is_the_saturated_model():
     # Proportions are kept by the rule "shares"; the queue's own rounding does not reach them.
-    model = class_model(system)
-    starts = perturbed_starts(jax.random.key(3), model, count=4, size=0.8)
-    want = simulate(model, starts, iterations=30, record=("state", "evicted"))
-    got = simulate_open(
-        model,
-        arrivals=np.zeros((30, model.shares.size)),
-        queue=1e6 * model.shares,
-        start=starts,
-        selection="shares",
-        record=("state", "evicted"),
-    )
-    # Two compilations of the same map; 30 iterations of at most 30 roundings of numbers below the
-    # capacity, doubled at most by the growth of the map.
-    near = 30 * 30 * 400 * 2 * EPS
+    starts = perturbed_starts(jax.random.key(3), MIXED, count=RUNS, size=0.8)
+    want = simulate(MIXED, starts, iterations=ITERATIONS, record=("state", "evicted"))
+    queue = 1e6 * class_model(MIXED).shares
+    got = run(0 * ARRIVALS, queue=queue, start=starts, selection="shares")
+    assert float(want.evicted.sum()) > 0
     for name in ("state", "evicted"):
-        np.testing.assert_allclose(got[name], want[name], rtol=0, atol=near)
+        # Two compilations of the same map, whose growth at most doubles a rounding.
+        np.testing.assert_allclose(got[name], want[name], rtol=0, atol=2 * ROUNDING)
 
 
 @pytest.mark.parametrize("blocked", ["wait", "lost"])
 @pytest.mark.parametrize("selection", ["queued", "shares"])
 def test_no_request_appears_or_vanishes(blocked, selection):
-    arrivals = poisson(MIXED, 3.0, 200, count=3)
-    data = simulate_open(
-        MIXED,
-        arrivals=arrivals,
-        blocked=blocked,
-        selection=selection,
-        record=("arrived", "completed", "lost", "queue", "in_flight"),
-    )
+    data = run(blocked=blocked, selection=selection)
     left = data.completed.cumsum("iteration") + data.lost.cumsum("iteration")
     inside = data.queue + data.in_flight
-    came = arrivals.cumsum(axis=1)
-    assert np.array_equal(data.arrived, arrivals)
-    # Sums of 200 iterations of some ten roundings of numbers below 1,000.
-    np.testing.assert_allclose(left + inside, came, rtol=0, atol=200 * 10 * 1000 * EPS)
+    assert np.array_equal(data.arrived, ARRIVALS)
+    np.testing.assert_allclose(left + inside, ARRIVALS.cumsum(axis=1), rtol=0, atol=ROUNDING)
 
 
 def test_memory_never_exceeds_capacity_and_eviction_is_followed_by_no_admission():
-    data = simulate_open(
-        ONE, arrivals=poisson(ONE, 4.0, 300), record=("memory", "evicting", "admitted")
-    ).sel(batch=0)
-    assert float(data.memory.max()) <= 400 * (1 + 14 * EPS)  # a sum of 12 products
+    data = run()
+    assert float(data.memory.max()) <= 60 * (1 + 14 * EPS)  # a sum of seven products
     assert float(data.evicting.sum()) > 0
     assert not np.any(data.admitted.values[data.evicting.values > 0])
 
 
 def test_an_unhurried_system_serves_what_arrives_at_once():
-    arrivals = poisson(ONE, 0.3, 400, count=2)
-    data = simulate_open(ONE, arrivals=arrivals, record=("admitted", "queue", "completed"))
+    arrivals = (ARRIVALS > 4).astype(float)
+    data = run(arrivals)
     assert np.array_equal(data.admitted, arrivals)
-    assert np.array_equal(data.completed[:, 12:], arrivals[:, :-12])
+    for k, stages in enumerate((2, 5)):
+        assert np.array_equal(data.completed[:, stages:, k], arrivals[:, :-stages, k])
+    assert arrivals.any()
     assert not np.any(data.queue)
 
 
 def test_a_sweep_equals_its_runs_and_compiles_once():
-    arrivals = poisson(ONE, 4.0, 120)
+    arrivals, record = poisson(ONE, 4.0, 120), ("evicted", "queue")
     caps = [0.5, 1.7, 3.25, np.inf]
     engine._rolled.clear_cache()  # pyright: ignore[reportAttributeAccessIssue]
-    sweep = simulate_open(ONE, arrivals=arrivals, cap=caps, record=("evicted", "queue"))
-    again = simulate_open(
-        ONE, arrivals=arrivals, cap=[0.7, 1.0, 2.0, 9.0], record=["evicted", "queue"]
-    )
-    compiled = engine._rolled._cache_size()  # pyright: ignore[reportAttributeAccessIssue]
-    assert compiled == 1
-    assert not np.array_equal(sweep.evicted, again.evicted)
+    sweep = simulate_open(ONE, arrivals=arrivals, cap=caps, record=record)
+    again = simulate_open(ONE, arrivals=arrivals, cap=[0.7, 1.0, 2.0], record=[*record])
+    assert engine._rolled._cache_size() == 1  # pyright: ignore[reportAttributeAccessIssue]
+    assert not np.array_equal(sweep.evicted[:3], again.evicted)
     for b, cap in enumerate(caps):
-        alone = simulate_open(ONE, arrivals=arrivals, cap=cap, record=("evicted", "queue"))
-        for name in ("evicted", "queue"):
+        alone = simulate_open(ONE, arrivals=arrivals, cap=cap, record=record)
+        for name in record:
             # XLA contracts a batch in another way than one run; the map at most doubles a
             # difference over the 12 iterations that a request stays, and then forgets it by LPF.
             np.testing.assert_allclose(sweep[name][b], alone[name][0], rtol=0, atol=1e-9)
 
 
 def test_capacities_along_the_batch_equal_one_system_each():
-    arrivals = poisson(ONE, 4.0, 24)
+    arrivals, record = poisson(ONE, 4.0, 120), ("evicted", "queue")
     model = class_model(ONE).with_capacity([300, 400, 500])
-    sweep = simulate_open(model, arrivals=arrivals, start=equilibrium_state(model))
+    starts = model.equilibrium()
+    sweep = simulate_open(model, arrivals=arrivals, start=starts, record=record)
     for b, capacity in enumerate((300, 400, 500)):
-        one = class_model(System(ONE.workload, capacity))
-        alone = simulate_open(one, arrivals=arrivals, start=equilibrium_state(one))
-        # 24 iterations of some 20 roundings of numbers below 500.
-        np.testing.assert_allclose(
-            sweep.final_state[b], alone.final_state[0], rtol=0, atol=24 * 20 * 500 * EPS
-        )
+        one = System(ONE.workload, capacity)
+        start = class_model(one).equilibrium()
+        alone = simulate_open(one, arrivals=arrivals, start=start, record=record)
+        np.testing.assert_allclose(sweep.queue[b], alone.queue[0], rtol=0, atol=1e-9)
 
 
 def test_windows_sum_flows_and_read_levels_at_their_end():
-    arrivals = poisson(MIXED, 3.0, 24, count=2)
-    fine = simulate_open(MIXED, arrivals=arrivals, record=OPEN_RECORDS)
-    coarse = simulate_open(MIXED, arrivals=arrivals, record=OPEN_RECORDS, every=6)
-    assert set(fine.data_vars) == {*OPEN_RECORDS, "final_state", "final_queue"}
-    for name in OPEN_FLOWS:
-        sums = fine[name].values.reshape(2, 4, 6, *fine[name].shape[2:]).sum(axis=2)
-        np.testing.assert_allclose(coarse[name], sums, rtol=0, atol=24 * 20 * 300 * EPS)
-    for name in OPEN_LEVELS:
-        ends = fine[name].sel(iteration=[6, 12, 18, 24])
-        np.testing.assert_allclose(coarse[name], ends, rtol=0, atol=24 * 20 * 300 * EPS)
+    fine, coarse = run(), run(every=6)
+    assert set(fine.data_vars) == {*QUANTITIES, "final_state", "final_queue"}
+    levels = ("queue", "memory", "executed_memory", "in_flight", "empty_stages", "state")
+    for name in QUANTITIES:
+        windows = fine[name].values.reshape(RUNS, 4, 6, *fine[name].shape[2:])
+        want = windows[:, :, -1] if name in levels else windows.sum(axis=2)
+        np.testing.assert_allclose(coarse[name], want, rtol=0, atol=ROUNDING)
+    assert np.array_equal(fine.queue, fine.queue_time)
+    assert np.array_equal(fine.in_flight, fine.flight_time)
+    assert np.array_equal(fine.state[:, -1], fine.final_state)
 
 
 def test_a_run_goes_on_from_where_another_ended():
-    arrivals = poisson(MIXED, 3.0, 40)
-    whole = simulate_open(MIXED, arrivals=arrivals)
-    first = simulate_open(MIXED, arrivals=arrivals[:15])
-    rest = simulate_open(
-        MIXED, arrivals=arrivals[15:], start=first.final_state, queue=first.final_queue
-    )
-    for name in ("final_state", "final_queue"):
-        np.testing.assert_allclose(whole[name], rest[name], rtol=0, atol=40 * 20 * 60 * EPS)
+    first = run(ARRIVALS[:, :12])
+    rest = run(ARRIVALS[:, 12:], start=first.final_state, queue=first.final_queue)
+    for name, whole in run()[["final_state", "final_queue"]].items():
+        np.testing.assert_allclose(whole, rest[name], rtol=0, atol=ROUNDING)
 
 
 def test_starts_are_read_as_those_of_the_saturated_model():
-    cohorts = np.linspace(0.5, 1.5, 15).reshape(3, 5)
-    shares = [[float(c.share)] * c.decode_length for c in MIXED.workload.classes]
-    by_class = np.zeros((3, 2, 5))
-    for k, part in enumerate(shares):
-        by_class[:, k, : len(part)] = part * cohorts[:, : len(part)]
-    found = [
-        simulate_open(MIXED, arrivals=np.ones((4, 2)), start=start).final_state
-        for start in (cohorts, by_class)
-    ]
-    # p_k y_s is rounded once here; it is moved and scaled four times.
-    np.testing.assert_allclose(*found, rtol=16 * EPS)
+    cohorts = np.linspace(0.5, 1.5, 20).reshape(RUNS, 5)
+    by_class = np.zeros((RUNS, 2, 5))
+    for k, each in enumerate(MIXED.workload.classes):
+        stages = each.decode_length
+        by_class[:, k, :stages] = float(each.share) * cohorts[:, :stages]
+    found = [run(start=start).final_state for start in (cohorts, by_class)]
+    # p_k y_s is rounded once here; it is moved and scaled as often as there are iterations.
+    np.testing.assert_allclose(*found, rtol=0, atol=ROUNDING)
 
 
 def test_one_iteration_is_a_run_of_its_own():
-    whole = simulate_open(MIXED, arrivals=np.ones((2, 2)), cap=[1.0, 2.0])
-    first = simulate_open(MIXED, arrivals=np.ones((1, 2)), cap=[1.0, 2.0])
-    again = simulate_open(MIXED, arrivals=np.ones((1, 1, 2)), cap=[1.0, 2.0])
-    np.testing.assert_array_equal(first.queue, whole.queue[:, :1])
+    first = run(np.ones((1, 2)), cap=[1.0, 2.0], record="queue")
+    again = run(np.ones((1, 1, 2)), cap=[1.0, 2.0], record="queue")
     np.testing.assert_array_equal(again.queue, first.queue)
-
-
-def test_times_in_queue_and_service_are_sums_of_levels():
-    data = simulate_open(
-        MIXED,
-        arrivals=poisson(MIXED, 3.0, 20),
-        record=("queue", "in_flight", "queue_time", "flight_time"),
-    )
-    assert np.array_equal(data.queue, data.queue_time)
-    assert np.array_equal(data.in_flight, data.flight_time)
+    for b, cap in enumerate((1, 2)):
+        step = iterate_open(MIXED, [[0] * 2, [0] * 5], [0, 0], [1, 1], cap=Fraction(cap))
+        assert first.queue[b, 0].values.tolist() == [float(q) for q in step.queue]
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from fluidkv.exact.mixed.cycles.pulse import pulse_cycle
 from fluidkv.exact.mixed.cycles.pulse_stability import pulse_stability
 from fluidkv.exact.mixed.mix import LengthMix, two_lengths
 from fluidkv.fluid import cohort_model, simulate
-from fluidkv.fluid.boundary import uniform_starts
 from fluidkv.fluid.outcomes.attractors import attractors
+from fluidkv.fluid.starts import uniform_starts
 from fluidkv.systems import Systems
 from fluidkv.workload import System
 from tests.conventions import complaints

@@ -9,7 +9,7 @@ import xarray as xr
 from scipy import stats
 
 from fluidkv.errors import InputError
-from fluidkv.fluid import event_log, nearby_starts, uniform_starts
+from fluidkv.fluid import event_log, uniform_starts
 from fluidkv.fluid.outcomes import events
 from fluidkv.fluid.outcomes.basins import BALANCED, FIXED, MAXIMAL, NOT_SETTLED, basins
 from fluidkv.fluid.outcomes.results import discovered
@@ -62,7 +62,7 @@ def test_starts_near_every_cycle_leave_it():
     # Example 6 and Theorem 2 (1), (2), in floats: nothing stays within 1e-6 of an unstable cycle.
     for state in ([3.5] * 4, [17, 3, 0, 0], [10.5 - 5.25 / 3, 0, 5.25 - 0.0, 0]):
         scaled = np.array(state) * 63 / (np.array(state) @ [3, 4, 5, 6])
-        starts = nearby_starts(KEY, FOUR, scaled, count=50, size=1e-6)
+        starts = uniform_starts(KEY, FOUR, count=50, around=scaled, size=1e-6)
         found = basins(FOUR, starts, iterations=1000)
         assert set(found.attractor.values) == {MAXIMAL}
 

@@ -10,13 +10,12 @@ from hypothesis import strategies as st
 
 from fluidkv.errors import InputError
 from fluidkv.exact import mass
-from fluidkv.fluid import class_model, cohort_model, perturbed_starts, uniform_starts
-from fluidkv.fluid.boundary import (
-    burst_starts,
-    pulse_starts,
-    spare_starts,
-    sparse_starts,
+from fluidkv.fluid import (
+    class_model,
+    cohort_model,
+    perturbed_starts,
     start_families,
+    uniform_starts,
 )
 from fluidkv.fluid.outcomes import convergence as module
 from fluidkv.fluid.outcomes.convergence import NOT_SETTLED, PERIODIC, RETURNED, convergence
@@ -128,14 +127,14 @@ def test_example_5_ends_on_the_pulse_cycle():
 
 def test_a_short_horizon_is_not_a_verdict():
     system = mixed(5, 9, "1/2", 65)
-    found = convergence(system, burst_starts(system), iterations=60)
+    found = convergence(system, start_families(KEY, system, count=4)["burst"], iterations=60)
     assert set(found.outcome.values) == {NOT_SETTLED}
     assert np.all(found.settled == -1)
 
 
 def test_evicted_requests_and_last_eviction_are_those_of_the_literal_model():
     system = mixed(2, 3, "1/4", 7)
-    (start,) = sparse_starts(KEY, system, count=1, most=2)
+    (start,) = start_families(KEY, system, count=4)["sparse"]
     cohorts = [Fraction(float(y)) for y in start]
     used = sum(memory_shares(system, cohorts))
     cohorts = [y / used for y in cohorts]  # exactly on the boundary
@@ -155,22 +154,17 @@ def test_evicted_requests_and_last_eviction_are_those_of_the_literal_model():
 def test_starts_are_where_they_are_said_to_be():
     system = mixed(3, 5, "1/3", 7)
     weights = cohort_model(system).weights[0]
-    memory = {
-        name: starts @ weights / float(system.capacity)
-        for name, starts in start_families(KEY, system, count=100).items()
-    }
+    families = start_families(KEY, system, count=100)
+    memory = {name: starts @ weights / float(system.capacity) for name, starts in families.items()}
     for name, used in memory.items():
         if name == "spare":
             assert np.all(used <= 1)
             assert used.min() < 0.5
         else:
             assert np.allclose(used, 1, rtol=0, atol=20 * EPS)
-    occupied = (sparse_starts(KEY, system, count=200, most=3) > 0).sum(axis=1)
-    assert set(occupied) == {1, 2, 3}
-    assert np.array_equal((burst_starts(system) > 0), np.eye(5, dtype=bool))
-    assert np.all(pulse_starts(KEY, system, count=10) > 0)
-    again = spare_starts(KEY, system, count=3)
-    assert np.array_equal(again, spare_starts(KEY, system, count=3))
+    assert set((families["sparse"] > 0).sum(axis=1)) == {1, 2, 3}
+    assert np.array_equal((families["burst"] > 0), np.eye(5, dtype=bool))
+    assert np.all(families["pulse"] > 0)
 
 
 @pytest.mark.parametrize(
@@ -185,6 +179,6 @@ def test_starts_are_where_they_are_said_to_be():
 )
 def test_bad_input_gets_one_line(arguments, message):
     with pytest.raises(InputError) as error:
-        convergence(COPRIME, **{"starts": burst_starts(COPRIME), **arguments})
+        convergence(COPRIME, **{"starts": [[1.0, 0.0, 0.0]], **arguments})
     assert str(error.value).startswith(message)
     assert "\n" not in str(error.value)

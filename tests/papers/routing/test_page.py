@@ -1,13 +1,11 @@
-"""docs/routing.md says what is on record, and names every key of the JSON."""
+"""docs/prefix_caches.md says what is on record."""
 
-import json
 import re
 from pathlib import Path
 
-from fluidkv.cli import main
 from fluidkv.papers.routing.instances.mooncake import curves, totals
 
-PAGE = (Path(__file__).parents[3] / "docs" / "routing.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "prefix_caches.md").read_text(encoding="utf-8")
 COLUMNS = ("opt", "lru", "rlt", "slru", "random")
 TRACES = {"conversations": "conversation", "synthetic": "synthetic"}
 
@@ -37,12 +35,3 @@ def test_margins_and_ceilings_are_those_on_record() -> None:
     assert f"± {100 * max(margins):.2f} points or less" in PAGE
     for known in totals().values():
         assert f"{known.found_tokens / known.tokens:.1%}".replace("%", " %") in PAGE
-
-
-def test_the_page_names_every_key_of_the_json(capsys) -> None:
-    argv = ["--generator", "loop", "--capacity", "8", "--policy", "lru", "--json"]
-    assert main(["cache", *argv]) == 0
-    found = json.loads(capsys.readouterr().out)
-    keys = {*found, *found["policies"][0]} - {"fluidkv", "command", "inputs", "units"}
-    said = PAGE.partition("JSON (")[2].partition("\n## ")[0]
-    assert set(re.findall(r"`([a-z_]+)`", said)) == keys

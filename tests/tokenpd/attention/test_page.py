@@ -1,4 +1,4 @@
-"""docs/attention_weights.md: its script saves what the reader reads (of a stub model)."""
+"""docs/price.md: its script saves what the reader reads (of a stub model)."""
 
 import ast
 import re
@@ -14,7 +14,7 @@ from safetensors.numpy import save_file
 from fluidkv.tokenpd import generators, read_attention
 from fluidkv.tokenpd.attention.stored.layout import AXES, NUMBERS
 
-PAGE = (Path(__file__).parents[3] / "docs" / "attention_weights.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "price.md").read_text(encoding="utf-8")
 (SCRIPT,) = re.findall(r"^```python save_attention.py\n(.*?)^```$", PAGE, flags=re.M | re.S)
 LAYERS, HEADS, NEW = 3, 4, 5
 

@@ -21,7 +21,7 @@ from fluidkv.tokenpd.returns.recorded import (
     table,
 )
 
-PAGE = Path(__file__).parents[3] / "docs" / "tokenpd.md"
+PAGE = Path(__file__).parents[3] / "docs" / "price.md"
 
 
 def test_all_is_on_record():

@@ -1,4 +1,4 @@
-"""From which error on a length predictor is worse than none: a table of docs/length_predictors.md.
+"""From which error on a length predictor is worse than none: a table of docs/preemption.md.
 
     python -m fluidkv.papers.cacheopt.instances.worth [AZURE_CONVERSATIONS.csv]
 

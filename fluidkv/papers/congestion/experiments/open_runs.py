@@ -34,8 +34,9 @@ def one_class(input_length: int, decode_length: int, capacity: int) -> System:
 
 def poisson(system: System, rate: Any, *, iterations: int, count: int, seed: int) -> "np.ndarray":
     """Poisson arrivals with classes in their shares, `count` runs."""
+    import numpy as np
 
-    rates = fluid.steady(fluid.class_rates(system.workload, rate), iterations=iterations)
+    rates = fluid.class_rates(system.workload, np.full(iterations, float(rate)))
     return fluid.poisson_arrivals(runs.random_key(seed), rates, count=count)
 
 

@@ -1,6 +1,6 @@
 """Starts of every kind, followed until they return: what the claims, the table and the figure use.
 
-`main` prints the table of docs/global_convergence.md (minutes).
+`main` prints the table of which docs/global_convergence.md shows a part (minutes).
 """
 
 from collections.abc import Iterable, Iterator

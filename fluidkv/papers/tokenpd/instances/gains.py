@@ -6,7 +6,7 @@ budgets, since mass is concave in the budget but for noise.
 
     python -m fluidkv.papers.tokenpd.instances.gains
 
-prints the tables of docs/tokenpd.md.
+prints tables, two of which docs/price.md shows.
 """
 
 from collections.abc import Iterator, Sequence

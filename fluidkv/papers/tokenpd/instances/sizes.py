@@ -5,7 +5,7 @@ other requests, so a change between sizes has Welch's interval, not a paired one
 
     python -m fluidkv.papers.tokenpd.instances.sizes
 
-prints the table of docs/tokenpd.md.
+prints the table of which docs/price.md shows a part.
 """
 
 from collections.abc import Iterator, Mapping

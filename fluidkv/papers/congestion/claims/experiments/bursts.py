@@ -59,16 +59,13 @@ def burst_totals(
     period: int = PERIOD,
 ) -> Totals:
     """One node: means over the runs, of all iterations. Greedy, or capped as `_CAPPED` says."""
+    import numpy as np
 
     system = node(routing, lengths)
-    rates = fluid.bursts(
-        fluid.class_rates(system.workload, RATE[routing]),
-        iterations=ITERATIONS,
-        period=period,
-        window=window,
-        contrast=runs.contrast_of(factor, period=period, window=window),
-        keep_mean=True,
-    )
+    contrast = runs.contrast_of(factor, period=period, window=window)
+    burst, between = runs.burst_rates(1.0, period=period, window=window, contrast=contrast)
+    shape = np.where(np.arange(ITERATIONS) % period < window, burst, between)
+    rates = fluid.class_rates(system.workload, RATE[routing]) * shape[:, None]
     arrivals = fluid.poisson_arrivals(runs.random_key(SEED), rates, count=RUNS)
     if policy == "greedy":
         return totals(system, arrivals)

@@ -55,10 +55,11 @@ def runs(rates: tuple[float, ...] = _RATES, count: int = _RUNS) -> "dict[str, np
 
     from fluidkv.runs import random_key
 
-    lam = fluid.class_rates(system().workload, np.repeat(rates, count))
+    each = np.repeat(rates, count)[:, None] * np.ones(ITERATIONS)
+    means = fluid.class_rates(system().workload, each)
     found = fluid.simulate_open(
         system(),
-        arrivals=fluid.poisson_arrivals(random_key(SEED), fluid.steady(lam, iterations=ITERATIONS)),
+        arrivals=fluid.poisson_arrivals(random_key(SEED), means),
         every=WINDOW,
         record=("arrived", "completed", "evicted", "evicting", "queue_time", "queue"),
     ).isel({"class": 0})

@@ -23,7 +23,7 @@ from fluidkv.workload import RequestClass, System, Workload
 
 Lengths = tuple[tuple[int, int], ...]
 """(l0, l1) of each class."""
-Walk = tuple[System, "fluid.Masses", list[Fraction]]
+Walk = tuple[System, "exact.Masses", list[Fraction]]
 
 _ONE: list[Lengths] = [((l0, l1),) for l1 in range(1, 6) for l0 in (1, 2, 5)]
 _TWO: list[Lengths] = [
@@ -49,7 +49,7 @@ def _system(lengths: Lengths) -> System:
     return System(Workload(classes), 5 * max(l0 + l1 for l0, l1 in lengths))
 
 
-def _starts(system: System) -> "Iterator[fluid.Masses]":
+def _starts(system: System) -> "Iterator[exact.Masses]":
     """Random masses, some stages empty; memory full, or half full."""
     draw = random.Random(_SEED)
     for n in range(_STARTS):
@@ -81,20 +81,20 @@ def _walks(cases: list[Lengths], queues: int | None = None) -> "Iterator[Walk]":
 
 
 def _walk(
-    system: System, start: "fluid.Masses", queue: list[Fraction], **rule: str
-) -> "list[fluid.LiteralStep]":
+    system: System, start: "exact.Masses", queue: list[Fraction], **rule: str
+) -> "list[exact.OpenStep]":
     """Three times the longest decode, nobody arriving, under the cap x*."""
     rules = {"selection": "shares", "cap_on": "total"} | rule
     cap, nobody = _best_rate(system), [Fraction(0)] * len(queue)
     steps, state, waiting = [], start, list(queue)
     for _ in range(3 * system.workload.longest_decode):
-        step = fluid.literal_step(system, state, waiting, nobody, cap=cap, **rules)  # pyright: ignore[reportArgumentType]
+        step = exact.iterate_open(system, state, waiting, nobody, cap=cap, **rules)  # pyright: ignore[reportArgumentType]
         steps.append(step)
         state, waiting = step.state, step.queue
     return steps
 
 
-def _ends(system: System, start: "fluid.Masses", queue: list[Fraction], **rule: str) -> str | Seen:
+def _ends(system: System, start: "exact.Masses", queue: list[Fraction], **rule: str) -> str | Seen:
     """No eviction later than iteration max l1."""
     longest = system.workload.longest_decode
     steps = _walk(system, start, queue, **rule)
@@ -188,7 +188,7 @@ def _keeps_throughput(system: System, *walk: Any) -> bool | str:
 )
 def _low_demand(*lengths: tuple[int, int]) -> bool | str:
     system = _system(lengths)
-    empty: fluid.Masses = [[Fraction(0)] * l1 for _, l1 in lengths]
+    empty: exact.Masses = [[Fraction(0)] * l1 for _, l1 in lengths]
     below = _best_rate(system) * Fraction(9, 10)
     queue = [c.share * below for c in system.workload.classes]
     return _walk(system, empty, queue)[0].admitted == queue or f"{lengths}"

@@ -94,7 +94,7 @@ def _decay(pair: tuple[int, int], share: Fraction, l0: int) -> tuple[float, floa
         iterations=decay + 2 * window,
         record=("state",),
     )
-    off = np.abs(run.state.values / fluid.equilibrium_state(model) - 1).max(axis=(2, 3))
+    off = np.abs(run.state.values / model.equilibrium() - 1).max(axis=(2, 3))
     before, after = off[:, :window].max(axis=1), off[:, -window:].max(axis=1)
     rates = (after / before) ** (1 / (decay + window))
     returned = bool(np.all(settled.outcome.values == fluid.RETURNED))

@@ -69,8 +69,8 @@ def _leaves(pair: tuple[int, int], size: float) -> bool | str:
     import numpy as np
 
     system = system_of(exact.two_lengths(*pair, _HALF), 50)
-    centre = fluid.equilibrium_state(fluid.cohort_model(system))[0]
-    starts = fluid.nearby_starts(runs.random_key(3), system, centre, count=40, size=size)
+    near: dict = {"around": fluid.cohort_model(system).equilibrium()[0], "size": size}
+    starts = fluid.uniform_starts(runs.random_key(3), system, count=40, **near)
     found = fluid.convergence(system, starts, iterations=5_000)
     stays = (found.last_eviction.values == 0) | (found.outcome.values == fluid.RETURNED)
     return not np.any(stays) or f"{pair}, size {size}: {int(stays.sum())} starts never evict"

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 
 from fluidkv.errors import InputError
 from fluidkv.exact.one_class.whole import whole_steps
-from fluidkv.fluid import WholeModel, rollout, whole_step
-from fluidkv.fluid.one_class.whole import simulate_whole
+from fluidkv.fluid import Fronts, WholeModel, rollout, whole_step
+from fluidkv.fluid.whole import simulate_whole
 from fluidkv.workload import RequestClass, System, Workload
 from tests.strategies import whole_states
 
@@ -58,11 +58,37 @@ def test_the_step_goes_through_rollout_jit_and_vmap():
     weights, capacities = jnp.arange(3, 6), jnp.array([6, 24, 100])
 
     def end(capacity):
-        model = WholeModel(weights, capacity)
-        return rollout(model, jnp.zeros_like(weights), 30, step=whole_step).state
+        model, begun = WholeModel(weights, capacity), jnp.zeros_like(weights)
+        run = rollout(model, begun, 30, step=whole_step, observe=Fronts(), every=1)
+        return run.state, run.observed
 
-    found = simulate_whole(SMALL, [0, 0, 0], iterations=30, capacity=[6, 24, 100])
-    np.testing.assert_array_equal(jax.jit(jax.vmap(end))(capacities), found.final_state)
+    found = simulate_whole(SMALL, [0, 0, 0], iterations=30, capacity=[6, 24, 100], states=True)
+    states, fronts = jax.jit(jax.vmap(end))(capacities)
+    np.testing.assert_array_equal(states, found.final_state)
+    np.testing.assert_array_equal(fronts != -1, found.evicted > 0)
+    for state, front in zip(found.state.values[fronts > 0], fronts[fronts > 0], strict=True):
+        assert not state[1:front].any()  # below the front nothing is left; some may be admitted
+
+
+@pytest.mark.parametrize(
+    ("model", "state", "argument"),
+    [
+        (WholeModel(np.arange(3, 6), 24), np.zeros(2, int), "state"),
+        (WholeModel(np.arange(3, 6), 24), np.zeros((2, 3), int), "state"),
+        (WholeModel(np.arange(3, 6), 24), np.zeros(3), "state"),
+        (WholeModel(np.arange(3, 6), np.array([24, 25])), np.zeros(3, int), "model"),
+        (WholeModel(np.ones((1, 3), int), 24), np.zeros(3, int), "model"),
+        (WholeModel(np.arange(3.0, 6.0), 24), np.zeros(3, int), "model"),
+        (WholeModel(np.arange(3, 6), 24), np.array([[1], [2, 3]], object), "state"),
+    ],
+)
+def test_what_does_not_fit_the_step_is_named_while_tracing(model, state, argument):
+    traced = jax.jit(lambda: whole_step(model, state))
+    for step in (lambda: whole_step(model, state), traced):
+        with pytest.raises(InputError) as error:
+            step()
+        assert error.value.argument == argument
+        assert "\n" not in str(error.value)
 
 
 def test_memory_is_never_above_capacity_and_counts_are_whole():

@@ -1,1 +1,0 @@
-"""Requests that are all alike: blocks, whole requests."""
