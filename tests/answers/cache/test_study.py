@@ -14,6 +14,7 @@ from fluidkv.answers.cache.question import HIT_RATES, hit_rates
 from fluidkv.answers.cache.study import CacheAnswer, sizes_between, usual_policies
 from fluidkv.answers.intervals import half_width
 from fluidkv.answers.prompted import Prompted
+from fluidkv.cli import main
 from fluidkv.errors import InputError
 from fluidkv.prefix import Granularity, Policy
 from fluidkv.prefix.on_trie.run import run_cache
@@ -190,3 +191,13 @@ def test_options_that_do_not_go_together_are_one_line(
     capsys: pytest.CaptureFixture[str], options: str, message: str
 ) -> None:
     assert refusal(capsys, "cache", *options.split()).startswith(f"fluidkv: {message}")
+
+
+def test_sizes_in_several_units_stand_in_the_inputs_as_they_were_written(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    sizes = ["--capacity", "2k", "--capacity", "1GB", "--kv-bytes", "131072", "--policy", "lru"]
+    assert main(["cache", "--generator", "loop", *sizes, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["inputs"]["capacity"] == [2000, "1GB"]
+    assert said["capacities"] == [2000, 7629]
