@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 from fluidkv.figures.figure import Axes, Canvas, Data, Figure
@@ -12,7 +13,14 @@ from fluidkv.questions.answer import Answer
 if TYPE_CHECKING:
     import xarray as xr
 
-_STYLES = ((BLUE, "-"), (ORANGE, "--"), (GREEN, "-."), (PURPLE, ":"), (BLACK, "-"), (GREY, "--"))
+_LOOKS = (
+    (BLUE, "-", "o"),
+    (ORANGE, "--", "o"),
+    (GREEN, "-.", "o"),
+    (PURPLE, ":", "o"),
+    (BLACK, "-", "o"),
+    (GREY, "--", "o"),
+)
 
 
 def lines_figure(answer: Answer, variable: str, *, title: str, log: str = "") -> Figure:
@@ -24,15 +32,13 @@ def lines_figure(answer: Answer, variable: str, *, title: str, log: str = "") ->
         log: as in `name_axes`; the axes have the titles and units of the answer's fields.
     """
     column = answer.to_xarray()[variable]
-    *_, x = map(str, column.dims)
-    lines = (
-        column.stack(line=column.dims[:-1]).transpose("line", x) if column.ndim > 1 else [column]
-    )
+    *others, x = map(str, column.dims)
+    rows = column.stack(line=others).transpose("line", x) if others else column.expand_dims("line")
     data: dict[str, Any] = {x: column[x].values.astype(float)}
-    for line in lines:
-        names = [str(line[dim].item()) for dim in column.dims[:-1]]
-        data[" ".join([*names, variable])] = line.values
-    axes = _axis(column[x]), _axis(column)
+    for row in rows:
+        names = " ".join(str(row[dim].item()) for dim in others)
+        data[f"{names}.{variable}".lstrip(".")] = row.values
+    lines = Lines(x=x, y=variable, axes=(_axis(column[x]), _axis(column)))
     return Figure(
         id=variable,
         title=title,
@@ -40,7 +46,7 @@ def lines_figure(answer: Answer, variable: str, *, title: str, log: str = "") ->
         parameters={},
         size=(7.0, 4.0),
         data=lambda: data,
-        draw=partial(_draw_lines, x, axes, log),
+        draw=partial(_draw, lines, log),
         caption=lambda _: f"{column.attrs.get('description', column.attrs['long_name'])}.",
     )
 
@@ -50,14 +56,10 @@ def _axis(column: "xr.DataArray") -> str:
     return column.attrs["long_name"] + ("" if unit == "1" else f", {unit}")
 
 
-def _draw_lines(x: str, axes: tuple[str, str], log: str, data: Data, canvas: Canvas) -> None:
+def _draw(lines: "Lines", log: str, data: Data, canvas: Canvas) -> None:
     ax = canvas.subplots()
-    lines = [name for name in data if name != x]
-    for place, name in enumerate(lines):
-        colour, line = _STYLES[place % len(_STYLES)]
-        ax.plot(data[x], data[name], color=colour, linestyle=line, marker="o", label=name)
-    name_axes(ax, *axes, log=log)
-    if len(lines) > 1:
+    lines.draw(data, ax, log=log)
+    if len(lines.names(data)) > 1:
         ax.legend()
 
 
@@ -67,22 +69,22 @@ class Lines:
 
     Fields:
         x: name of the coordinate in the data.
-        y, band: fields of each line: its values, and half of the band around them.
-        level, level_label: name in the data of a dashed line across, and what it is.
+        y, band: fields of each line: its values, and half of the band around them; "": none.
+        axes: what is along x and y.
+        level, level_label: name in the data of a dashed line across, and what it is; "": none.
         looks: name of a line -> colour, line and marker, each told from others without its colour.
         labels: name -> as a legend has it; others in capitals.
-        axes: what is along x and y.
         factor: of y as it is drawn: 100 of a share in percent.
         alike: differences that no eye tells apart.
     """
 
     x: str
     y: str
-    band: str
-    level: str
-    level_label: str
-    looks: Mapping[str, tuple[str, str, str]]
     axes: tuple[str, str]
+    band: str = ""
+    level: str = ""
+    level_label: str = ""
+    looks: Mapping[str, tuple[str, str, str]] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     factor: float = 1
     alike: float = 5e-4
@@ -101,7 +103,8 @@ class Lines:
 
     def names(self, data: Data) -> list[str]:
         """The lines in the data, in their order."""
-        return [key.removesuffix(f".{self.y}") for key in data if key.endswith(f".{self.y}")]
+        keys = [key for key in data if key == self.y or key.endswith(f".{self.y}")]
+        return [key.removesuffix(self.y).removesuffix(".") for key in keys]
 
     def label(self, name: str) -> str:
         """Of a line, in a legend."""
@@ -114,16 +117,20 @@ class Lines:
             log: as in `name_axes`.
             apart: markers stand at multiples of this along x alone; 0: at every place.
         """
+        import numpy as np
+
         x = data[self.x]
         marked = [place for place, at in enumerate(x) if at % apart == 0] if apart else None
-        level = self.factor * data[self.level]
-        ax.axhline(level, color=GREY, linewidth=0.8, linestyle="--", label=self.level_label)
-        for name in self.names(data):
-            colour, line, marker = self.looks[name]
-            y, band = data[f"{name}.{self.y}"], data[f"{name}.{self.band}"]
+        if self.level:
+            level = self.factor * data[self.level]
+            ax.axhline(level, color=GREY, linewidth=0.8, linestyle="--", label=self.level_label)
+        for name, look in zip(self.names(data), cycle(_LOOKS), strict=False):
+            colour, line, marker = self.looks.get(name, look)
+            y = data[f"{name}.{self.y}".lstrip(".")]
             style: dict[str, Any] = {"color": colour, "linestyle": line, "marker": marker}
             style |= {"markevery": marked, "label": self.label(name)}
             ax.plot(x, self.factor * y, markersize=4, fillstyle="none", **style)
+            band = data[f"{name}.{self.band}"] if self.band else np.zeros(1)
             if band.any():
                 low, high = self.factor * (y - band), self.factor * (y + band)
                 ax.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
