@@ -5,9 +5,10 @@ enough is refused with what is missing.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fluidkv.errors import InputError
 from fluidkv.questions.kinds import FEW_DIGITS, Text, Whole, Written, rational
@@ -211,20 +212,9 @@ def token_count(
     return int(_TokenBytes(kv_bytes, model).converted(capacity, block_size, whole=WHOLE))
 
 
-def converted_rows(
-    capacity: Annotated[list[Amount | int] | None, SEVERAL] = None,
-    kv_bytes: Annotated[int | None, KV_BYTES] = None,
-    model: Annotated[str | None, MODEL] = None,
-) -> list[Row]:
-    """A row about each size that was converted."""
-    return [row for each in capacity or () for row in converted_row(each, kv_bytes, model)]
-
-
-def converted_row(
-    capacity: Amount | int, kv_bytes: int | None, model: str | None, block_size: int | None = None
-) -> list[Row]:
-    """A row about a size, if it was converted."""
-    if not isinstance(capacity, Amount):
-        return []
-    said = _TokenBytes(kv_bytes, model).said(capacity, block_size)
-    return [("capacity", said)] if said else []
+def converted_rows(options: Mapping[str, Any], block_size: int | None = None) -> list[Row]:
+    """A row about each size that was converted, of the values of these options by key."""
+    sizes, memory = options["capacity"], _TokenBytes(options["kv_bytes"], options["model"])
+    amounts = sizes if isinstance(sizes, list) else [sizes] if sizes else []
+    texts = [memory.said(each, block_size) for each in amounts]
+    return [("capacity", text) for text in texts if text]

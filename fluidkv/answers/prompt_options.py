@@ -4,37 +4,32 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import inf
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fluidkv.errors import InputError
 from fluidkv.questions.answer import Answer, Described
-from fluidkv.questions.kinds import Exact, Number, Text, Whole, Word, Written
+from fluidkv.questions.kinds import Exact, Member, Number, Text, Whole, Word, Written
 from fluidkv.questions.options import WHO, Made, Option, as_options, exactly_one, only_with, seed_of
 from fluidkv.report.page import Row
 
 if TYPE_CHECKING:
     from fluidkv.answers.prompted import Prompted
+    from fluidkv.prefix.policies import Policy
 
+_who = partial(Option, panel=WHO)
 _FACTOR = Exact(0, inf, example="2 or 1/2")
-SCALE_INPUT = Option(
-    "--scale-input X",
-    _FACTOR,
-    "What if prompts were X times as long? Rounded up to whole tokens.",
-    WHO,
+SCALE_INPUT = _who(
+    "--scale-input X", _FACTOR, "What if prompts were X times as long? Rounded up to whole tokens."
 )
-SCALE_OUTPUT = Option(
-    "--scale-output X",
-    _FACTOR,
-    "What if answers were X times as long? Rounded up to whole tokens.",
-    WHO,
+SCALE_OUTPUT = _who(
+    "--scale-output X", _FACTOR, "What if answers were X times as long? Rounded up to whole tokens."
 )
-SCALE_RATE = Option(
+SCALE_RATE = _who(
     "--scale-rate X",
     _FACTOR,
     "What if SOURCE came X times as fast? Its times of arrival are divided by X.",
-    WHO,
 )
 _SCALES = {f"scale_{name}": f"--scale-{name}" for name in ("input", "output", "rate")}
 
@@ -77,11 +72,20 @@ _PARAMETERS = {
     "output_length": _whole("output_length", "tokens of an answer"),
     "turns": _whole("turns", "of the loop (loop)"),
 }
-GENERATOR = Option(
+
+
+def _policies() -> "type[Policy]":
+    from fluidkv.prefix.policies import Policy
+
+    return Policy
+
+
+EVICTION = Member(_policies)
+"""By which policy a prefix cache evicts."""
+GENERATOR = _who(
     "--generator NAME",
     Word(("gsp", "chats", "documents", "zipf", "loop")),
     "A generated workload: gsp, chats, documents, zipf, loop.",
-    WHO,
 )
 
 
@@ -98,31 +102,28 @@ def prompted_requests(
     generator: Annotated[str | None, GENERATOR] = None,
     set_: Annotated[
         Sequence[tuple[str, Any]] | None,
-        Option(
+        _who(
             "--set NAME=VALUE",
             Written(_given),
             "A parameter of the generator, such as groups=64 or lengths=512,1024; repeatable.",
-            WHO,
             many=True,
             settings=_PARAMETERS,
         ),
     ] = None,
     order: Annotated[
         str | None,
-        Option(
+        _who(
             "--order ORDER",
             Text(),
             r"Order of the generator: random or round-robin. \[default: random]",
-            WHO,
         ),
     ] = None,
     format_: Annotated[
         str | None,
-        Option(
+        _who(
             "--format NAME",
             Text(),
             "Format of SOURCE, where it is not to be guessed: mooncake, segments.",
-            WHO,
         ),
     ] = None,
     scale_input: Annotated[Fraction, SCALE_INPUT] = Fraction(1),

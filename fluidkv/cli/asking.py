@@ -1,9 +1,9 @@
 """The command of a question: its options, what is refused, where the answer goes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from inspect import Parameter, Signature, signature
+from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +15,7 @@ from fluidkv.cli.asked import begin, note_read
 from fluidkv.cli.options import Html, Json, argument, flag, option, out
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
-from fluidkv.questions.options import Declared, filled, notes_on
+from fluidkv.questions.options import Declared, filled
 from fluidkv.questions.question import Question
 
 
@@ -50,10 +50,10 @@ def command_of(question: Question) -> Callable[..., None]:
         inputs = {key: _shown(given[key]) for key in options}
         begin(question.name, inputs, running)
         with as_options(question.flags):
-            if question.check is not None:
-                question.check(values)
-            notes = notes_on(question.ask, values)
-            answer = _asked(question, values)
+            question.check(values)
+            notes = question.notes(values)
+            doing = question.doing or question.name
+            answer = filled(question.ask, values, doing=doing, progress=progress, on_read=note_read)
 
         give(
             answer.to_dict,
@@ -72,19 +72,6 @@ def command_of(question: Question) -> Callable[..., None]:
     run.__signature__ = Signature([context, *parameters])  # read by typer
     run.__name__, run.__doc__ = question.name, question.help
     return run
-
-
-def _asked(question: Question, values: Mapping[str, Any]) -> Any:
-    """The answer, with a line on standard error for as long as it takes."""
-
-    def ask(**arguments: Any) -> Any:
-        with progress(question.doing or question.name) as line:
-            hooks = {"on_progress": line.count} if "on_progress" in parameters else {}
-            return question.ask(**arguments, **hooks)
-
-    parameters = signature(question.ask).parameters
-    ask.__signature__ = signature(question.ask)  # read by `filled`
-    return filled(ask, values, progress=progress, on_read=note_read)
 
 
 def _beside(question: Question, answer: Any) -> Any:

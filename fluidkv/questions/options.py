@@ -7,8 +7,8 @@ declared with `Made`.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
 from inspect import Parameter, cleandoc, signature
@@ -17,7 +17,6 @@ from typing import Any, NamedTuple, TypeVar
 
 from fluidkv.errors import InputError
 from fluidkv.questions.kinds import Kind, Reads, Whole
-from fluidkv.report.page import Row
 
 # Panels of the help of a command.
 WHO, SERVER, RUN, OUTPUT = "Who asks", "The server", "The run", "Output"
@@ -85,12 +84,10 @@ class Made:
 
     Fields:
         by: makes it; its signature declares the options.
-        notes: of the same options, rows about how they were read; None: there are none.
         doing: what takes its time, such as "reading requests": it comes after all that does not.
     """
 
     by: Callable[..., Any]
-    notes: Callable[..., Sequence[Row]] | None = None
     doing: str = ""
 
 
@@ -146,39 +143,36 @@ def filled(
     function: Callable[..., Any],
     values: Mapping[str, Any],
     *,
-    progress: Callable[[str], AbstractContextManager[Any]] = lambda doing: nullcontext(),
+    doing: str = "",
+    progress: Callable[[str], AbstractContextManager[Any]] | None = None,
     **hooks: Any,
 ) -> Any:
     """What the function makes of options.
 
     Args:
         values: key -> value of every option.
-        progress: surrounds what takes its time.
+        doing: what takes its time in it; "": nothing does.
+        progress: surrounds what takes its time, and counts it where the function says how far it
+            is (`on_progress`); None: nobody waits.
         hooks: name of a parameter -> what it gets in every function that has it.
     """
-    arguments: dict[str, Any] = {}
-    slow: list[tuple[str, Made]] = []
-    for name, parameter in signature(function).parameters.items():
-        said = _said(parameter)
-        if isinstance(said, Option):
-            arguments[name] = values[said.key]
-        elif isinstance(said, Made) and said.doing:
-            slow.append((name, said))
-        elif isinstance(said, Made):
-            arguments[name] = filled(said.by, values, progress=progress, **hooks)
-        elif name in hooks:
-            arguments[name] = hooks[name]
-    for name, made in slow:
-        with progress(made.doing):
-            arguments[name] = filled(made.by, values, **hooks)
-    return function(**arguments)
-
-
-def notes_on(function: Callable[..., Any], values: Mapping[str, Any]) -> list[Row]:
-    """Rows about how options were read."""
-    made = [_said(parameter) for parameter in signature(function).parameters.values()]
-    notes = [each.notes for each in made if isinstance(each, Made) and each.notes is not None]
-    return [row for each in notes for row in filled(each, values)]
+    parameters = signature(function).parameters
+    arguments = {name: hooks[name] for name in parameters if name in hooks}
+    made: dict[str, Made] = {}
+    for name, parameter in parameters.items():
+        declaration = _declaration(parameter)
+        if isinstance(declaration, Option):
+            arguments[name] = values[declaration.key]
+        elif declaration is not None:
+            made[name] = declaration
+    for name, each in sorted(made.items(), key=lambda item: bool(item[1].doing)):
+        arguments[name] = filled(each.by, values, doing=each.doing, progress=progress, **hooks)
+    if progress is None or not doing:
+        return function(**arguments)
+    with progress(doing) as line:
+        if "on_progress" in parameters:
+            arguments["on_progress"] = line.count
+        return function(**arguments)
 
 
 def exactly_one(**given: object) -> None:
@@ -242,17 +236,17 @@ def _documented(text: str, own: Iterable[Declared]) -> str:
 
 def _own(function: Callable[..., Any]) -> Iterator[Declared]:
     for name, parameter in signature(function).parameters.items():
-        said = _said(parameter)
-        if isinstance(said, Option):
-            yield Declared(name, said, parameter.default)
+        option = _declaration(parameter)
+        if isinstance(option, Option):
+            yield Declared(name, option, parameter.default)
 
 
 def _makers(function: Callable[..., Any]) -> list[Callable[..., Any]]:
-    made = map(_said, signature(function).parameters.values())
+    made = map(_declaration, signature(function).parameters.values())
     return [each.by for each in made if isinstance(each, Made)]
 
 
-def _said(parameter: Parameter) -> Option | Made | None:
+def _declaration(parameter: Parameter) -> Option | Made | None:
     """What the annotation of a parameter declares."""
     metadata = getattr(parameter.annotation, "__metadata__", ())
     return next((each for each in metadata if isinstance(each, Option | Made)), None)

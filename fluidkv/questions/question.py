@@ -12,7 +12,7 @@ from typing import Any
 from fluidkv.figures.figure import Figure
 from fluidkv.questions.answer import Answer
 from fluidkv.questions.options import Declared, declared, flags_of
-from fluidkv.report.page import Page
+from fluidkv.report.page import Page, Row
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,9 @@ class Sweep:
     Fields:
         settings: name in a spec -> key of the option; empty: all that a spec can say.
         variables: name in the store -> path in the answer; empty: every number of the answer.
-        defaults: setting -> its value where a spec does not say, as it is not the
-            command's.
+        defaults: setting -> its value where a spec does not say, as it is not the command's.
         fixed: key of an option -> its value at every point, as it is not the command's.
         python: name of a parameter that is no option -> key of the option that it gets.
-        chunk: points that are computed together.
     """
 
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -49,7 +47,6 @@ class Sweep:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
     python: Mapping[str, str] = field(default_factory=dict)
-    chunk: int = 32
 
 
 @dataclass(frozen=True)
@@ -66,6 +63,7 @@ class Question:
         doing: what is done while it runs: "filling caches".
         check: refuses options that mean nothing together, before anything is read; gets the value
             of every option by its key.
+        notes: of the same values, rows about how they were read.
         tables: name of a file -> its text, written beside the JSON.
         time: unit of its durations; None: there are none.
         sweep: of it at many points; None: there is none.
@@ -78,7 +76,8 @@ class Question:
     assumes: tuple[str, ...] = ()
     examples: tuple[str, ...] = ()
     doing: str = ""
-    check: Callable[[Mapping[str, Any]], None] | None = None
+    check: Callable[[Mapping[str, Any]], None] = lambda options: None
+    notes: Callable[[Mapping[str, Any]], list[Row]] = lambda options: []
     tables: Callable[[Any], Mapping[str, str]] = lambda answer: {}
     time: str | None = None
     sweep: Sweep | None = field(default_factory=Sweep)

@@ -4,7 +4,8 @@ import math
 from functools import partial
 from typing import Any
 
-from fluidkv.answers.cache.study import CacheAnswer, Curve, cache_study
+from fluidkv.answers.cache.study import CacheAnswer, cache_study
+from fluidkv.answers.memory import converted_rows
 from fluidkv.answers.prompt_options import prompted_rows
 from fluidkv.figures.figure import Canvas, Data, Figure
 from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE
@@ -24,15 +25,11 @@ def say_cache(page: Page, answer: CacheAnswer) -> None:
     page.table(*crossed("capacity", answer.capacities, rates, lambda rate: f"{100 * rate:.2f}"))
     page.line()
     page.rows(_notes(answer))
-    lru, rlt = (_named(answer, name) for name in ("lru", "rlt"))
+    lru, rlt = map(answer.curve, ("lru", "rlt"))
     if lru is not None and rlt is not None:
         page.heading("What RLT finds more than L-LRU, in points of prompt tokens")
         gains = zip(answer.capacities, rlt.hit_rate - lru.hit_rate, rlt.margin, strict=True)
         page.table(["capacity", "rlt - lru", "+-", ""], [_gain(*each) for each in gains])
-
-
-def _named(answer: CacheAnswer, name: str) -> Curve | None:
-    return next((curve for curve in answer.curves if curve.policy.value == name), None)
 
 
 def _rules(answer: CacheAnswer) -> list[Row]:
@@ -56,7 +53,7 @@ def _rules(answer: CacheAnswer) -> list[Row]:
 def _notes(answer: CacheAnswer) -> list[Row]:
     """How far the optimum is, and what chance does."""
     rows: list[Row] = []
-    best = _named(answer, "opt")
+    best = answer.curve("opt")
     others = [curve for curve in answer.curves if curve is not best]
     if best is not None and others:
         at = range(len(answer.capacities))
@@ -180,6 +177,7 @@ CACHE = Question(
     ask=cache_study,
     say=say_cache,
     figures=lambda answer: [cache_figure(answer)],
+    notes=converted_rows,
     doing="filling caches",
     assumes=(
         "Requests come one by one, in the order of the source; times and durations do not matter.",

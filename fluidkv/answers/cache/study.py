@@ -9,14 +9,21 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, cast
 from weakref import WeakKeyDictionary
 
-from fluidkv.answers.memory import converted_rows, token_counts
-from fluidkv.answers.prompt_options import PROMPTED, PromptedAnswer, check_prompted, facts_of
+from fluidkv.answers.memory import token_counts
+from fluidkv.answers.prompt_options import (
+    EVICTION,
+    PROMPTED,
+    PromptedAnswer,
+    check_prompted,
+    facts_of,
+)
 from fluidkv.errors import InputError
 from fluidkv.questions.answer import Answer, Described
-from fluidkv.questions.kinds import Member, Whole, Written
+from fluidkv.questions.kinds import Whole, Written
 from fluidkv.questions.options import Made, Option, as_options, checked
 
 if TYPE_CHECKING:
@@ -28,7 +35,7 @@ if TYPE_CHECKING:
     from fluidkv.prefix.policies import Granularity, Policy
     from fluidkv.prefix.prompts import Prompts
 
-_CACHE = "The cache"
+_cache_option = partial(Option, panel="The cache")
 SIZES = 10
 """Sizes at most, where nobody names any."""
 
@@ -104,15 +111,10 @@ class CacheAnswer(PromptedAnswer):
     confidence: Annotated[float, Described("of margins", kind="share")]
     curves: Annotated[tuple[Curve, ...], Described("OPT first", dims="policy", key="policies")]
 
-    def curve(self, policy: "Policy") -> Curve | None:
-        """That of a policy; None if it was not asked for."""
-        return next((curve for curve in self.curves if curve.policy is policy), None)
-
-
-def _policies() -> "Iterable[Policy]":
-    from fluidkv.prefix.policies import Policy
-
-    return Policy
+    def curve(self, policy: "Policy | str") -> Curve | None:
+        """That of a policy, or of its name; None if it was not asked for."""
+        both = ((curve, curve.policy) for curve in self.curves)
+        return next((curve for curve, its in both if policy in (its, its.value)), None)
 
 
 def usual_policies() -> "tuple[Policy, ...]":
@@ -135,28 +137,25 @@ def _units(argument: str, text: str) -> "Granularity | str":
         return Granularity(int(size)) if size else Granularity(nodes=text == "nodes")
 
 
-_POLICY = Option(
+_POLICY = _cache_option(
     "--policy NAME",
-    Member(_policies),
+    EVICTION,
     "What goes when the cache is full: opt, lru, rlt, lfu, fifo, slru, mru, filo, random, "
     r"released, priority; repeatable. \[default: all that differ here]",
-    _CACHE,
     many=True,
     title="what goes when it is full",
 )
-_GRANULARITY = Option(
+_GRANULARITY = _cache_option(
     "--granularity UNITS",
     Written(_units),
     "What goes at once: tokens, blocks (blocks:16 for those of 16 tokens), or nodes as in SGLang. "
     r"\[default: the trace's blocks, or tokens]",
-    _CACHE,
     means=("page",),
 )
-_ANSWERS = Option(
+_ANSWERS = _cache_option(
     "--answers/--no-answers",
     None,
     r"Cache answers behind their prompts. \[default: unless blocks hide them]",
-    _CACHE,
 )
 _SEEDS = Option("--seeds N", Whole(1, 1000), "Number of runs of a policy that draws.")
 
@@ -164,7 +163,7 @@ _SEEDS = Option("--seeds N", Whole(1, 1000), "Number of runs of a policy that dr
 @checked
 def cache_study(
     prompted: Annotated["Prompted", PROMPTED],
-    capacities: Annotated[Sequence[int] | None, Made(token_counts, notes=converted_rows)] = None,
+    capacities: Annotated[Sequence[int] | None, Made(token_counts)] = None,
     *,
     policies: Annotated["Iterable[Policy | str] | None", _POLICY] = None,
     granularity: Annotated["Granularity | str | None", _GRANULARITY] = None,

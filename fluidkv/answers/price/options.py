@@ -2,13 +2,15 @@
 
 import math
 from fractions import Fraction
+from functools import partial
 from typing import NamedTuple
 
 from fluidkv.errors import InputError
 from fluidkv.questions.kinds import Exact, Text, Whole, Word, Written, rational
-from fluidkv.questions.options import RUN, WHO, Option
+from fluidkv.questions.options import WHO, Option
 
-_FILE, _RULE, _PRICE = "The file", "What is kept", "The price"
+_who, _file = partial(Option, panel=WHO), partial(Option, panel="The file")
+_rule, _price = partial(Option, panel="What is kept"), partial(Option, panel="The price")
 _MOST_TOKENS = 8192
 _FROM_0 = Exact(0, math.inf, example="0.01 or 1/100", included=True)
 _BUDGET = (
@@ -69,144 +71,116 @@ SOURCE = Option(
     None,
     means=("path", "weights"),
 )
-GENERATOR = Option(
+GENERATOR = _who(
     "--generator NAME",
     Text(),
     "Generated attention instead: recency, heavy-hitters, sinks, topic-shifts, needle, mixed, "
     "uneven.",
-    WHO,
 )
-REQUESTS = Option(
-    "--requests N", Whole(1, 10**4), r"Number of generated requests. \[default: 8]", WHO
-)
-LENGTH = Option(
+REQUESTS = _who("--requests N", Whole(1, 10**4), r"Number of generated requests. \[default: 8]")
+LENGTH = _who(
     "--length N",
     Written(_sizes),
     "Tokens of a generated request at its end, prompt included; LEAST:MOST: each draws its own. "
     r"\[default: 128]",
-    WHO,
 )
-PROMPT = Option(
+PROMPT = _who(
     "--prompt N",
     Written(_sizes),
     "Tokens of its prompt, whose rows are computed at once; LEAST:MOST as above. "
     r"\[default: a quarter of the length; of SOURCE what the file says]",
-    WHO,
 )
-GAP = Option(
+GAP = _who(
     "--gap ROUNDS",
     _FROM_0,
     r"Rounds between the starts of two generated requests. \[default: 0, all at once]",
-    WHO,
 )
-AXES = Option(
+AXES = _file(
     "--axes NAME,...",
     Text(),
     "What the axes of SOURCE's arrays are, in order: query,key at the end; before them request, "
     r"layer, head, where there are any. \[default: as the file says]",
-    _FILE,
 )
-OVER = Option(
+OVER = _file(
     "--over WHAT",
     Word(("mean", "heads")),
     "What keeps tokens of its own: mean (a request; its layers and heads are averaged) or heads "
     r"(each head of each layer). \[default: mean]",
-    _FILE,
 )
-TENSORS = Option(
+TENSORS = _file(
     "--tensors NAME",
     Text(),
     r"Arrays of weights in SOURCE: a name, or a pattern such as layer.*. \[default: all]",
-    _FILE,
 )
-KV_HEADS = Option(
+KV_HEADS = _file(
     "--kv-heads N",
     Whole(1, 10**6),
     "Heads that have keys, where several query heads share them; with --over heads.",
-    _FILE,
 )
-RENORMALISE = Option(
+RENORMALISE = _file(
     "--renormalise",
     None,
     "Divide rows that do not sum to one by their sums; otherwise they are refused.",
-    _FILE,
 )
-BUDGET = Option(
+BUDGET = _rule(
     "--budget M",
     Written(_memory),
     "Tokens that all running requests may keep together; or a share, such as 25%, of what they "
     "hold at most if nothing is evicted.",
-    _RULE,
 )
-POLICY = Option(
+POLICY = _rule(
     "--policy NAME",
     Text(),
     "Which tokens stay: fifo, lru, h2o, streaming-llm, snapkv-like, scissorhands-like, random, "
     "return (the best by prediction); each in a request's own share of the budget, or with -pooled "
     "after it in one budget for all; token-pd, token-pd-hard, token-pd-heap, full; repeatable. "
     r"\[default: all but full]",
-    _RULE,
     many=True,
 )
-PREDICTOR = Option(
+PREDICTOR = _rule(
     "--predictor NAME",
     Text(),
     "Who says what a token is still worth, NAME[:PARAMETER=VALUE,...]: last-seen, average, "
     "accumulated, mlp, constant; oracle and noisy-oracle, who are told.",
-    _RULE,
 )
-KV_BYTES = Option(
+KV_BYTES = _rule(
     "--kv-bytes N",
     Whole(1, 10**9),
     "Bytes of the KV of one token, such as 131072, to say the budget in GB.",
-    _RULE,
 )
-DELAY = Option(
-    "--delay ROUNDS",
-    Whole(0, 10**6),
-    "Rounds until a row of attention is seen by who decides.",
-    _RULE,
+DELAY = _rule(
+    "--delay ROUNDS", Whole(0, 10**6), "Rounds until a row of attention is seen by who decides."
 )
-COMES_BACK = Option(
-    "--comes-back", None, "An evicted token may come back: it is computed again.", _RULE
-)
-ETA = Option(
+COMES_BACK = _rule("--comes-back", None, "An evicted token may come back: it is computed again.")
+ETA = _price(
     "--eta E",
     Exact(0, math.inf, example="0.01 or 1/100"),
     r"Step of the price. \[default: 1/sqrt(rounds)]",
-    _PRICE,
     means=("step",),
 )
-START_PRICE = Option(
+START_PRICE = _price(
     "--start-price P",
     _FROM_0,
     r"Price of a token in the first round, in mass. \[default: the mean mass of a token]",
-    _PRICE,
     means=("start",),
 )
-RISK_AVERSION = Option(
+RISK_AVERSION = _price(
     "--risk-aversion L",
     _FROM_0,
     r"How much a unit of variance counts against the return: lambda. \[default: 0]",
-    _PRICE,
 )
-OBJECTIVE = Option(
+OBJECTIVE = _price(
     "--objective NAME",
     Word(("utility", "rule", "appendix", "repaired")),
     "What a kept token is worth, with R its predicted return: rule (R - lambda variance, as in "
     "(4)), utility (delta, as (2) says by the letter), appendix (the rule's less delta), repaired "
     "(the rule's and delta).",
-    _PRICE,
 )
-PENALTY = Option(
-    "--penalty D",
-    _FROM_0,
-    r"What bringing a token back costs, in mass: delta. \[default: 0]",
-    _PRICE,
+PENALTY = _price(
+    "--penalty D", _FROM_0, r"What bringing a token back costs, in mass: delta. \[default: 0]"
 )
 SEEDS = Option(
     "--seeds N",
     Whole(1, 1000),
     r"Number of runs, each with other generated requests. \[default: 5]",
-    RUN,
 )

@@ -4,14 +4,15 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fluidkv.answers.memory import CAPACITY, KV_BYTES, MODEL, Amount, converted_row, token_count
-from fluidkv.answers.prompt_options import PROMPTED, check_prompted
+from fluidkv.answers.memory import CAPACITY, KV_BYTES, MODEL, Amount, converted_rows, token_count
+from fluidkv.answers.prompt_options import EVICTION, PROMPTED, check_prompted
 from fluidkv.answers.route.result import RouteAnswer
 from fluidkv.errors import InputError
 from fluidkv.processes import cores
-from fluidkv.questions.kinds import Exact, Member, Number, Whole, Word, Written
+from fluidkv.questions.kinds import Exact, Number, Whole, Word, Written
 from fluidkv.questions.options import SERVER, Made, Option, checked, only_with, seed_of
 from fluidkv.report.page import Row
 
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from fluidkv.prefix.policies import Policy
     from fluidkv.routing import Belief, Engine, Fleet, Router
 
-_ROUTER, _PLAIN = "The router", "Plain service"
+_server_option = partial(Option, panel=SERVER)
+_plain_option = partial(Option, panel="Plain service")
+_router_option = partial(Option, panel="The router")
 _MS = Exact(0, math.inf, example="150 or 0.5", included=True, what="milliseconds")
 _OUTPUT_MS = Fraction(1)  # about a decode of 20 ms that 20 requests share
 
@@ -49,96 +52,74 @@ def _router(argument: str, text: str) -> "tuple[str, Router]":
         raise InputError(given, error.value, error.allowed) from None
 
 
-def _policies() -> "type[Policy]":
-    from fluidkv.prefix.policies import Policy
-
-    return Policy
-
-
-_WORKERS = Option(
+_WORKERS = _server_option(
     "--workers M",
     Whole(1, 1000),
     "Number of servers behind the router, all alike.",
-    SERVER,
     title="how many",
     in_sweep=Whole(1, 10**5),
 )
-_ENGINE = Option(
+_ENGINE = _server_option(
     "--engine NAME",
     Word(("plain", "vllm", "sglang")),
     "What a worker is: plain (one request after the other), vllm or sglang.",
-    SERVER,
 )
-_POLICY = Option(
+_POLICY = _server_option(
     "--policy NAME",
-    Member(_policies),
+    EVICTION,
     "What a full cache evicts: lru, rlt, lfu, fifo, slru, mru, filo, random, released. "
     r"\[default: the engine's own, lru of plain]",
-    SERVER,
 )
-_BLOCK = Option(
+_BLOCK = _server_option(
     "--block-size N",
     Whole(1, 10**6),
     r"Tokens of a block, of an engine. \[default: 16 of vllm, 1 of sglang]",
-    SERVER,
 )
-_PREFILL = Option(
+_PREFILL = _server_option(
     "--prefill-ms MS",
     Exact(0, math.inf, example="150 or 0.5", what="milliseconds"),
     "Milliseconds for 1,000 prompt tokens that are not in the cache.",
-    SERVER,
     title="for 1,000 other tokens",
     unit="ms",
     means=("missed",),
     in_sweep=Number(least=0),
 )
-_CACHED = Option(
+_CACHED = _plain_option(
     "--cached-ms MS",
     _MS,
     "Milliseconds for 1,000 prompt tokens that are in the cache.",
-    _PLAIN,
     title="for 1,000 cached tokens",
     unit="ms",
     means=("cached",),
     in_sweep=Number(least=0),
 )
-_OUTPUT = Option(
-    "--output-ms MS",
-    _MS,
-    r"Milliseconds for an output token. \[default: 1]",
-    _PLAIN,
-    means=("output",),
+_OUTPUT = _plain_option(
+    "--output-ms MS", _MS, r"Milliseconds for an output token. \[default: 1]", means=("output",)
 )
-_AT_ONCE = Option(
+_AT_ONCE = _plain_option(
     "--at-once N",
     Whole(1, 10**6),
     r"Requests that a worker serves at once, each as fast as alone. \[default: 1]",
-    _PLAIN,
 )
-_BELIEF = Option(
+_BELIEF = _router_option(
     "--belief WHAT",
     Written(_belief),
     "What the router knows of the caches: sent (all that it sent there), sent:TOKENS (the latest "
     "of that), cache (the truth).",
-    _ROUTER,
     means=("most",),
 )
-_ROUTERS = Option(
+_ROUTERS = _router_option(
     "--router NAME",
     Written(_router),
     "NAME or NAME:PARAMETER=VALUE,...: random, round-robin, least-loaded, two-choices, "
     "cache-aware, cache-aware-0.4.6, linear-score, load-aware, linear-cost, lbgr; repeatable. "
     r"\[default: all]",
-    _ROUTER,
     many=True,
     title="which worker gets a request",
     in_sweep=Word(check=lambda text: _router("router", text), what="a router"),
 )
-_AFFINITY = Option(
-    "--affinity",
-    None,
-    "Also the linear score, with weights of affinity from 0 to 64 (load has 1).",
-    _ROUTER,
+_AFFINITY = _router_option(
+    "--affinity", None, "Also the linear score, with weights of affinity from 0 to 64 (load has 1)."
 )
 _RATE = Option(
     "--rate --qps R",
@@ -203,17 +184,6 @@ def _engine(name: str, block_size: int | None) -> "Engine":
     return Engine("vllm" if name == "vllm" else "sglang", block_size)
 
 
-def _converted(
-    capacity: Annotated[Amount | int, CAPACITY],
-    kv_bytes: Annotated[int | None, KV_BYTES] = None,
-    model: Annotated[str | None, MODEL] = None,
-    engine: Annotated[str, _ENGINE] = "plain",
-    block_size: Annotated[int | None, _BLOCK] = None,
-) -> list[Row]:
-    blocks = None if engine == "plain" else _engine(engine, block_size).block_size
-    return converted_row(capacity, kv_bytes, model, blocks)
-
-
 def _by_name(
     router: Annotated["Sequence[tuple[str, Router] | str] | None", _ROUTERS] = None,
 ) -> "dict[str, Router] | None":
@@ -243,10 +213,17 @@ def check(given: Mapping[str, Any]) -> None:
         raise InputError("--scale-rate", str(given["scale_rate"]), allowed)
 
 
+def notes(given: Mapping[str, Any]) -> list[Row]:
+    """How the memory of a worker was read; arguments as of `check`."""
+    engine, block_size = given["engine"], given["block_size"]
+    blocks = None if engine == "plain" else _engine(engine, block_size).block_size
+    return converted_rows(given, blocks)
+
+
 @checked
 def route_study(
     prompted: Annotated["Prompted", PROMPTED],
-    fleet: Annotated["Fleet", Made(fleet_of, notes=_converted)],
+    fleet: Annotated["Fleet", Made(fleet_of)],
     routers: Annotated["Mapping[str, Router] | None", Made(_by_name)] = None,
     *,
     rate: Annotated[Fraction | float | None, _RATE] = None,

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from fluidkv.answers.prompt_options import prompted_rows
-from fluidkv.answers.route.ask import check, route_study
+from fluidkv.answers.route.ask import check, notes, route_study
 from fluidkv.answers.route.result import RouteAnswer, Routing
 from fluidkv.figures.figure import Figure
 from fluidkv.questions.question import Question, Sweep, Swept
@@ -239,6 +239,7 @@ ROUTE = Question(
     say=say_route,
     figures=_figures,
     check=check,
+    notes=notes,
     doing="routing",
     time="s",
     assumes=(

@@ -45,7 +45,7 @@ def analysis_of(question: Question) -> Analysis:
         variables=variables,
         admit=ask,
         compute=one_by_one(variables, lambda row: row, find),
-        chunk=sweep.chunk,
+        chunk=32,
     )
 
 

@@ -95,8 +95,9 @@ def test_margins_are_students() -> None:
 def test_policies_that_are_left_out_are_l_lru_here() -> None:
     left_out = [policy for policy in Policy if policy not in usual_policies()]
     found = cache_study(GSP, (40, 60), policies=[Policy.LRU, *left_out])
-    lru = found.curve(Policy.LRU)
+    lru = found.curve("lru")
     assert lru is not None
+    assert lru is found.curve(Policy.LRU)
     assert len(found.curves) == 3
     assert all((curve.hit_rate == lru.hit_rate).all() for curve in found.curves)
 
