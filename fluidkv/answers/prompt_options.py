@@ -199,14 +199,6 @@ def facts_of(prompted: "Prompted") -> dict[str, Any]:
     }
 
 
-def check_prompted(prompted: object) -> None:
-    """Refuse what is no table of requests with their prompts."""
-    from fluidkv.answers.prompted import Prompted
-    from fluidkv.runs.checks import instance
-
-    instance("prompted", prompted, Prompted, "a Prompted")
-
-
 def prompted_rows(prompted: "Prompted", hidden: Sequence[str] = ()) -> list[Row]:
     """Where requests came from, as a page says it.
 

@@ -18,7 +18,6 @@ from fluidkv.answers.prompt_options import (
     EVICTION,
     PROMPTED,
     PromptedAnswer,
-    check_prompted,
     facts_of,
 )
 from fluidkv.errors import InputError
@@ -198,7 +197,7 @@ def cache_study(
     from fluidkv.prefix.on_trie.run import run_cache
     from fluidkv.prefix.policies import Policy
 
-    check_prompted(prompted)
+    first = Whole(0, 2**31).read("first_seed", first_seed)
     units = _granularity(prompted, granularity)
     counted_blocks = units.last == "counted"
     if answers and counted_blocks:
@@ -220,7 +219,7 @@ def cache_study(
         if on_progress is not None:
             on_progress(len(curves), len(order), f"policies; now {policy.value}")
         played = single if policy is Policy.OPT else trie
-        curves.append(_curve(played, sizes, policy, range(first_seed, first_seed + seeds)))
+        curves.append(_curve(played, sizes, policy, range(first, first + seeds)))
     return CacheAnswer(
         **facts_of(prompted),
         page=units.page,

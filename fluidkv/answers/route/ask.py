@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fluidkv.answers.memory import CAPACITY, KV_BYTES, MODEL, Amount, converted_rows, token_count
-from fluidkv.answers.prompt_options import EVICTION, PROMPTED, check_prompted
+from fluidkv.answers.prompt_options import EVICTION, PROMPTED
 from fluidkv.answers.route.result import RouteAnswer
 from fluidkv.errors import InputError
 from fluidkv.processes import cores
@@ -263,7 +263,6 @@ def route_study(
     """
     from fluidkv.answers.route.study import routings
 
-    check_prompted(prompted)
     return routings(
         prompted,
         fleet,

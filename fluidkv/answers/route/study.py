@@ -91,7 +91,6 @@ def routings(
     on_progress: Callable[[int, int, str], None] | None,
 ) -> RouteAnswer:
     """Every router on every seed; arguments as of `route_study`."""
-    instance("fleet", fleet, Fleet, "a Fleet")
     chosen = ROUTERS if routers is None else _checked(routers)
     traffics = _traffics(prompted, rate, numbers)
     fleet.new(traffics[0], 0)  # refused before anything is run
