@@ -45,9 +45,9 @@ def command_of(question: Question) -> Callable[..., None]:
     parameters += [_keyword(name, *each) for name, each in output.items()]
 
     def run(running: typer.Context, *, json_: bool, **given: Any) -> None:
-        values = {key: _value(given[key], each) for key, each in options.items()}
+        values = {key: _each(given[key], lambda read: read.value) for key in options}
         places(given["out"], given["html"], f"{question.name}.json")
-        inputs = {key: _shown(given[key]) for key in options}
+        inputs = {key: _each(given[key], lambda read: read.shown) for key in options}
         begin(question.name, inputs, running)
         with as_options(question.flags):
             question.check(values)
@@ -102,15 +102,10 @@ def _keyword(name: str, annotation: Any, default: Any) -> Parameter:
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def _value(given: Any, each: Declared) -> Any:
-    """What the function gets."""
-    if isinstance(given, list | tuple) and each.option.many:
-        return [_value(one, each) for one in given] or None
-    return given.value if isinstance(given, _Read) else given
-
-
-def _shown(given: Any) -> Any:
-    """What stands in the JSON's inputs."""
+def _each(given: Any, part: Callable[[_Read], Any]) -> Any:
+    """That part of what was read, of every value of an option that may be repeated; a default as it
+    is, None in place of no value.
+    """
     if isinstance(given, list):
-        return [_shown(one) for one in given] or None
-    return given.shown if isinstance(given, _Read) else given
+        return [_each(one, part) for one in given] or None
+    return part(given) if isinstance(given, _Read) else given

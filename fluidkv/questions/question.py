@@ -35,14 +35,16 @@ class Sweep:
     """What a sweep of a question sets and finds, where that is not all that is a number or a word.
 
     Fields:
-        settings: name in a spec -> key of the option; empty: all that a spec can say.
+        settings: keys of options; empty: all that a spec can say.
+        names: key of an option -> its name in a spec, where that is another one.
         variables: name in the store -> path in the answer; empty: every number of the answer.
         defaults: setting -> its value where a spec does not say, as it is not the command's.
         fixed: key of an option -> its value at every point, as it is not the command's.
         python: name of a parameter that is no option -> key of the option that it gets.
     """
 
-    settings: Mapping[str, str] = field(default_factory=dict)
+    settings: tuple[str, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, str | Swept] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)

@@ -190,7 +190,7 @@ CACHE = Question(
         "fluidkv cache --generator gsp --order round-robin --set groups=64",
     ),
     sweep=Sweep(
-        settings={name: name for name in ("generator", "capacity", "policy", "set", "seed")},
+        settings=("generator", "capacity", "policy", "set", "seed"),
         variables={
             "hit_rate": "curves.hit_rate",
             "ceiling": "ceiling",

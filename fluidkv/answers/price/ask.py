@@ -45,7 +45,7 @@ def attention_by(
 
     if generator is None:
         if prompt is not None and prompt.least < prompt.most:
-            raise InputError("--prompt", f"{prompt.least}:{prompt.most}", "one number of tokens")
+            raise InputError("--prompt", str(prompt), "one number of tokens")
         only_with("--kv-heads", kv_heads, "--over heads", over == "heads")
         file = {"axes": axes, "over": over, "tensors": tensors, "kv_heads": kv_heads}
         file["prompt"] = None if prompt is None else prompt.least

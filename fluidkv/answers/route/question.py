@@ -254,17 +254,11 @@ ROUTE = Question(
         "fluidkv route trace.jsonl --workers 8 --capacity 3000000",
     ),
     sweep=Sweep(
-        settings={
-            "generator": "generator",
-            "router": "router",
-            "workers": "workers",
-            "capacity": "capacity",
-            "rate": "rate",
-            "cached_ms": "cached_ms",
-            "missed_ms": "prefill_ms",
-            "set": "set",
-            "seed": "seed",
-        },
+        settings=(
+            *("generator", "router", "workers", "capacity", "rate"),
+            *("cached_ms", "prefill_ms", "set", "seed"),
+        ),
+        names={"prefill_ms": "missed_ms"},
         variables={
             name: Swept(f"routers.measures.{name}.mean", *about) for name, about in _SWEPT.items()
         },

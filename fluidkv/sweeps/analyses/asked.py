@@ -16,7 +16,8 @@ from fluidkv.sweeps.analysis import REQUIRED, SEED, Analysis, Row, Setting, Vari
 def analysis_of(question: Question) -> Analysis:
     """What a sweep sets and finds of a question."""
     sweep, options = question.sweep or Sweep(), question.options
-    keys = sweep.settings or {key: key for key, each in options.items() if _kind(each.option)}
+    usual = (key for key, each in options.items() if _kind(each.option))
+    keys = {sweep.names.get(key, key): key for key in sweep.settings or usual}
     settings = [
         one for name, key in keys.items() for one in _settings(name, options[key], sweep.defaults)
     ]
