@@ -47,9 +47,9 @@ def price_data(answer: PriceAnswer) -> Data:
             data[f"{each.name}.price"] = np.asarray(each.price, float)
             data[f"{each.name}.used"] = np.trim_zeros(each.used[0].astype(float), "b")
     for each in _shown(answer):
-        rounds = np.repeat(np.arange(len(each.there)), list(map(len, each.there)))
+        rounds, keys = np.nonzero(each.there)
         data[f"{each.name}.round"] = (rounds + answer.shown.start).astype(float)
-        data[f"{each.name}.key"] = np.concatenate(each.there).astype(float)
+        data[f"{each.name}.key"] = keys.astype(float)
     return data
 
 

@@ -9,7 +9,7 @@ from fluidkv.questions.answer import Answer, Described
 
 if TYPE_CHECKING:
     import numpy as np
-    from jaxtyping import Float, Int
+    from jaxtyping import Bool, Float, Int
 
     from fluidkv.tokenpd.attention.summary import AttentionSummary
     from fluidkv.tokenpd.eviction.policy import EvictionPolicy
@@ -91,7 +91,8 @@ class Kept(Answer):
         regret: mass below the best set of every round, a row of one token has 1; the best set may
             bring back what was evicted. `regret_held`: against the best schedule that brings
             nothing back; None: not computed.
-        there: of the first run and the request shown, which keys were there after each round.
+        there: of the first run and the request shown, which keys were there after each round;
+            `there_by_round` has their positions.
         error, used: of each run, `output_error` of each request and units kept after each round.
 
     Examples:
@@ -136,10 +137,11 @@ class Kept(Answer):
         "Float[np.ndarray, ' round'] | None",
         Described("mu, of the first run", key="price_by_round", kind="price", lists=1),
     ]
-    there: Annotated[
+    there_by_round: Annotated[
         "tuple[Int[np.ndarray, ' key'], ...]",
-        Described("of the request shown", key="there_by_round", kind="positions", lists=2),
+        Described("of the request shown", kind="positions", lists=2),
     ]
+    there: "Bool[np.ndarray, 'round key']"
     policy: "EvictionPolicy"
     error: "Sequence[Float[np.ndarray, ' request']]"
     used: "tuple[Int[np.ndarray, ' round'], ...]"

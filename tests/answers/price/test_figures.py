@@ -34,7 +34,7 @@ def test_the_figure_is_the_answer():
     assert priced.price is not None
     assert data["token-pd.price"].tolist() == priced.price.tolist()
     assert data["token-pd.used"].tolist() == priced.used[0].tolist()
-    assert data["token-pd.round"].size == sum(map(len, priced.there))
+    assert data["token-pd.round"].size == priced.there.sum()
     assert "returns.price" not in data
 
 

@@ -119,10 +119,13 @@ def test_the_token_shown_is_followed_from_its_prompt_on(small, answer):
     weights, shown = next(iter(small)), answer.shown
     assert shown.length == weights.length[shown.stream] == weights.length.max()
     for each in answer.kept:
-        assert len(each.there) == shown.length - shown.prompt + 1
-        for age, keys in enumerate(each.there):
-            assert (keys < shown.prompt + age).all()
-        assert each.there[-1].size == 0  # a request that ends frees its tokens
+        assert each.there.shape == (shown.length - shown.prompt + 1, shown.length)
+        born = np.arange(shown.length) < shown.prompt + np.arange(len(each.there))[:, None]
+        assert not (each.there & ~born).any()
+        assert not each.there[-1].any()  # a request that ends frees its tokens
+        assert [keys.tolist() for keys in each.there_by_round] == [
+            np.flatnonzero(row).tolist() for row in each.there
+        ]
 
 
 def test_heads_of_a_request_count_as_one_request(small):
