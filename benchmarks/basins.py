@@ -20,8 +20,8 @@ import numpy as np
 
 from benchmarks.report import load
 from fluidkv.fluid import cohort_model, rollout
+from fluidkv.fluid.labels import engine as labels
 from fluidkv.fluid.model import class_model
-from fluidkv.fluid.outcomes import events
 from fluidkv.fluid.outcomes.basins import MAXIMAL, NOT_SETTLED, basins
 from fluidkv.fluid.starts import uniform_starts
 from fluidkv.suite.mass.plain import python_step
@@ -91,11 +91,11 @@ def run(*, starts: int = STARTS) -> BasinTiming:
     result = found[0]
     settled = result.settled.values
     iterations = int(np.where(settled < 0, HORIZON, settled).sum())
-    cores, events.cores = events.cores, lambda: 1
+    cores, labels.cores = labels.cores, lambda: 1
     try:
         one_thread = times(engine, calls=REPEATS, warm_up=0).best
     finally:
-        events.cores = cores
+        labels.cores = cores
 
     model = class_model(system)
     weights, capacity = model.weights[0].tolist(), float(model.capacity)

@@ -24,7 +24,7 @@ starts = uniform_starts(jax.random.key(0), system, count=64)
 began = time.process_time()
 """
 CALLS = {
-    "`serve` of 20,000 requests": "fk.serve(requests, rules, limits)",
+    "`serve` of 20,000 requests": "fk.serve(requests, fk.Server(rules, limits))",
     "`simulate` of one class": "fk.simulate(system, starts, iterations=1_000)",
     "its plain map": "fk.simulate(system, starts, iterations=1_000, engine='plain')",
 }

@@ -53,15 +53,22 @@ def labels_ptx(capability: tuple[int, int] = CAPABILITY) -> str:
     from fluidkv.fluid.labels.gpu import advance_lane
 
     whole, real = types.int64, types.float64
-    tables = [(whole, 2), (real, 3), (whole, 2), (whole, 2), (real, 3), (whole, 3), (real, 3)]
-    lanes = [(whole, 1), (real, 3), (real, 1)]  # system, start, capacity
+    tables = [(whole, 2), (real, 3), (whole, 2), (real, 3)]
+    lanes = [(whole, 1), (real, 3), (real, 1), (whole, 1)]  # system, start, capacity, until
     lanes += [(real, 2), (whole, 2), (real, 2), (whole, 2), (whole, 2), (real, 2), (real, 3)]
-    filled = [(real, 4), (real, 2), (real, 4), (real, 3)]
+    windows = [*[(real, 3)] * 4, (real, 2), (real, 4), (real, 3)]
+    looks = [(whole, 1), (whole, 1), (real, 2), (real, 1), (whole, 1), (whole, 1), (real, 1)]
+    looks += [(real, 4)]
+    marks = [(real, 2), (whole, 2)]
+
+    def arrays(kinds: list[tuple[Any, int]], *, by_lane: bool) -> list[Any]:
+        return [types.Array(k, axes, "F" if by_lane and axes > 1 else "C") for k, axes in kinds]
+
     arguments = (
-        *(types.Array(kind, axes, "C") for kind, axes in tables),
-        *(types.Array(kind, axes, "C" if axes == 1 else "F") for kind, axes in lanes),
-        types.Array(whole, 1, "C"),
-        *(types.Array(kind, axes, "F") for kind, axes in filled),
+        *arrays(tables, by_lane=False),
+        *arrays(lanes + windows, by_lane=True),
+        *arrays(looks, by_lane=False),
+        *arrays(marks, by_lane=True),
         *(whole, whole),
     )
     return ptx(advance_lane.py_func, arguments, capability)

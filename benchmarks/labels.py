@@ -25,7 +25,7 @@ from fluidkv.fluid import (
     uniform_starts,
 )
 from fluidkv.fluid.labels.engine import advance
-from fluidkv.fluid.labels.tables import of_systems
+from fluidkv.fluid.labels.tables import of_model
 from fluidkv.runs.kernels import kernel
 from fluidkv.suite.tables import markdown_table as table
 from fluidkv.workload import RequestClass, System, Workload
@@ -41,7 +41,9 @@ def ways(length: int) -> dict[str, float]:
     system = System(Workload((RequestClass(INPUT, length),)), Fraction(50 * (INPUT + length)))
     starts = uniform_starts(jax.random.key(0), system, count=BATCH)
     few, capacity = starts[:SOME], float(system.capacity)
-    model, tables = class_model(system), of_systems([system], by_class=True)
+    model = class_model(system)
+    tables = of_model(model)
+    assert tables is not None
 
     def labels(count: int, **options):
         lanes = np.zeros(count, np.int64), starts[:count, None], np.full(count, capacity)

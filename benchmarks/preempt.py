@@ -24,6 +24,7 @@ from fluidkv.serving.engines import VLLM
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules, Restore, Victim
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 from fluidkv.serving.swap import Swap
 from fluidkv.suite.tables import markdown_table as table
 from fluidkv.suite.tables import seconds
@@ -69,15 +70,14 @@ def run_rules(
 
         def compiled(rules: EngineRules = rules):
             return serve(
-                *(shuffled, rules, limits),
-                clock=CLOCK,
+                shuffled,
+                Server(rules, limits, CLOCK, backend="kernel"),
                 every=EVERY,
                 keep_requests=False,
-                backend="kernel",
             )
 
         def literal(rules: EngineRules = rules):
-            return serve(part, rules, limits[0], clock=CLOCK, backend="reference")
+            return serve(part, Server(rules, limits[0], clock=CLOCK, backend="reference"))
 
         batch = times(compiled, calls=1).best
         slow = times(literal, calls=1, warm_up=0).best

@@ -24,9 +24,10 @@ from fluidkv.serving.arrays import RunArrays, arrays_of
 from fluidkv.serving.checks import NO_HORIZON
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import VIDUR_SARATHI
-from fluidkv.serving.kernel.engine import run_kernel
 from fluidkv.serving.kernel.layout import REQUEST, TIMES
 from fluidkv.serving.run import serve
+from fluidkv.serving.running.engine import run_batch
+from fluidkv.serving.server import Server
 from fluidkv.suite.serving import BLOCK, BLOCKS, INPUT, LIMITS, OUTPUTS, RULE, plain_loop
 from fluidkv.suite.tables import markdown_table as table
 from fluidkv.suite.tables import seconds
@@ -93,23 +94,21 @@ def run_requests(
         for seed in range(seeds)
     ]
     answers = one.output_length.tolist()
-    call = partial(serve, engine=RULE, limits=LIMITS)
+    kernel, literally = (Server(RULE, LIMITS, backend=form) for form in ("kernel", "reference"))
     named = {
         "plain Python loop": lambda: plain_loop(answers),
-        "kernel, one run": lambda: call(one, backend="kernel"),
-        "kernel, all seeds": lambda: call(shuffled, backend="kernel"),
-        "kernel, all seeds, no times": lambda: call(
-            shuffled, backend="kernel", keep_requests=False
-        ),
+        "kernel, one run": lambda: serve(one, kernel),
+        "kernel, all seeds": lambda: serve(shuffled, kernel),
+        "kernel, all seeds, no times": lambda: serve(shuffled, kernel, keep_requests=False),
     }
     counts = plain_loop(answers)
-    for backend in ("kernel", "reference"):
-        run = call(one, backend=backend)
+    for server in (kernel, literally):
+        run = serve(one, server)
         found = int(run.preempt.sum()), int(run.iterations.item())
         if found != counts:
             raise AssertionError(f"evictions, iterations: {found}, by the plain loop {counts}")
     taken = {name: times(run, calls=REPEATS, warm_up=0).best for name, run in named.items()}
-    literal = times(lambda: call(one, backend="reference"), calls=1, warm_up=0).best
+    literal = times(lambda: serve(one, literally), calls=1, warm_up=0).best
     arrays = _arrays(shuffled)
     return ServingTiming(
         requests=requests,
@@ -143,7 +142,7 @@ def _phases(arrays: RunArrays) -> dict[str, float]:
         taken = []
         for _ in range(REPEATS):
             before = process_time()
-            run_kernel(VIDUR_SARATHI, arrays, **how)
+            run_batch(VIDUR_SARATHI, arrays, **how)
             taken.append(process_time() - before)
         return min(taken) / runs
 
@@ -165,11 +164,9 @@ def run_queue(waiting: int, *, iterations: int = ITERATIONS) -> QueueTiming:
     run = partial(
         serve,
         Requests(INPUT, outputs),
-        "vidur-sarathi",
-        LIMITS,
+        Server("vidur-sarathi", LIMITS, backend="kernel"),
         clients=clients,
         every=iterations,
-        backend="kernel",
     )
     seen = run(iterations=iterations).waiting.item()
     if not 0.95 * waiting <= seen <= 1.1 * waiting:

@@ -70,6 +70,7 @@ from .serving.limits import Limits as Limits
 from .serving.metastability.times import time_to_collapse as time_to_collapse
 from .serving.rules import EngineRules as EngineRules
 from .serving.run import serve as serve
+from .serving.server import Server as Server
 from .sweeps.running import sweep as sweep
 from .systems import Systems as Systems
 from .traces import Trace as Trace

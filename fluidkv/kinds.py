@@ -190,6 +190,8 @@ def _union(parts: tuple[Any, ...], *, lists: bool) -> _Kind | None:
         parts, kinds = tuple(part for part in parts if part is types.NoneType), [_ARRAY_LIKE]
     elif {"Generator", "int"} <= names:
         parts, kinds = (), [_RANDOM]
+    elif any(name.startswith("Key[") for name in names):  # of jaxtyping, beside its raw words
+        parts, kinds = tuple(part for part in parts if part is types.NoneType), [_KEY]
     else:
         wider = {int: {float, Fraction}, Fraction: {float}, str: {Path}}
         parts = tuple(part for part in parts if wider.get(part, set()).isdisjoint(parts))
@@ -305,6 +307,7 @@ def _is_random(value: Any) -> bool:
 
 
 _ARRAY_LIKE = _Kind("a number or an array of numbers", lambda value: _axes(value) is not None)
+_KEY = _Kind("a JAX random key, as jax.random.key makes", lambda value: hasattr(value, "dtype"))
 _RANDOM = _Kind("a NumPy Generator or a seed, an integer of at least 0", _is_random)
 _PLAIN = {
     bool: _Kind(

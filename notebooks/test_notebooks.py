@@ -149,7 +149,7 @@ ends = open_runs["restart"].waiting.values[:, -40:].min(axis=1)
 assert (ends > 0).sum() >= grows["restart"]
 # "stops evictions ... keeps the throughput", "Both let a burst in and only make it smaller"
 for engine in ("restart", "vllm"):
-    swept = fk.serve(queue, engine, list(settings.values()), iterations=2000, keep_requests=False)
+    swept = fk.serve(queue, fk.Server(engine, list(settings.values())), iterations=2000, keep_requests=False)
     found = fk.metrics(swept, first=400)
     rates = found.preemption_rate.values
     assert rates[1] < 0.01 and found.throughput.values[1] > 0.96 * best

@@ -19,6 +19,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt
 from fluidkv.errors import InputError
 from fluidkv.fluid.model import MassModel
 from fluidkv.fluid.states import lifted
+from fluidkv.processes import free_memory
 from fluidkv.runs.batch import power_of_two
 from fluidkv.runs.checks import count as count_of
 from fluidkv.runs.precision import in_float64
@@ -76,7 +77,8 @@ def drawn_starts(
         Masses; of many systems with an axis for them, 0 where one has no such class or stage.
 
     Raises:
-        InputError: a count below 1, a key that is none.
+        InputError: a count below 1, or of starts that do not fit into the memory that is free; a
+            key that is none.
     """
     key, count = one_key(key), count_of("count", count)
 
@@ -96,9 +98,11 @@ def drawn_starts(
 
     if not isinstance(of, Systems):
         one = lifted(model(of))
+        _check_room(count, one.weights[0].size)
         return made(one, tables([one.weights.shape[1:]], None))[0]
     extents = np.stack([of.classes, of.longest_decode], axis=1)
     padded = (of.decode_length.shape[1], extents[:, 1].max())
+    _check_room(count, len(of) * int(np.prod(padded)))
     starts = np.empty(0)
     for part in _parts(count * extents.prod(axis=1)):
         shapes, shape_of = np.unique(extents[part], axis=0, return_inverse=True)
@@ -111,6 +115,14 @@ def drawn_starts(
                 starts = np.zeros((len(of), count, *padded[4 - masses.ndim :]))
             starts[(part[alike], slice(None), *map(slice, masses.shape[2:]))] = masses
     return starts
+
+
+def _check_room(count: int, masses: int) -> None:
+    """Of one start of all systems; what is drawn takes as much again."""
+    free, whole = free_memory(), 16 * count * masses
+    if free is not None and whole > free:
+        fits = f"at most {free // (16 * masses):,}, for which {free / 1e9:.1f} GB are free"
+        raise InputError("count", f"{count:,} starts, {whole / 1e9:,.1f} GB", fits)
 
 
 def one_key(key: object) -> PRNGKeyArray:

@@ -18,6 +18,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Int, PyTree
 
 from fluidkv.errors import InputError
+from fluidkv.fluid.draws import Key, one_key
 from fluidkv.fluid.mass_map import step as saturated_step
 from fluidkv.runs.checks import count
 from fluidkv.runs.devices import vary_like
@@ -114,7 +115,7 @@ def rollout(
     observe: Any = None,
     step: Step = saturated_step,
     every: int | None = None,
-    key: Array | None = None,
+    key: Key | None = None,
 ) -> Rollout:
     """Iterate a map from one state. Pure: call it under `jit`, `vmap`, `grad`, `jacobian`.
 
@@ -135,7 +136,7 @@ def rollout(
 
     Raises:
         InputError: iterations or `every` that are no integers of at least 1, or not whole windows;
-            something else than observers.
+            something else than observers; a key that is none, or several.
 
     Examples:
         >>> import jax
@@ -154,7 +155,7 @@ def rollout(
     check_counts(iterations, every)
     observers, structure = jax.tree.flatten(observe, is_leaf=lambda x: isinstance(x, Observer))
     _check_state_and_observers(state, observers)
-    window = _window(model, step, observers, every, key)
+    window = _window(model, step, observers, every, None if key is None else one_key(key))
     state = jax.tree.map(jnp.asarray, state)
     memories = vary_like(tuple(each.init(model, state) for each in observers), (model, state))
     begun = (jnp.int32(0), vary_like(state, model), memories)

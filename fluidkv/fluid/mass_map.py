@@ -166,7 +166,7 @@ def _stage_by_stage(
         return (jnp.maximum(free - needed, 0.0), evicted), remaining
 
     nothing = Evicted(jnp.zeros_like(executed[:, 0]), jnp.zeros_like(capacity), jnp.int32(NO_FRONT))
-    begun = vary_like((capacity, nothing), executed)
+    begun = vary_like((capacity, nothing), (executed, weights, survival, capacity))
     places = jnp.arange(executed.shape[1], dtype=jnp.int32)
     rows = executed.T, weights.T, survival.T, places
     (free, evicted), remaining = lax.scan(stage, begun, rows, reverse=True)
@@ -215,7 +215,7 @@ def completed(model: MassModel, masses: Float[Array, "class stage"]) -> Float[Ar
 
 def in_flight(model: MassModel, masses: Float[Array, "class stage"]) -> Float[Array, " class"]:
     """Requests running, each row."""
-    return jnp.sum(jnp.asarray(model.survival) * masses, axis=1)
+    return jnp.sum(jnp.atleast_2d(jnp.asarray(model.survival)) * masses, axis=1)
 
 
 def memory_used(model: MassModel, masses: Float[Array, "class stage"]) -> Float[Array, ""]:

@@ -44,7 +44,7 @@ class Windows(Observer):
 
     def __check_init__(self) -> None:
         for name in self.names:
-            if name not in QUANTITIES:
+            if name not in tuple(QUANTITIES):  # which need not be hashable
                 raise InputError("names", name, "any of " + ", ".join(QUANTITIES))
 
     def init(self, model: Any, state: Any) -> dict[str, Array]:
@@ -235,6 +235,8 @@ class Settled(Observer):
 
     def init(self, model: MassModel, state: Any) -> Int[Array, ""]:
         _masses(self, state)
+        if not hasattr(model, "equilibrium"):
+            raise InputError("observe", f"Settled of {type(model).__name__}", "a map of masses")
         return jnp.int32(NEVER)
 
     def update(self, model: MassModel, memory: Array, transition: Transition) -> Array:
@@ -278,7 +280,8 @@ class Cycle(Observer):
 
     def update(self, model: MassModel, memory: Any, transition: Transition) -> Any:
         period, since, mark = memory
-        tokens = jnp.abs(jnp.atleast_2d(transition.after - mark)) * model.weights
+        change = jnp.abs(jnp.atleast_2d(transition.after - mark))
+        tokens = change * jnp.atleast_2d(jnp.asarray(model.weights))
         back = jnp.all(tokens <= self.within * model.capacity)
         running = period == NEVER
         period = jnp.where(running & back, transition.iteration - since, period)

@@ -4,7 +4,7 @@ Blocks of trajectories go to all devices of this host (`runs.devices`); a long r
 between which an interrupt counts. Checks nothing.
 """
 
-from collections.abc import Callable
+import math
 from dataclasses import replace
 from functools import partial
 
@@ -32,59 +32,60 @@ _LONG_CALL = 1 << 36
 _FEWEST = 8  # a compiled loop in vectors; alone, a trajectory would be rounded in another way
 
 
-def roll_batch(
+def roll(
     model: MassModel,
-    start: Float[np.ndarray, "batch class stage"],
-    iterations: int,
-    record: tuple[str, ...],
-    every: int,
-) -> Rolled:
-    """Trajectories of one model; its capacity may be one a trajectory."""
-    batch = len(start)
-    filled = np.resize(start, (max(batch, _FEWEST), *start.shape[1:])).astype(model.precision)
-    capacity = np.resize(model.capacity, len(filled)).astype(model.precision)
-
-    def run(states: np.ndarray, count: int) -> Rolled:
-        def call(values: tuple[np.ndarray, np.ndarray]) -> Rolled:
-            at = replace(model, capacity=values[1])
-            return _roll(at, values[0], count, record, every)
-
-        return _on_devices(call, (states, capacity), 1, states[0].size, count, record, every)
-
-    final, records = _in_calls(run, filled, iterations, record, every)
-    return final[:batch], {name: values[:batch] for name, values in records.items()}
-
-
-def roll_systems(
-    models: MassModel,
     start: Float[np.ndarray, "system batch class stage"],
     iterations: int,
     record: tuple[str, ...],
     every: int,
 ) -> Rolled:
-    """Trajectories of many systems: a model with a leading axis, or starts that serve them all."""
-    batch = start.shape[1]
-    places = np.arange(max(batch, _FEWEST)) % batch
-    start = start[:, places]
-    start = np.broadcast_to(start, (len(models.weights), *start.shape[1:]))
-    capacities = np.repeat(models.capacity[:, None], len(places), axis=1)
-    placed = replace(models, capacity=capacities)
+    """Trajectories of the systems of a model, `states.lifted`, from starts of each."""
+    systems, batch, *_ = start.shape
+    platform = local_devices()[0].platform
+    masses, windows = math.prod(start.shape[2:]), iterations // every if record else 0
+    numbers = masses * (1 + windows * ("state" in record)) + windows * len(record)
+    most = power_of_two(min(_LANES.get(platform, _MANY_LANES), _NUMBERS // numbers), _FEWEST)
+    size = min(power_of_two(batch, _FEWEST), most)  # of a group of trajectories of one system
+    groups = -(-batch // size)
+    places = np.arange(groups * size) % batch
 
-    def run(states: np.ndarray, count: int) -> Rolled:
-        def call(values: tuple[MassModel, np.ndarray]) -> Rolled:
-            return _roll_systems(*values, count, record, every)
+    def grouped(values: np.ndarray) -> np.ndarray:
+        return values[:, places].reshape(systems * groups, size, *values.shape[2:])
 
-        together, numbers = states.shape[1], states[0, 0].size
-        return _on_devices(call, (placed, states), together, numbers, count, record, every)
+    capacity = grouped(np.broadcast_to(model.capacity, (systems, batch))).astype(model.precision)
+    each = jax.tree.map(lambda values: np.repeat(values, groups, axis=0), model)
+    models, state = replace(each, capacity=capacity), grouped(start).astype(model.precision)
+    longest = _CALL.get(platform, _LONG_CALL) // state.size
+    longest = every * max(1, longest // every) if record else max(1, longest)
+    parts = []
+    for done in range(0, iterations, longest):
+        count = min(longest, iterations - done)
 
-    final, records = _in_calls(run, start, iterations, record, every)
-    return final[:, :batch], {name: values[:, :batch] for name, values in records.items()}
+        def call(values: tuple[MassModel, np.ndarray], count: int = count) -> Rolled:
+            return _roll(*values, count, record, every)
+
+        with in_float64():
+            state, records = over_devices(
+                call, (models, state), axes=0, found_axes=0, lanes=most // size
+            )
+        parts.append(records)
+
+    def apart(values: np.ndarray) -> np.ndarray:
+        return values.reshape(systems, groups * size, *values.shape[2:])[:, :batch]
+
+    joined = {name: np.concatenate([part[name] for part in parts], axis=2) for name in record}
+    return apart(state), {name: apart(values) for name, values in joined.items()}
 
 
 @partial(jax.jit, static_argnums=(2, 3, 4))
-def _roll(model, start, iterations, record, every):
+def _roll(models, start, iterations, record, every):
     """A capacity for each trajectory."""
+    return jax.vmap(lambda model, states: _roll_one(model, states, iterations, record, every))(
+        models, start
+    )
 
+
+def _roll_one(model, start, iterations, record, every):
     def one(capacity, state):
         at = replace(model, capacity=capacity)
         observe = Windows(record) if record else None
@@ -94,46 +95,3 @@ def _roll(model, start, iterations, record, every):
     # The batch is contiguous: what is sequential over stages is a short loop of long vectors.
     last = jax.vmap(one, in_axes=(0, -1), out_axes=-1)(model.capacity, jnp.moveaxis(start, 0, -1))
     return jax.tree.map(lambda values: jnp.moveaxis(values, -1, 0), last)
-
-
-@partial(jax.jit, static_argnums=(2, 3, 4))
-def _roll_systems(models, start, iterations, record, every):
-    return jax.vmap(lambda model, states: _roll(model, states, iterations, record, every))(
-        models, start
-    )
-
-
-def _on_devices(
-    call: Callable,
-    values: tuple,
-    together: int,
-    numbers: int,
-    iterations: int,
-    record: tuple[str, ...],
-    every: int,
-) -> Rolled:
-    """In blocks of the leading axis, each of which is so many trajectories of so many masses."""
-    windows = iterations // every if record else 0
-    each = numbers * (1 + windows * ("state" in record)) + windows * len(record)
-    lanes = _LANES.get(local_devices()[0].platform, _MANY_LANES)
-    lanes = power_of_two(max(1, min(lanes, _NUMBERS // each) // together))
-    with in_float64():
-        return over_devices(call, values, axes=0, found_axes=0, lanes=lanes)
-
-
-def _in_calls(
-    run: Callable[[np.ndarray, int], Rolled],
-    start: np.ndarray,
-    iterations: int,
-    record: tuple[str, ...],
-    every: int,
-) -> Rolled:
-    """One call after the other, of whole windows."""
-    most = _CALL.get(local_devices()[0].platform, _LONG_CALL) // start.size
-    most = every * max(1, most // every) if record else max(1, most)
-    parts = []
-    for done in range(0, iterations, most):
-        start, records = run(start, min(most, iterations - done))
-        parts.append(records)
-    axis = start.ndim - 2  # of windows: behind those of batches
-    return start, {name: np.concatenate([part[name] for part in parts], axis) for name in record}

@@ -94,7 +94,7 @@ QUANTITIES: dict[str, Quantity] = {
         "iteration",
         "iterations that evict",
         (),
-        lambda model, made: jnp.where(evicts(model, made), 1.0, 0.0),
+        lambda model, made: evicts(model, made).astype(masses_of(made.after).dtype),
     ),
     "queue_time": Quantity(
         "flow",

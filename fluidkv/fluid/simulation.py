@@ -4,8 +4,10 @@
 labelled dataset.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 
+import jax
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
@@ -13,21 +15,18 @@ from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
 from fluidkv.fluid.driver import check_counts
-from fluidkv.fluid.labels.tables import Tables, of_model, pack
+from fluidkv.fluid.labels.tables import of_model
 from fluidkv.fluid.model import MassModel, class_model
-from fluidkv.fluid.plain import Rolled, roll_batch, roll_systems
-from fluidkv.fluid.recorded import (
-    check_room,
-    checked_record,
-    labelled,
-    shape_of,
-)
-from fluidkv.fluid.states import class_states, read_states, spread
+from fluidkv.fluid.plain import Rolled, roll
+from fluidkv.fluid.recorded import check_room, checked_record, labelled, shape_of
+from fluidkv.fluid.states import lifted, read_states, spread
 from fluidkv.runs.devices import kernels_on_gpu, local_devices
 from fluidkv.systems import Systems
 from fluidkv.workload import System
 
 ENGINES = ("auto", "plain", "labels")
+
+_FINAL = "final_state"
 
 _NUMBERS = 2**24  # of a part of many systems, states and records: 128 MB
 
@@ -89,118 +88,62 @@ def simulate(
     check_counts(iterations, every)
     if engine not in ENGINES:
         raise InputError("engine", engine, "any of " + ", ".join(ENGINES))
-    counts = int(iterations), names, int(every)
     of = model if isinstance(model, System | MassModel) else Systems.of(model)
-    if isinstance(of, Systems):
-        final, records = _of_systems(of, start, *counts, engine, final_state)
-    else:
-        of_classes = class_model(of) if isinstance(of, System) else of
-        final, records = _of_model(of_classes, start, *counts, engine, final_state)
-    system = None if isinstance(of, MassModel) else of
-    ends = {"final_state": final} if final_state else {}
-    return labelled(records | ends, iterations, every, of=system)
-
-
-def _of_model(
-    model: MassModel,
-    start: ArrayLike,
-    iterations: int,
-    record: tuple[str, ...],
-    every: int,
-    engine: str,
-    final_state: bool,
-) -> Rolled:
-    state = class_states(model, start)
-    if model.capacity.shape and len(state) == 1:
-        state = np.broadcast_to(state, (*model.capacity.shape, *state.shape[1:]))
-    sizes = dict(zip(("batch", "class", "stage"), state.shape, strict=True))
-    names = (*record, "final_state") if final_state else record
-    check_room(names, sizes | {"iteration": iterations // every})
-    tables = of_model(model) if _wants_labels(engine) else None
-    if tables is None:
-        if engine == "labels":
-            raise InputError("engine", engine, "auto or plain for weights of one's own or float32")
-        return roll_batch(model, state, iterations, record, every)
-    system = np.zeros(len(state), np.int64)
-    return _by_labels(tables, system, state, model.capacity, iterations, record, every)
-
-
-def _of_systems(
-    systems: Systems,
-    start: ArrayLike,
-    iterations: int,
-    record: tuple[str, ...],
-    every: int,
-    engine: str,
-    final_state: bool,
-) -> Rolled:
-    """In parts that memory can hold; what a system does not have is 0."""
-    states = read_states(systems, start)
-    sizes = {
-        "batch": states.shape[1],
-        "class": systems.decode_length.shape[1],
-        "stage": int(systems.longest_decode.max()),
-        "iteration": iterations // every,
-    }
-    shapes = {name: shape_of(name, sizes) for name in (*record, "final_state")}
-    kept = (*record, "final_state") if final_state else record
-    check_room(kept, sizes, len(systems))
-    whole = {name: np.empty((len(systems), *shapes[name])) for name in kept}
-    labels = _wants_labels(engine)
-    for part in _parts(len(systems), sum(int(np.prod(shape)) for shape in shapes.values())):
-        model = class_model(systems[part], stages=sizes["stage"])
-        begun = spread(model, states if len(states) == 1 else states[part])
-        if labels:
-            final, records = _many_by_labels(systems[part], model, begun, iterations, record, every)
+    states = read_states(of, start)
+    classes = lifted(of if isinstance(of, MassModel) else class_model(of))
+    systems, rows, stages = classes.weights.shape
+    batch = max(states.shape[1], classes.capacity.shape[1])
+    sizes = {"batch": batch, "iteration": iterations // every, "class": rows, "stage": stages}
+    shapes = {name: shape_of(name, sizes) for name in (*names, _FINAL)}
+    numbers = {name: math.prod(shape) for name, shape in shapes.items()}
+    kept = (*names, _FINAL) if final_state else names
+    check_room(kept, sizes, systems)
+    values: dict[str, np.ndarray] = {}
+    for part in _parts(systems, sum(numbers.values())):
+        chosen = jax.tree.map(lambda field, part=part: field[part], classes)
+        begun = spread(chosen, states if len(states) == 1 else states[part])
+        whole = len(chosen.weights), *shapes[_FINAL]
+        begun = begun if begun.shape == whole else np.broadcast_to(begun, whole)
+        final, records = _roll(chosen, begun, int(iterations), names, int(every), engine)
+        rolled = records | {_FINAL: final}
+        if len(final) == systems:
+            values = {name: rolled[name] for name in kept}
         else:
-            final, records = roll_systems(model, begun, iterations, record, every)
-        for name, values in ({"final_state": final} | records).items():
-            if name in whole:
-                whole[name][part] = values
-    return whole.pop("final_state", np.empty(0)), whole
+            for name in kept:
+                values.setdefault(name, np.empty((systems, *shapes[name])))[part] = rolled[name]
+    system = None if isinstance(of, MassModel) else of
+    apart = values if isinstance(of, Systems) else {name: v[0] for name, v in values.items()}
+    return labelled(apart, iterations, every, of=system)
 
 
-def _many_by_labels(
-    systems: Systems,
+def _roll(
     model: MassModel,
     start: Float[np.ndarray, "system batch class stage"],
     iterations: int,
     record: tuple[str, ...],
     every: int,
+    engine: str,
 ) -> Rolled:
-    """A lane for each start of each system, which has its own place in the tables."""
-    count, batch = len(systems), start.shape[1]
-    lengths = np.stack([systems.input_length, systems.decode_length], axis=-1)
-    start = np.broadcast_to(start, (count, *start.shape[1:]))
-    final, records = _by_labels(
-        pack(lengths, model.shares, by_class=True),
-        np.repeat(np.arange(count), batch),
-        start.reshape(count * batch, *start.shape[2:]),
-        np.repeat(model.capacity, batch),
-        iterations,
-        record,
-        every,
+    """Final states and records, (system, batch, ...), by the engine that is asked for."""
+    tables = of_model(model) if _wants_labels(engine) else None
+    if tables is None:
+        if engine == "labels":
+            raise InputError("engine", engine, "auto or plain for weights of one's own or float32")
+        return roll(model, start, iterations, record, every)
+    from fluidkv.fluid.labels.engine import advance
+
+    systems, batch = start.shape[:2]
+    run = advance(
+        tables,
+        np.repeat(np.arange(systems), batch),
+        start.reshape(-1, *start.shape[2:]),
+        np.broadcast_to(model.capacity, (systems, batch)).ravel(),
+        iterations=iterations,
+        record=record,
+        every=every,
     )
-    apart = {name: v.reshape(count, batch, *v.shape[1:]) for name, v in records.items()}
-    return final.reshape(start.shape), apart
-
-
-def _by_labels(
-    tables: Tables,
-    system: np.ndarray,
-    start: Float[np.ndarray, "lane class stage"],
-    capacity: np.ndarray,
-    iterations: int,
-    record: tuple[str, ...],
-    every: int,
-) -> Rolled:
-    from fluidkv.fluid.labels.engine import advance  # its kernel is loaded here
-
-    capacity = np.broadcast_to(capacity, len(start))
-    found = advance(
-        tables, system, start, capacity, iterations=iterations, record=record, every=every
-    )
-    return found.state, found.records
+    apart = {name: v.reshape(systems, batch, *v.shape[1:]) for name, v in run.records.items()}
+    return run.state.reshape(start.shape), apart
 
 
 def _wants_labels(engine: str) -> bool:

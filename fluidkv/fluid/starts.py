@@ -31,6 +31,7 @@ from fluidkv.fluid.draws import Draw, Key, drawn_starts
 from fluidkv.fluid.model import MassModel, class_model, cohort_model
 from fluidkv.fluid.states import cohort_states, lifted
 from fluidkv.runs.checks import count as count_of
+from fluidkv.runs.checks import real
 from fluidkv.systems import Systems
 from fluidkv.workload import System
 
@@ -93,7 +94,7 @@ def perturbed_starts(
         array([24., 24., 24., 24., 24.])
     """
     count_of("count", count)
-    _check_size(size)
+    size = _checked_size(size)
     if isinstance(model, MassModel) and model.capacity.shape not in ((), (count,)):
         raise InputError("count", count, f"{model.capacity.size}, the number of capacities")
 
@@ -135,7 +136,7 @@ def mode_starts(
         [[[2.1, 1.845, 2.064]], [[1.9, 2.155, 1.936]]]
     """
     count_of("count", count)
-    _check_size(size)
+    size = _checked_size(size)
     of = _by_class(model)
     roots = np.asarray(root, complex)
     if np.any(roots == 0) or not np.all(np.isfinite(roots)):
@@ -199,20 +200,20 @@ def uniform_starts(
         >>> bool(np.abs(starts - 2).max() < 0.06)
         True
     """
-    _check_size(size)
+    size = _checked_size(size)
     if around is None and size != 1:
         raise InputError("size", size, "1, the whole face, where there is nothing to be around")
+    centre = None
+    if around is not None:
+        centre = cohort_states(system, around, argument="around", full=True)
+        if centre.shape[-2] != 1:
+            raise InputError("around", f"{centre.shape[-2]} states", "one state")
     recipe, draw = _full, Draw("exponential", _each_stage)
     if occupied is not None:
         face = _checked_stages(occupied, system)
         recipe, draw = partial(_on_face, face), draw._replace(numbers=lambda *_: face.size)
     starts = drawn_starts(key, system, cohort_model, recipe, draw, count=count)
-    if around is None:
-        return starts
-    centre = cohort_states(system, around, argument="around", full=True)
-    if centre.shape[-2] != 1:
-        raise InputError("around", f"{centre.shape[-2]} states", "one state")
-    return (1 - size) * centre + size * starts
+    return starts if centre is None else (1 - size) * centre + size * starts
 
 
 def slice_starts(
@@ -283,7 +284,12 @@ def start_families(key: Key, system: System | Systems, *, count: int) -> dict[st
 
 
 def _by_class(of: Of) -> MassModel:
-    return of if isinstance(of, MassModel) else class_model(of)
+    """Of many systems no model, whose capacities would be taken for those of a sweep."""
+    if not isinstance(of, MassModel):
+        return class_model(of)
+    if of.weights.ndim != 2:
+        raise InputError("model", f"a model of {len(of.weights)} systems", "of one; or Systems")
+    return of
 
 
 def _single(of: Of, states: Float[np.ndarray, "system batch class stage"]) -> States:
@@ -383,7 +389,8 @@ def _checked_stages(occupied: Sequence[int], system: System | Systems) -> np.nda
     return np.array(sorted(chosen))
 
 
-def _check_size(size: object) -> None:
-    """InputError for a size of a disturbance outside of (0, 1]."""
-    if isinstance(size, bool) or not isinstance(size, float | int) or not 0 < size <= 1:
+def _checked_size(size: object) -> float:
+    """Of a disturbance, in (0, 1]."""
+    if not 0 < (number := real(size)) <= 1:
         raise InputError("size", size, "a number in (0, 1]")
+    return number

@@ -38,6 +38,11 @@ class WholeModel(NamedTuple):
     weights: Int[Array, " stage"] | Int[np.ndarray, " stage"]
     capacity: int | Int[Array, ""] | Int[np.ndarray, ""]
 
+    @property
+    def survival(self) -> Int[Array, " stage"]:
+        """Requests in a unit of the state, which counts requests: 1."""
+        return jnp.ones_like(self.weights)
+
 
 def whole_step(
     model: WholeModel, state: Int[Array, " stage"], key: Array | None = None
@@ -81,7 +86,7 @@ def whole_step(
     # admit
     admitted = -excess // weights[0]
     after = jnp.concatenate([admitted[None], executed[1:] - evicted])
-    stages = jnp.arange(1, state.size)
+    stages = jnp.arange(1, state.size, dtype=jnp.int32)  # the type of `NO_FRONT` in observers
     flows = Flows(
         admitted=admitted,
         completed=completed,
@@ -158,7 +163,7 @@ def simulate_whole(
 
 def _check(weights: Array, capacity: Array, state: Array) -> None:
     """What is known while tracing."""
-    if weights.ndim != 1 or capacity.ndim:
+    if weights.ndim != 1 or not weights.size or capacity.ndim:
         shapes = f"weights {weights.shape} and capacity {capacity.shape}"
         raise InputError("model", shapes, "weights (stage,) and one capacity; jax.vmap maps")
     if state.shape != weights.shape:

@@ -1,7 +1,7 @@
 """A statement, the outcome of checking it, and how the two are recorded."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, get_args
@@ -59,6 +59,35 @@ class Outcome(Record):
     paper: str
     note: str = ""
     witness: str = ""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What decides a claim, as its check returns it; the declaration makes an `Outcome` of it.
+
+    Args:
+        holds: True or False; a counterexample in words, or None where there is none; words for
+            counterexamples, of which the first counts; or the verdict.
+        ours, paper, note: as in `Outcome`, where they are computed.
+        evidence: how it is known, where that is not said beforehand.
+    """
+
+    holds: bool | str | Iterable[str] | Verdict | None
+    ours: str = ""
+    paper: str = ""
+    note: str = ""
+    evidence: Evidence | None = None
+
+    @property
+    def counterexample(self) -> str | None:
+        """In words, "" where there are none; None if there is no counterexample."""
+        if isinstance(self.holds, Verdict):
+            return None if self.holds is Verdict.HOLDS else ""
+        if isinstance(self.holds, str) or self.holds is None:
+            return self.holds
+        if isinstance(self.holds, Iterable):
+            return next(iter(self.holds), None)
+        return None if self.holds else ""
 
 
 @dataclass(frozen=True)

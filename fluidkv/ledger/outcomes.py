@@ -1,7 +1,6 @@
 """Outcomes that most checks end in: equal to a printed value, or rounding to it."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
 Number = Fraction | int
 
 
-def verdict(holds: bool) -> Verdict:
+def _verdict(holds: bool) -> Verdict:
     return Verdict.HOLDS if holds else Verdict.FAILS
 
 
@@ -24,7 +23,7 @@ def equals(
     """Exact equality with what is printed: "24/5", or "72/13, 24/13, 0" for a vector."""
     values = _values(ours)
     same = values == tuple(Fraction(p) for p in printed.split(","))
-    return Outcome(verdict(same), evidence, _shown(values), printed)
+    return Outcome(_verdict(same), evidence, _shown(values), printed)
 
 
 def rounds_to(ours: Number | Sequence[Number], printed: str, *, note: str = "") -> Outcome:
@@ -34,14 +33,14 @@ def rounds_to(ours: Number | Sequence[Number], printed: str, *, note: str = "") 
     near = len(values) == len(digits) and all(
         abs(v - Fraction(d)) <= _half_unit(d) for v, d in zip(values, digits, strict=True)
     )
-    return Outcome(verdict(near), Evidence.EXACT, _shown(values), printed, note=note)
+    return Outcome(_verdict(near), Evidence.EXACT, _shown(values), printed, note=note)
 
 
 def root_rounds_to(squared: Fraction, printed: str, *, note: str = "") -> Outcome:
     """Whether the square root of an exact value rounds to what is printed, decided on squares."""
     low, high = Fraction(printed) - _half_unit(printed), Fraction(printed) + _half_unit(printed)
     return Outcome(
-        verdict(low**2 <= squared <= high**2),
+        _verdict(low**2 <= squared <= high**2),
         Evidence.EXACT,
         ours=f"sqrt({squared}) = {float(squared) ** 0.5:.5f}",
         paper=printed,
@@ -58,45 +57,6 @@ def conjugate_modulus_squared(coefficients: Sequence[Number]) -> Fraction:
     if len(coefficients) != 3 or coefficients[1] ** 2 >= 4 * coefficients[0] * coefficients[2]:
         raise ArithmeticError(f"no conjugate pair for coefficients {tuple(coefficients)}")
     return Fraction(coefficients[2]) / Fraction(coefficients[0])
-
-
-def holds_for(
-    bad: str | None,
-    *,
-    ours: str,
-    paper: str,
-    evidence: Evidence = Evidence.EXACT,
-    note: str = "",
-    refuted: Evidence = Evidence.EXACT,
-) -> Outcome:
-    """A statement over a range: `bad` is the smallest counterexample, None if none was met.
-
-    `evidence` is that for holding, `refuted` that of a counterexample. One that is computed in
-    rationals refutes exactly, however many cases were sampled to find it; one that is seen in
-    balls or floats is known as well as they are.
-    """
-    known = evidence if bad is None else refuted
-    return Outcome(verdict(bad is None), known, ours, paper, note=note, witness=bad or "")
-
-
-def sampled(
-    bad: str | None, ours: str, paper: str, note: str = "", *, refuted: Evidence = Evidence.EXACT
-) -> Outcome:
-    """`holds_for` over a sample of cases."""
-    return holds_for(
-        bad, ours=ours, paper=paper, evidence=Evidence.SAMPLED, note=note, refuted=refuted
-    )
-
-
-def observed(bad: str | None, ours: str, paper: str, note: str = "") -> Outcome:
-    """`sampled`, where a counterexample too is known as well as a run shows it."""
-    return sampled(bad, ours, paper, note, refuted=Evidence.SAMPLED)
-
-
-def reproduced(bad: str | None, ours: str, paper: str, note: str = "") -> Outcome:
-    """An experiment under settings of which some are ours: what they miss, others may meet."""
-    found = observed(bad, ours, paper, note)
-    return replace(found, verdict=Verdict.HOLDS if bad is None else Verdict.UNDECIDED)
 
 
 def span(printed: str) -> tuple[Fraction, Fraction]:

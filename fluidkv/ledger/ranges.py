@@ -1,6 +1,6 @@
 """The cases on which a statement is tried, as an object: what they are, and which they are."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,7 +24,7 @@ class Range:
         words: as a reader sees them, "l0 = 1, 5, 50, l1 = 1 ... 8".
         cases: makes them, when a check runs; a case that is a tuple holds several arguments.
         whole: these are all that the statement speaks of: holding on them proves it.
-        name: words for one case, where a predicate just says no.
+        name: words for one case, where a predicate just says no; else its arguments are named.
     """
 
     words: str
@@ -45,12 +45,15 @@ class Range:
         kept = [keep(*_arguments(case)) for case in self.cases()]
         return f"{sum(kept)} of {len(kept)}"
 
-    def counterexample(self, predicate: "Callable[..., bool | str | Seen]") -> str | None:
+    def counterexample(
+        self, predicate: "Callable[..., bool | str | Seen]", names: Sequence[str] = ()
+    ) -> str | None:
         """The first case on which a predicate does not hold, in words; None if there is none.
 
         Args:
             predicate: True or `Seen` where the statement holds; False, or the counterexample in
                 words, where it does not.
+            names: of its arguments, for those words.
 
         Raises:
             ArithmeticError: there are no cases: a statement about nothing would hold.
@@ -60,13 +63,17 @@ class Range:
             tried = True
             found = predicate(*_arguments(case))
             if found is not True and not isinstance(found, Seen):
-                return found or self._named(_arguments(case))
+                return found or self._named(_arguments(case), names)
         if not tried:
             raise ArithmeticError(f"no case in the range {self.words!r}")
         return None
 
-    def _named(self, arguments: tuple[Any, ...]) -> str:
-        return self.name(*arguments) if self.name else ", ".join(map(str, arguments))
+    def _named(self, arguments: tuple[Any, ...], names: Sequence[str]) -> str:
+        if self.name:
+            return self.name(*arguments)
+        if len(names) < len(arguments):
+            return ", ".join(map(str, arguments))
+        return ", ".join(f"{name} = {each}" for name, each in zip(names, arguments, strict=False))
 
 
 def _arguments(case: Any) -> tuple[Any, ...]:

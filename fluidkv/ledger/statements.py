@@ -1,45 +1,94 @@
-"""Claims declared on what decides them.
+"""Claims declared on what decides them: the docstring of a check is the record of its claim.
 
 CLAIMS = statements()
 SYSTEMS = Range("l0 = 1, 5, 50, l1 = 1 ... 8", lambda: product((1, 5, 50), range(1, 9)))
 
-@CLAIMS.over(
-    SYSTEMS,
-    "proposition-6.decreases",
-    "Proposition 6",
-    "The throughput of the contiguous cycle falls from level to level.",
-    ours="strictly decreasing",
-    paper="c_i > c_{i+1}",
-)
+@CLAIMS.claim("proposition-6.decreases", "Proposition 6", over=SYSTEMS)
 def _decreases(l0: int, l1: int) -> bool | str:
-    found = [exact.contiguous_cycle(system_of(l0, l1), i).throughput for i in range(l1)]
-    return all(a > b for a, b in pairwise(found)) or f"l0={l0}, l1={l1}: {found}"
+    \"\"\"The throughput of the contiguous cycle falls from level to level.
 
-@CLAIMS.over(SYSTEMS, "lemma-20.growth", ..., ours=lambda seen: f"at most {max(seen)} tokens")
+    Ours: strictly decreasing
+    Paper: c_i > c_{i+1}\"\"\"
+    rates = [exact.contiguous_cycle(system_of(l0, l1), i).throughput for i in range(l1)]
+    return all(a > b for a, b in pairwise(rates)) or f"l0={l0}, l1={l1}: {rates}"
+
+@CLAIMS.claim("lemma-20.growth", "Lemma 20", over=SYSTEMS)
 def _growth(l0: int, l1: int) -> bool | Seen:
-    growth = ...
-    return growth <= l1 and Seen(growth)
+    \"\"\"A shift adds at most one token for each request that runs.
 
-@CLAIMS.claim("example-2.rate", "Example 2", "The rate is 24/5.")
+    Ours: at most {max:.3f} of the bound\"\"\"
+    growth = ...
+    return growth <= 1 and Seen(growth)
+
+@CLAIMS.claim("example-2.rate", "Example 2")
 def _rate() -> Outcome:
+    \"\"\"The rate is 24/5.\"\"\"
     return equals(exact.eviction_free_equilibrium(SYSTEM).rate, "24/5")
+
+@CLAIMS.fails("table-7.gain", "Table 7, caption")
+def _gain() -> Finding:
+    \"\"\"Mixing gains more than 4 %.
+
+    Checked: the printed numbers
+    Paper: 4.0 %\"\"\"
+    gain = ...
+    return Finding(gain > 4, f"{gain:.2f} %")
 
 A module imports the rooms (`from fluidkv import exact, fluid`), which load what they hold on first
 use: so statements are there without what checks need.
 """
 
 import re
-from collections.abc import Callable, Iterator
-from functools import partial
-from typing import Any, get_args
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from inspect import getdoc, signature
+from types import FunctionType
+from typing import Any, TypedDict, TypeVar, Unpack, get_args
 
-from fluidkv.ledger.claim import Claim, Kind, Origin, Outcome
+from fluidkv.errors import InputError
+from fluidkv.ledger.claim import Claim, Finding, Kind, Origin, Outcome
 from fluidkv.ledger.ranges import Range, Seen
 from fluidkv.verdict import Evidence, Verdict
 
-Predicate = Callable[..., bool | str | Seen]
+Check = Callable[..., bool | str | Seen | Finding | Outcome]
+Declared = TypeVar("Declared", bound=Check)
 Text = str | Callable[[list[Any]], str]
 """Words, or what makes them of the values that a predicate has `Seen`, case by case."""
+
+_SECTIONS = ("checked", "ours", "paper", "note", "witness")
+
+
+class About(TypedDict, total=False):
+    """What a declaration says of its claim, beyond id, place and statement.
+
+    over: cases on each of which the check is a predicate: a range, or cases (or what makes them)
+        that the docstring names.
+    whole: the cases are all that the statement speaks of: holding on them proves it. Else it is
+        sampled.
+    given: arguments of the check, where several claims have one.
+    evidence, origin, kind: as in `Claim`. The kind is taken from the place or the id where one of
+        them names it; else it is a remark.
+    refuted: how well a counterexample is known: exactly in a range, else as the claim is.
+    missed: what the claim is where it does not hold: what is on record, undecided in a
+        reproduction whose settings are ours, else it fails.
+    checked, ours, paper, note, witness: what a section of the docstring says, where it is computed
+        or shared.
+    """
+
+    over: Range | Collection[Any] | Callable[[], Iterable[Any]]
+    whole: bool
+    given: tuple[Any, ...]
+    evidence: Evidence
+    refuted: Evidence
+    missed: Verdict
+    origin: Origin
+    kind: Kind | None
+    checked: str
+    ours: Text
+    paper: str
+    note: Text
+    witness: str
 
 
 class Statements:
@@ -48,7 +97,7 @@ class Statements:
     Args:
         paper: first word of their ids, "congestion".
         name: short name in their sources, "Congestion".
-        origin, evidence: of the claims that do not say so themselves.
+        origin, evidence, checked: of the claims that do not say so themselves.
     """
 
     def __init__(
@@ -58,133 +107,211 @@ class Statements:
         *,
         origin: Origin = Origin.PRINTED,
         evidence: Evidence = Evidence.EXACT,
+        checked: str = "the printed case",
     ) -> None:
         self._paper, self._name = paper, name
-        self._origin, self._evidence = origin, evidence
+        self._origin, self._evidence, self._checked = origin, evidence, checked
         self._claims: list[Claim] = []
 
     def __iter__(self) -> Iterator[Claim]:
         return iter(self._claims)
 
+    def fails(
+        self, id: str, place: str, statement: str = "", **about: Unpack[About]
+    ) -> Callable[[Declared], Declared]:
+        """`claim` of what does not hold, on record."""
+        return self.claim(id, place, statement, expected=Verdict.FAILS, **about)
+
+    def undecided(
+        self, id: str, place: str, statement: str = "", **about: Unpack[About]
+    ) -> Callable[[Declared], Declared]:
+        """`claim` of what is missed by something that the text leaves open, on record."""
+        return self.claim(id, place, statement, expected=Verdict.UNDECIDED, **about)
+
     def claim(
         self,
         id: str,
         place: str,
-        statement: str,
+        statement: str = "",
         *,
         expected: Verdict = Verdict.HOLDS,
-        evidence: Evidence | None = None,
-        origin: Origin | None = None,
-        kind: Kind | None = None,
-        checked: str = "the printed case",
-        given: tuple[Any, ...] = (),
-    ) -> Callable[[Callable[..., Outcome]], Callable[..., Outcome]]:
+        **about: Unpack[About],
+    ) -> Callable[[Declared], Declared]:
         """Declare a claim on the function that checks it.
+
+        The first paragraph of the function's docstring is the statement; a second one has sections
+        of the record, "Checked: ", "Ours: ", "Paper: ", "Note: " and "Witness: ", each from the
+        start of a line on. An outcome that is not the one on record says only what was found.
+
+        In "Ours" and "Note" stand, of a predicate over cases, {count} for their number and {all},
+        {min:.3f} and the like for what it has `Seen`.
 
         Args:
             id: without the paper.
             place: in the paper.
-            statement, expected, evidence, origin, checked: as in `Claim`.
-            kind: taken from the place or the id where one of them names it; else it is required.
-            given: arguments of the check, where several claims have one.
-        """
-        named = kind or _kind(place) or _kind(id.replace("-", " ")) or "remark"
+            statement: where it is not the docstring's: claims that share a check.
+            expected: the verdict on record.
+            about: see `About`.
 
-        def declared(check: Callable[..., Outcome]) -> Callable[..., Outcome]:
-            bound = partial(check, *given) if given else check
-            bound.__module__ = check.__module__  # where the statement stands
+        Raises:
+            InputError: no statement; a line of the docstring that begins another section.
+        """
+        origin = about.get("origin", self._origin)
+        missed = Verdict.UNDECIDED if origin is Origin.REPRODUCTION else Verdict.FAILS
+        missed = about.get("missed", missed if expected is Verdict.HOLDS else expected)
+
+        def declared(check: Declared) -> Declared:
+            sentence, texts = _documented(check)
+            texts |= {key: value for key, value in about.items() if key in _SECTIONS}
+            cases = _range(about, texts)
+            checked = texts.pop("checked", cases.words if cases else self._checked)
+            held = about.get("evidence", self._evidence)
+            if cases:
+                held = Evidence.EXACT if cases.whole else Evidence.SAMPLED
+                texts.setdefault("ours", "in all {count} cases")
+            refuted = about.get("refuted", Evidence.EXACT if cases else held)
+            record = _Record(expected, missed, held, refuted, **texts)
+            if not (statement or sentence):
+                raise InputError("statement", "", f"a sentence, or a docstring of the check: {id}")
             self._claims.append(
                 Claim(
                     id=f"{self._paper}.{id}",
-                    kind=named,
-                    statement=statement,
+                    kind=about.get("kind") or _kind(place, id.replace("-", " ")),
+                    statement=statement or sentence,
                     source=f"{self._name}, {place}",
                     checked=checked,
-                    check=bound,
+                    check=_decided(check, cases, about.get("given", ()), record),
                     expected=expected,
-                    evidence=evidence or self._evidence,
-                    origin=origin or self._origin,
+                    evidence=held if expected is Verdict.HOLDS else refuted,
+                    origin=origin,
                 )
             )
             return check
 
         return declared
 
-    def over(
-        self,
-        cases: Range,
-        id: str,
-        place: str,
-        statement: str,
-        *,
-        ours: Text = "in all {count} cases",
-        paper: str = "as stated",
-        note: Text = "",
-        expected: Verdict = Verdict.HOLDS,
-        refuted: Evidence = Evidence.EXACT,
-        origin: Origin | None = None,
-        kind: Kind | None = None,
-    ) -> Callable[[Predicate], Predicate]:
-        """Declare a claim on a predicate that holds in every case of a range, or fails in one.
 
-        Args:
-            cases: where it is tried. Holding on all is sampled, exact on a whole range.
-            ours, paper, note: of the outcome on record. Another outcome says only what was found.
-                "{count}" in `ours` becomes the number of cases that were tried. Where both would
-                say the statement again, leave them out.
-            refuted: how well a counterexample is known.
-            expected: as in `claim`. Where it is undecided, since something that the statement
-                rests on is not in the text, a counterexample leaves it so.
-            id, place, statement, origin, kind: as in `claim`.
-        """
-        held = Evidence.EXACT if cases.whole else Evidence.SAMPLED
-        failed = Verdict.UNDECIDED if expected is Verdict.UNDECIDED else Verdict.FAILS
+@dataclass(frozen=True)
+class _Record:
+    """The outcome on record: its verdict, that of a miss, how either is known, and its words."""
 
-        def declared(predicate: Predicate) -> Predicate:
-            def check() -> Outcome:
-                seen: list[Any] = []
+    expected: Verdict
+    missed: Verdict
+    held: Evidence
+    refuted: Evidence
+    ours: Text = "as stated"
+    paper: str = "as stated"
+    note: Text = ""
+    witness: str = ""
 
-                def looked(*case: Any) -> bool | str | Seen:
-                    found = predicate(*case)
-                    seen.append(found.value if isinstance(found, Seen) else found)
-                    return found
-
-                bad = cases.counterexample(looked)
-                found = Verdict.HOLDS if bad is None else failed
-                as_recorded = found is expected
-                surprise = "no counterexample" if bad is None else "a counterexample"
-                return Outcome(
-                    found,
-                    held if bad is None else refuted,
-                    _text(ours, seen) if as_recorded else surprise,
-                    paper,
-                    _text(note, seen) if as_recorded else "",
-                    bad or "",
-                )
-
-            check.__module__ = predicate.__module__  # where the statement stands
-            self.claim(
-                id,
-                place,
-                statement,
-                expected=expected,
-                evidence=held if expected is Verdict.HOLDS else refuted,
-                origin=origin,
-                kind=kind,
-                checked=cases.words,
-            )(check)
-            return predicate
-
-        return declared
+    def outcome(self, finding: Finding, seen: Sequence[Any] = ()) -> Outcome:
+        """What was found, in the words of the record where it is what is on record."""
+        bad = finding.counterexample
+        holds = bad is None
+        verdict = Verdict.HOLDS if holds else self.missed
+        if isinstance(finding.holds, Verdict):
+            verdict = finding.holds
+        surprise = "no counterexample" if holds else "a counterexample"
+        as_recorded = verdict is self.expected
+        return Outcome(
+            verdict,
+            finding.evidence or (self.held if holds else self.refuted),
+            finding.ours or (_text(self.ours, seen) if as_recorded else surprise),
+            finding.paper or self.paper,
+            finding.note or (_text(self.note, seen) if as_recorded else ""),
+            "" if bad is None else bad or self.witness,
+        )
 
 
-def _text(text: Text, seen: list[Any]) -> str:
-    words = text if isinstance(text, str) else text(seen)
-    return words.replace("{count}", str(len(seen)))
+def _decided(
+    check: Check, cases: Range | None, given: Sequence[Any], record: _Record
+) -> Callable[[], Outcome]:
+    """The check of a claim: what its function says, of one case or of all, as an outcome."""
+
+    def at_once() -> Outcome:
+        result = check(*given)
+        if isinstance(result, Outcome):
+            return replace(result, note=result.note or _text(record.note, ()))
+        if result is None:
+            raise TypeError("a check returns whether its statement holds")
+        if isinstance(result, Finding):
+            return record.outcome(result)
+        return record.outcome(Finding(isinstance(result, Seen) or result))
+
+    def case_by_case() -> Outcome:
+        assert cases is not None
+        seen: list[Any] = []
+
+        def predicate(*case: Any) -> Any:
+            result = check(*given, *case)
+            seen.append(result.value if isinstance(result, Seen) else result)
+            return result
+
+        names = list(signature(check).parameters)[len(given) :]
+        return record.outcome(Finding(cases.counterexample(predicate, names)), seen)
+
+    decided = at_once if cases is None else case_by_case
+    decided.__module__ = check.__module__  # where the statement stands
+    return decided
 
 
-def _kind(text: str) -> Kind | None:
-    """The kind that a text names first."""
-    found = [(re.search(rf"\b{kind}s?\b", text.lower()), kind) for kind in get_args(Kind)]
-    named = [(match.start(), kind) for match, kind in found if match]
-    return min(named)[1] if named else None
+def _documented(check: Check) -> tuple[str, dict[str, Any]]:
+    """The statement and the sections of a docstring; its other paragraphs are for its readers."""
+    text = getdoc(check) if isinstance(check, FunctionType) else None
+    sentence, *paragraphs = (text or "").split("\n\n")
+    sections: dict[str, list[str]] = {}
+    for paragraph in paragraphs:
+        lines = None
+        for line in paragraph.splitlines():
+            label = re.match(r"([A-Z][a-z]+): ", line)
+            if label and label[1].lower() not in _SECTIONS:
+                raise InputError("docstring", line, f"sections of {', '.join(_SECTIONS)}")
+            if label:
+                lines = sections.setdefault(label[1].lower(), [])
+                line = line[label.end() :]
+            if lines is not None:
+                lines.append(line)
+    return " ".join(sentence.split()), {key: " ".join(lines) for key, lines in sections.items()}
+
+
+def _range(about: About, texts: Mapping[str, Any]) -> Range | None:
+    """The cases of a claim, with the words for them."""
+    over = about.get("over")
+    if over is None or isinstance(over, Range):
+        return over
+    cases = over if callable(over) else lambda: over
+    return Range(texts.get("checked", ""), cases, about.get("whole", False))
+
+
+def _text(text: Text, seen: Sequence[Any]) -> str:
+    """Words about the cases that were tried: {count}; {all}, {min:.3f} and the like of the seen."""
+    words = text if isinstance(text, str) else text(list(seen))
+
+    def shown(match: re.Match[str]) -> str:
+        value = _OF_SEEN[match[1]](seen)
+        form = (match[2] or ":")[1:]
+        return format(float(value) if isinstance(value, Fraction) and form else value, form)
+
+    return re.sub(rf"{{({'|'.join(_OF_SEEN)})(:[^}}]*)?}}", shown, words)
+
+
+_OF_SEEN: dict[str, Callable[[Sequence[Any]], Any]] = {
+    "count": len,
+    "all": "; ".join,
+    "min": min,
+    "max": max,
+    "sum": sum,
+}
+
+
+def _kind(*texts: str) -> Kind:
+    """The kind that the first of the texts to name one names first."""
+    for text in texts:
+        named = [
+            (match.start(), kind)
+            for kind in get_args(Kind)
+            if (match := re.search(rf"\b{kind}s?\b", text.lower()))
+        ]
+        if named:
+            return min(named)[1]
+    return "remark"

@@ -36,7 +36,7 @@ class MeanTimes(Record):
 
     Examples:
         >>> from fluidkv.preempt import mean_times
-        >>> found = mean_times([fk.serve(fk.Requests([4], [3]), "vllm", fk.Limits(100))])
+        >>> found = mean_times([fk.serve(fk.Requests([4], [3]), fk.Server("vllm", fk.Limits(100)))])
         >>> found.ttft, found.tbt
         (1.0, 1.0)
     """
@@ -59,7 +59,8 @@ def mean_times(runs: Sequence[xr.Dataset]) -> MeanTimes:
     Examples:
         >>> from fluidkv.preempt import mean_times
         >>> table = fk.Requests([4, 4], [3, 3])
-        >>> runs = [fk.serve(table, "vllm", fk.Limits(capacity)) for capacity in (7, 100)]
+        >>> servers = [fk.Server("vllm", fk.Limits(capacity)) for capacity in (7, 100)]
+        >>> runs = [fk.serve(table, server) for server in servers]
         >>> mean_times(runs).ttft  # 1 and 4 in the first, 1 and 1 in the second
         1.75
     """
@@ -149,7 +150,7 @@ def attainment(
     Examples:
         >>> from fluidkv.preempt import attainment
         >>> table = fk.Requests([4, 4], [3, 3], ttft_slo=[1.0, 1.0])
-        >>> run = fk.serve(table, "vllm", fk.Limits(7))
+        >>> run = fk.serve(table, fk.Server("vllm", fk.Limits(7)))
         >>> attainment(run, table).ttft.item()
         0.5
     """
@@ -177,7 +178,7 @@ def normalised_latency(run: xr.Dataset, *, span: Span = ALL) -> xr.DataArray:
 
     Examples:
         >>> from fluidkv.preempt import normalised_latency
-        >>> run = fk.serve(fk.Requests([4, 4], [3, 3]), "vllm", fk.Limits(7))
+        >>> run = fk.serve(fk.Requests([4, 4], [3, 3]), fk.Server("vllm", fk.Limits(7)))
         >>> normalised_latency(run).values.tolist()  # the second waits until the first is done
         [[1.0, 2.0]]
     """
@@ -194,7 +195,7 @@ def tails(run: xr.Dataset, *, span: Span = ALL) -> xr.Dataset:
 
     Examples:
         >>> from fluidkv.preempt import tails
-        >>> found = tails(fk.serve(fk.Requests([4, 4], [3, 3]), "vllm", fk.Limits(7)))
+        >>> found = tails(fk.serve(fk.Requests([4, 4], [3, 3]), fk.Server("vllm", fk.Limits(7))))
         >>> found.ttft_p50.item(), found.ttft_p95.round(2).item()  # of 1 and 4
         (2.5, 3.85)
     """

@@ -22,6 +22,7 @@ from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 
 HIGHER_IS_BETTER: Mapping[str, bool] = {
     "output_throughput_per_time": True,
@@ -77,8 +78,8 @@ def with_and_without(
     ]
     # One window: what is wanted is the whole run.
     every = 10**6
-    found = metrics(serve(told, rules, limits, clock=clock, every=every))
-    plain = metrics(serve(requests, without, limits, clock=clock, every=every))
+    found = metrics(serve(told, Server(rules, limits, clock=clock), every=every))
+    plain = metrics(serve(requests, Server(without, limits, clock=clock), every=every))
     shape = (len(predictors), len(requests))
     columns: dict[str, Column] = {}
     for name in HIGHER_IS_BETTER:

@@ -17,14 +17,14 @@ from fluidkv.record import Record
 from fluidkv.routing.plain import Event, Times
 from fluidkv.runs.checks import count
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.caching.fast import FastEngine
 from fluidkv.serving.caching.names import BlockNames
 from fluidkv.serving.caching.sglang.fast import FastSglang
 from fluidkv.serving.caching.worker import Served, Worker
 from fluidkv.serving.clock import VIDUR_LLAMA3_8B_A100, IterationClock
-from fluidkv.serving.engines import engine
 from fluidkv.serving.limits import Limits
+from fluidkv.serving.server import Server
 from fluidkv.serving.sglang_settings import SglangSettings
+from fluidkv.serving.stepped import Engine as SteppedEngine
 
 ENGINES: dict[str, tuple[Policy, ...]] = {"vllm": (Policy.RELEASED,), "sglang": POLICIES}
 """Engine -> the policies that its cache has, its own default first.
@@ -100,13 +100,14 @@ class Engine(Record):
             settings = SglangSettings.of(
                 limits, chunked_prefill_size=self.batch_tokens, eviction=policy
             )
-            return EngineWorker(FastSglang(requests, prompts, settings, self.clock))
+            names = _names(prompts, settings.page_size)
+            return EngineWorker(FastSglang(requests, prompts, settings, self.clock, names=names))
         limits = Limits(capacity, limits.block_size, self.requests, self.batch_tokens)
         names = _names(prompts, limits.block_size)
         _check_fits(requests, limits)
-        rules = engine("vllm")
+        server = Server("vllm+cache", limits, self.clock, prompts)
         return EngineWorker(
-            FastEngine(requests, prompts, rules, limits, self.clock, offered=True, names=names)
+            SteppedEngine(requests, server, offered=True, names=names, compiled=True)
         )
 
 

@@ -18,7 +18,7 @@ class RunStatus(Enum):
 
     Examples:
         >>> from fluidkv.runs import RunStatus
-        >>> run = fk.serve(fk.Requests([4], [3]), "vllm", fk.Limits(100))
+        >>> run = fk.serve(fk.Requests([4], [3]), fk.Server("vllm", fk.Limits(100)))
         >>> RunStatus[run.status.item()].value
         'every request was served'
     """

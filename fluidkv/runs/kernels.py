@@ -23,8 +23,12 @@ from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
-from numba import njit
+from llvmlite.ir import FunctionType as Callee
+from numba import cfunc, njit, types
+from numba.core.errors import NumbaError
+from numba.extending import intrinsic
 
+from fluidkv.runs import inlined
 from fluidkv.runs.compiled_code import code_store
 
 CompileResult: Any = None
@@ -39,6 +43,7 @@ Function = TypeVar("Function", bound=Callable)
 
 def kernel(function: Function) -> Function:
     """Compile on the first call; IEEE arithmetic in the order written, x / 0 is no error."""
+    _tell_of_inlined()
     compiled: Any = njit(nogil=True, error_model="numpy", fastmath=False)(function)
     contents = _contents(Path(function.__code__.co_filename).parent)
     if CompileResult and dumps and contents and hasattr(compiled, "_cache"):
@@ -59,6 +64,65 @@ def inner(function: Function) -> Function:
     return cast(Function, compiled)
 
 
+@cache
+def compiled(function: Function) -> Function:
+    """A function of Python that is made of `inlined` ones, as a kernel: made once."""
+    return kernel(function)
+
+
+@intrinsic
+def _at_address(typing: Any, address: Any, numbers: Any) -> Any:
+    """Calls what lies at an address with these numbers, as `at_address` compiles it."""
+    kinds = [types.float64 if isinstance(t, types.Float) else types.int64 for t in numbers.types]
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        native = [context.get_value_type(kind) for kind in kinds]
+        returned = context.get_value_type(types.float64)
+        called = Callee(returned, native).as_pointer()
+        at, values = arguments
+        given = [
+            context.cast(builder, builder.extract_value(values, place), numbers.types[place], kind)
+            for place, kind in enumerate(kinds)
+        ]
+        return builder.call(builder.inttoptr(at, called), given)
+
+    return types.float64(address, numbers), code
+
+
+def _call(address: int, numbers: tuple) -> float:
+    return _at_address(address, numbers)  # pyright: ignore[reportCallIssue]
+
+
+def at_address(function: Callable, given: type[tuple]) -> Any:
+    """A function of a named tuple of integers that `inlined.call` calls, by its `address`.
+
+    Args:
+        function: of such a tuple, returns a number.
+        given: the named tuple.
+
+    Returns:
+        What holds its code, which must live as long as the address is used; None where it cannot be
+        compiled.
+    """
+    names = ", ".join(given.__annotations__)
+    space: dict[str, Any] = {"known": njit(error_model="numpy")(function), "given": given}
+    # What is called by an address has its arguments one by one: there is no tuple of them in C.
+    exec(f"def of_numbers({names}): return 1.0 * known(given({names}))", space)
+    kinds = [types.int64] * len(given.__annotations__)
+    try:
+        return cfunc(types.float64(*kinds), error_model="numpy")(space["of_numbers"])
+    except NumbaError:
+        return None
+
+
+def _tell_of_inlined() -> None:
+    """What is `inlined` is compiled where kernels call it; for Python it stays what it is."""
+    for function, source in [*inlined.unknown(), (inlined.call, _call)]:
+        known: Any = function
+        known.code = inner(source)  # the type alone does not hold it
+        known._numba_type_ = types.Dispatcher(known.code)
+
+
 def is_compiled(function: Callable, arguments: Sequence[Any]) -> bool:
     """Whether code of a kernel is there for arguments of these types: made, or kept on the disk."""
     compiled: Any = function
@@ -66,6 +130,23 @@ def is_compiled(function: Callable, arguments: Sequence[Any]) -> bool:
     if types in compiled.overloads:
         return True
     return isinstance(compiled._cache, _Kept) and compiled._cache.has(types, compiled.targetctx)
+
+
+def routine(function: Function) -> Function:
+    """As `inner`, but compiled once, however many call it: for what is long, or called often."""
+    settings: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": False}
+    alone: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
+    return cast(Function, njit(**settings, **alone)(function))
+
+
+def unfolded(function: Function) -> Function:
+    """As `inner`, but written out in its caller before anything is compiled.
+
+    For the steps of a long loop, each called in one place: every function in between is one more
+    time that the compiler goes over all that is below it.
+    """
+    settings: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": False}
+    return cast(Function, njit(**settings, inline="always")(function))
 
 
 class _Kept:
@@ -120,9 +201,10 @@ class _Kept:
 
 @cache
 def _contents(folder: Path) -> str:
-    """Of all files there; nothing where there is no folder, as in a zip file."""
+    """Of all files there, and of what makes kernels of them; nothing in a zip file."""
     contents = sha256()
     paths = sorted(folder.glob("*.py"))
+    paths += [Path(__file__), Path(inlined.__file__)] if paths else []
     for path in paths:
         contents.update(path.name.encode() + b"\0" + path.read_bytes())
     return contents.hexdigest() if paths else ""

@@ -60,7 +60,7 @@ class Span:
     Examples:
         >>> from fluidkv.runs import Span
         >>> table = fk.Requests([4, 4, 4], [3, 3, 3], arrival=[0, 5, 9])
-        >>> Span(5, 9).arrives(fk.serve(table, "vllm", fk.Limits(100))).values.tolist()
+        >>> Span(5, 9).arrives(fk.serve(table, fk.Server("vllm", fk.Limits(100)))).values.tolist()
         [[False, True, False]]
     """
 
@@ -182,7 +182,8 @@ def metrics(run: xr.Dataset, *, first: int = 0) -> xr.Dataset:
 
     Examples:
         >>> clock = fk.IterationClock(1.0, per_prefill_token=0.25)
-        >>> found = fk.metrics(fk.serve(fk.Requests([4], [3]), "vllm", fk.Limits(100), clock=clock))
+        >>> server = fk.Server("vllm", fk.Limits(100), clock=clock)
+        >>> found = fk.metrics(fk.serve(fk.Requests([4], [3]), server))
         >>> found.ttft_mean.item(), found.latency_mean.item(), found.throughput_per_time.item()
         (2.0, 4.0, 0.25)
     """

@@ -56,7 +56,8 @@ class RunRecords(NamedTuple):
         iterations, done, stuck: of each run.
         requests: None where nobody asked.
         peak: most in an iteration of a window, of one of the counts; None where nobody asked.
-        hits: tokens that requests found in a prefix cache; None where nobody asked.
+        hits: tokens that requests found in a prefix cache, at all admissions and at their first;
+            None where there is none, or nobody asked.
     """
 
     counts: Int[np.ndarray, "run window count"]
@@ -66,7 +67,7 @@ class RunRecords(NamedTuple):
     stuck: Bool[np.ndarray, " run"]
     requests: RequestTimes | None = None
     peak: Int[np.ndarray, "run window"] | None = None
-    hits: Int[np.ndarray, "run request"] | None = None
+    hits: Int[np.ndarray, "run kind request"] | None = None
 
 
 def times_of(requests: Sequence[Any], outputs: Sequence[int]) -> RequestTimes:

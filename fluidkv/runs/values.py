@@ -37,8 +37,9 @@ def crossed(
 ) -> dict[str, Any]:
     """Every value of each argument with every value of the others: columns for `serve`.
 
-    The last argument changes fastest. `serve(engine="vllm", **crossed(limits=[...], requests=[...],
-    coords={"seed": ("requests", seeds)}))` runs every memory on the requests of every seed.
+    The last argument changes fastest. With `columns = crossed(limits=[...], requests=[...],
+    coords={"seed": ("requests", seeds)})` and `fk.Server("vllm", columns.pop("limits"))`,
+    `serve(server=server, **columns)` runs every memory on the requests of every seed.
 
     Args:
         coords: name -> (the argument that it goes along, a value for each of its values), which

@@ -1,14 +1,11 @@
 from .batches import batch_bytes as batch_bytes
 from .batches import largest_batch as largest_batch
 from .bench import bench_requests as bench_requests
-from .caching.fast import FastEngine as FastEngine
 from .caching.names import BlockNames as BlockNames
 from .caching.run import one_by_one as one_by_one
-from .caching.run import serve_caching as serve_caching
 from .caching.run import serve_sglang as serve_sglang
 from .caching.sglang.fast import FastSglang as FastSglang
 from .caching.sglang.reference import SglangEngine as SglangEngine
-from .caching.vllm import VllmEngine as VllmEngine
 from .caching.worker import Worker as Worker
 from .checks import NO_HORIZON as NO_HORIZON
 from .checks import largest_request as largest_request
@@ -33,6 +30,7 @@ from .engines import VLLM_LCF as VLLM_LCF
 from .engines import VLLM_PRIORITY as VLLM_PRIORITY
 from .engines import engine as engine
 from .engines import served_engine as served_engine
+from .kernel.gates import Gate as Gate
 from .limits import Limits as Limits
 from .machines.against import Comparison as Comparison
 from .machines.against import PoolComparison as PoolComparison
@@ -83,5 +81,7 @@ from .rules import EngineRules as EngineRules
 from .rules import Restore as Restore
 from .rules import Victim as Victim
 from .run import serve as serve
+from .server import Server as Server
 from .sglang_settings import SglangSettings as SglangSettings
+from .stepped import Engine as Engine
 from .swap import Swap as Swap

@@ -17,7 +17,7 @@ NO_HORIZON = 2**31 - 1
 
 >>> from fluidkv.serving import NO_HORIZON
 >>> requests = fk.Requests([10, 10], [2, 2])
->>> run = fk.serve(requests, "vllm", fk.Limits(100), iterations=NO_HORIZON)
+>>> run = fk.serve(requests, fk.Server("vllm", fk.Limits(100)), iterations=NO_HORIZON)
 >>> run.status.item(), run.iterations.item()
 ('DONE', 2)
 """

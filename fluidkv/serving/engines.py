@@ -44,7 +44,7 @@ The paper leaves open who of one stage goes first and where the evicted wait: th
 and the head of the queue, so that requests stay in their order of arrival.
 
 >>> from fluidkv.serving import RESTART
->>> run = fk.serve(fk.Requests([4, 4], [8, 8]), RESTART, fk.Limits(16))
+>>> run = fk.serve(fk.Requests([4, 4], [8, 8]), fk.Server(RESTART, fk.Limits(16)))
 >>> run.evictions.values.tolist(), run.last_token.values.tolist()
 ([[0, 3]], [[8.0, 16.0]])
 >>> RESTART.keeps.name
@@ -68,7 +68,7 @@ VLLM = EngineRules(
 """vLLM as of now: whoever was admitted last goes, and its cache is computed again.
 
 >>> from fluidkv.serving import VLLM
->>> run = fk.serve(fk.Requests([4, 4], [8, 8]), VLLM, fk.Limits(16))
+>>> run = fk.serve(fk.Requests([4, 4], [8, 8]), fk.Server(VLLM, fk.Limits(16)))
 >>> run.evictions.values.tolist(), run.last_token.values.tolist()
 ([[0, 1]], [[8.0, 11.0]])
 >>> VLLM == fk.engine("vllm"), VLLM.flags[0]
@@ -82,7 +82,7 @@ VLLM_0_11 = replace(
 >>> from fluidkv.serving import VLLM, VLLM_0_11
 >>> for rules in (VLLM, VLLM_0_11):
 ...     limits = fk.Limits(30, max_num_batched_tokens=5)
-...     run = fk.serve(fk.Requests([10, 20], [8, 8]), rules, limits)
+...     run = fk.serve(fk.Requests([10, 20], [8, 8]), fk.Server(rules, limits))
 ...     print(rules.gate.name, run.admitted.values.tolist(), run.evictions.sum().item())
 ...
 FULL_INPUT [[0.0, 9.0]] 0
@@ -101,7 +101,7 @@ and of those who run the last in that order goes.
 >>> from fluidkv.serving import VLLM, VLLM_PRIORITY
 >>> urgent_last = fk.Requests([4, 4], [8, 8], priority=[1, 0])
 >>> for rules in (VLLM, VLLM_PRIORITY):
-...     print(fk.serve(urgent_last, rules, fk.Limits(16)).evictions.values.tolist())
+...     print(fk.serve(urgent_last, fk.Server(rules, fk.Limits(16))).evictions.values.tolist())
 ...
 [[0, 1]]
 [[1, 0]]
@@ -118,7 +118,7 @@ VLLM_LCF = replace(
 
 >>> from fluidkv.serving import VLLM, VLLM_LCF
 >>> for rules in (VLLM, VLLM_LCF):
-...     run = fk.serve(fk.Requests([4, 9, 5], [8, 8, 8]), rules, fk.Limits(25))
+...     run = fk.serve(fk.Requests([4, 9, 5], [8, 8, 8]), fk.Server(rules, fk.Limits(25)))
 ...     print(run.evictions.values.tolist())
 ...
 [[0, 1, 1]]
@@ -180,7 +180,7 @@ What the paper means by Sarathi. It leaves open whether an iteration that evicts
 it does: its FCFS takes prompts "immediately upon arrival", and nothing in section 2.6 forbids it.
 
 >>> from fluidkv.serving import FCFS_RUNNING_FIRST
->>> run = fk.serve(fk.Requests([4, 4, 4], [8, 8, 8]), FCFS_RUNNING_FIRST, fk.Limits(16))
+>>> run = fk.serve(fk.Requests([4, 4, 4], [8, 8, 8]), fk.Server(FCFS_RUNNING_FIRST, fk.Limits(16)))
 >>> run.evictions.values.tolist(), run.last_token.values.tolist()
 ([[0, 1, 5]], [[8.0, 15.0, 22.0]])
 """
@@ -197,7 +197,7 @@ No vLLM that we know does this: it evicts for the growth of those that run, neve
 
 >>> from fluidkv.serving import FCFS_NEW_FIRST
 >>> requests = fk.Requests([4, 4], [8, 8], arrival=[0, 3])
->>> run = fk.serve(requests, FCFS_NEW_FIRST, fk.Limits(11), iterations=40)
+>>> run = fk.serve(requests, fk.Server(FCFS_NEW_FIRST, fk.Limits(11)), iterations=40)
 >>> run.evictions.values.tolist(), run.status.item()
 ([[9, 9]], 'HORIZON')
 >>> FCFS_NEW_FIRST.may_cycle

@@ -1,23 +1,17 @@
-"""The literal reference behind the interface of the fast engines."""
+"""Which form of the engine serves, and how an engine is played that does a step at a time."""
 
-import sys
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
 
 from fluidkv.errors import InputError
-from fluidkv.runs.batch import Progress, Watch
-from fluidkv.runs.records import Outcome, RunRecords, in_windows, times_of
-from fluidkv.runs.requests import Requests
+from fluidkv.runs.batch import Watch
+from fluidkv.runs.records import Outcome, times_of
 from fluidkv.serving.arrays import RunArrays
-from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.kernel.engine import covers
-from fluidkv.serving.limits import Limits
-from fluidkv.serving.reference import COUNTS, Engine
+from fluidkv.serving.counts import COUNTS
 from fluidkv.serving.rules import EngineRules
-from fluidkv.serving.swap import Swap
+from fluidkv.serving.running.engine import covers, is_loaded
 
 LITERAL_STEPS = 100_000
 """Tokens of work, in all runs, up to which "auto" takes the literal engine in a new process.
@@ -35,14 +29,10 @@ def goes_literally(
     *,
     jumps: bool,
     horizon: int,
-    steps: int = LITERAL_STEPS,
 ) -> bool:
     """Whether a literal engine serves, and not the kernel.
 
     "auto" takes it where it is done before the kernel, which is not there yet, is loaded.
-
-    Args:
-        steps: tokens of work that it computes meanwhile.
 
     Raises:
         InputError: numbers that the kernel cannot hold, where it is asked for.
@@ -50,71 +40,9 @@ def goes_literally(
     fits = covers(rules, arrays)
     if backend == "kernel" and not fits:
         raise InputError("backend", backend, "'reference' for numbers as large as these")
-    loaded = "fluidkv.serving.kernel.loop" in sys.modules
-    little = not fits or (not loaded and _steps(rules, arrays, jumps, horizon) <= steps)
+    little = not is_loaded() and _steps(rules, arrays, jumps, horizon) <= LITERAL_STEPS
+    little = little or not fits
     return backend == "reference" or (backend == "auto" and little)
-
-
-def run_literally(
-    rules: EngineRules,
-    arrays: RunArrays,
-    *,
-    jumps: bool,
-    iterations: int,
-    every: int = 1,
-    keep_requests: bool = True,
-    batch_size: int | None = None,
-    on_progress: Progress | None = None,
-) -> RunRecords:
-    """One run after the other, through `reference.Engine`; as `kernel.engine.run_kernel`.
-
-    One at a time, whatever `batch_size`.
-    """
-    watch = Watch(on_progress)
-
-    def outcome(run: int) -> Outcome:
-        found = played(_engine(rules, arrays, run, jumps), iterations, watch)
-        return found if keep_requests else found._replace(requests=None)
-
-    found = (outcome(run) for run in range(arrays.requests.size))
-    return in_windows(found, every, requests=arrays.output_length.shape[1])
-
-
-def _engine(rules: EngineRules, arrays: RunArrays, run: int, jumps: bool) -> Engine:
-    size = int(arrays.requests[run])
-    table = Requests(
-        arrays.input_length[run, :size],
-        arrays.output_length[run, :size],
-        arrival=arrays.arrival[run, :size],
-        max_output=arrays.max_output[run, :size],
-        priority=arrays.priority[run, :size],
-        predicted_output=arrays.predicted[run, :size],
-        estimated_output=arrays.estimated[run, :size],
-        tbt_slo=arrays.tbt_slo[run, :size],
-    )
-    above, below = arrays.rate[run].tolist()
-    limits = Limits(
-        capacity=int(arrays.blocks[run] * arrays.block_size[run]),
-        block_size=int(arrays.block_size[run]),
-        max_num_seqs=int(arrays.sequences[run]),
-        max_num_batched_tokens=int(arrays.budget[run]),
-        watermark=float((arrays.watermark_blocks[run] + 0.5) / (arrays.blocks[run] + 1)),
-        admission_rate=Fraction(above, below) if above else None,
-        swap=Swap(
-            *arrays.copying[run].tolist(),
-            pool=int(arrays.pool[run]),
-            sweet_spot=int(arrays.sweet_spot[run]),
-            shared=bool(arrays.shared[run]),
-        ),
-        more_outputs=int(arrays.more_outputs[run]),
-        seed=int(arrays.seed[run]),
-    )
-    *durations, per_pair = arrays.clock[run].tolist()
-    unit = "s" if jumps else "iteration"
-    clock = IterationClock(*durations, unit=unit, per_prefill_pair=per_pair)
-    engine = Engine(table, rules, limits, clock, int(arrays.clients[run]) or None)
-    engine.start_with([outputs for outputs in arrays.start[run].tolist() if outputs])
-    return engine
 
 
 class Steps(Protocol):

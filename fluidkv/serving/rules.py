@@ -16,6 +16,13 @@ from typing import TypeVar
 from fluidkv.errors import InputError
 from fluidkv.record import Record
 from fluidkv.runs.checks import above_0, count
+from fluidkv.serving.kernel.gates import Gate as Gate
+from fluidkv.serving.kernel.grants import Allocation as Allocation
+from fluidkv.serving.kernel.ratio import SCALE as RATIO_SCALE
+from fluidkv.serving.kernel.ratio import RatioReset as RatioReset
+from fluidkv.serving.kernel.requeue import Requeue as Requeue
+from fluidkv.serving.kernel.restore import Restore as Restore
+from fluidkv.serving.kernel.victims import Victim as Victim
 from fluidkv.text import nearest
 
 Rule = TypeVar("Rule", bound=Enum)
@@ -38,107 +45,11 @@ def rule_of(kind: type[Rule], text: str) -> Rule:
     raise InputError(kind.__name__.lower(), text, nearest(text, map(name_of, kind)))
 
 
-class Victim(Enum):
-    """Who is evicted first; of equals the one admitted last, but see `first_of_equals`.
-
-    Tokens computed are those in the cache before the iteration, as vLLM counts them while it
-    schedules. Outputs predicted that have come already leave 0, not fewer. `RANDOM` draws a lot for
-    each request anew in each iteration, and the lowest goes: whoever goes next is then anyone of
-    those who are left.
-
-    Sources: vLLM's pull requests 53723 (`LEAST_COMPUTED`) and 56897 (`COST_AWARE`), its priority
-    scheduling (`LEAST_URGENT`); CacheOPT, sections 2.4 (SRTF, LKVO) and 3.4 (`LOOSEST_OBJECTIVE`).
-
-    Examples:
-        >>> from dataclasses import replace
-        >>> from fluidkv.serving import Victim
-        >>> for victim in (Victim.LAST_ADMITTED, Victim.MOST_BLOCKS):
-        ...     rules = replace(fk.engine("vllm"), victim=victim)
-        ...     run = fk.serve(fk.Requests([6, 4], [6, 6]), rules, fk.Limits(16))
-        ...     print(run.evictions.values.tolist())
-        ...
-        [[0, 1]]
-        [[1, 0]]
-    """
-
-    LAST_ADMITTED = "the last of the running list"
-    FEWEST_OUTPUTS = "fewest outputs; of these the longest prompt"
-    LEAST_PROGRESSED = "fewest outputs (LPF)"
-    MOST_OUTPUTS = "most outputs"
-    MOST_BLOCKS = "most blocks held"
-    LEAST_COMPUTED = "fewest tokens computed"
-    MOST_COMPUTED = "most tokens computed"
-    LONGEST_REMAINING = "most outputs still predicted (SRTF)"
-    FEWEST_BLOCKS = "fewest blocks held (LKVO)"
-    LEAST_URGENT = "highest priority number; of these the latest to come"
-    COST_AWARE = "most blocks for a token lost, times the share of outputs still to come"
-    LOOSEST_OBJECTIVE = "TBT objective, then remaining outputs, then least memory, in ranges"
-    RANDOM = "anyone, drawn anew each time"
-
-    @property
-    def first_of_equals(self) -> bool:
-        """Whether a tie goes to the one admitted first: what `min` and `max` of a list find."""
-        return self in (Victim.LEAST_COMPUTED, Victim.MOST_COMPUTED, Victim.COST_AWARE)
-
-
 class Keeps(Enum):
     """What an evicted request keeps. Its blocks are freed in any case."""
 
     OUTPUTS = "its output tokens; their cache is computed again"
     NOTHING = "nothing: it starts again from its prompt"
-
-
-class Requeue(Enum):
-    """Where an evicted request waits."""
-
-    HEAD = "head of the queue, the last evicted first"
-    TAIL = "tail of the queue, behind what has arrived; in the order of eviction"
-    BY_PRIORITY = "where priority and arrival say, as everybody who waits"
-
-
-class Restore(Enum):
-    """How the cache of an evicted request comes back. `Limits.swap` has the numbers.
-
-    Examples:
-        >>> from dataclasses import replace
-        >>> from fluidkv.serving import Restore
-        >>> for restore in (Restore.RECOMPUTE, Restore.SWAP):
-        ...     rules = replace(fk.engine("vllm"), restore=restore)
-        ...     run = fk.serve(fk.Requests([4, 4], [8, 8]), rules, fk.Limits(16))
-        ...     print(restore.name, run.tokens.sum().item())
-        ...
-        RECOMPUTE 30
-        SWAP 22
-    """
-
-    RECOMPUTE = "computed again"
-    SWAP = "copied to the host and back, where the pool has room; else computed again"
-    CHEAPER = "swapped if it is longer than the sweet spot, else computed again"
-
-
-class Allocation(Enum):
-    """How much memory a request is given when it is admitted, and what happens past it.
-
-    Examples:
-        >>> from dataclasses import replace
-        >>> from fluidkv.serving import Allocation
-        >>> rules = replace(fk.engine("vllm"), allocation=Allocation.ESTIMATE_THEN_MORE)
-        >>> requests = fk.Requests([4, 4], [8, 8], estimated_output=[8, 5])
-        >>> fk.serve(requests, rules, fk.Limits(100)).evictions.values.tolist()
-        [[0, 1]]
-        >>> Allocation.ESTIMATE_THEN_MORE.evicts_itself
-        True
-    """
-
-    BY_BLOCK = "what it computes, a block at a time"
-    ESTIMATE_THEN_BLOCKS = "its estimated length; past it a block at a time"
-    ESTIMATE_THEN_MORE = "its estimated length; past it, it is evicted and given some more (RLP)"
-    ESTIMATE_THEN_DOUBLE = "its estimated length; past it, it is evicted and given twice it (S3)"
-
-    @property
-    def evicts_itself(self) -> bool:
-        """Whether a request that outgrows what it was given is the one that goes."""
-        return self in (Allocation.ESTIMATE_THEN_MORE, Allocation.ESTIMATE_THEN_DOUBLE)
 
 
 class Growth(Enum):
@@ -148,27 +59,11 @@ class Growth(Enum):
     ONE_FREE = "no block is free, even if it needs none"
 
 
-class Gate(Enum):
-    """What must fit in free memory before the head of the queue is admitted."""
-
-    FIRST_CHUNK = "the tokens that this iteration computes"
-    FULL_INPUT = "its whole current length"
-    PEAK = "its whole current length, and the maximum outputs of all that run"
-    RATIO = "its current length and remaining maximum outputs, past a share of everyone else's"
-
-
 class Guard(Enum):
     """When the watermark holds on admission."""
 
     WHILE_RUNNING = "while something runs"
     ALWAYS = "always"
-
-
-class RatioReset(Enum):
-    """What the new-token ratio becomes after a retraction."""
-
-    START = "its start"
-    ESTIMATE = "outputs so far over maximum outputs, of what goes on running"
 
 
 @dataclass(frozen=True)
@@ -192,7 +87,7 @@ class NewTokenRatio(Record):
     reset: RatioReset = RatioReset.START
     ahead: int = 20
 
-    SCALE = 600_000
+    SCALE = RATIO_SCALE
 
     def __post_init__(self) -> None:
         if not 0 <= self.least <= self.start <= 1:
@@ -278,7 +173,8 @@ class EngineRules(Record):
         >>> rules = replace(fk.engine("vllm"), name="longest-first", victim=Victim.MOST_BLOCKS)
         >>> rules.label, isinstance(rules, fk.EngineRules)
         ('longest-first 0.33.0', True)
-        >>> fk.serve(fk.Requests([6, 4], [6, 6]), rules, fk.Limits(16)).evictions.values.tolist()
+        >>> run = fk.serve(fk.Requests([6, 4], [6, 6]), fk.Server(rules, fk.Limits(16)))
+        >>> run.evictions.values.tolist()
         [[1, 0]]
     """
 
@@ -319,7 +215,7 @@ class EngineRules(Record):
             raise InputError("asker_stays", True, "False where requests do not ask in turn")
 
     def _check_newcomers_first(self) -> None:
-        if self.gate in (Gate.PEAK, Gate.RATIO):
+        if self.gate not in (Gate.FIRST_CHUNK, Gate.FULL_INPUT):
             # They set room aside for those who run, and here these may have to go.
             allowed = "FIRST_CHUNK or FULL_INPUT where newcomers come first"
             raise InputError("gate", self.gate.name, allowed)
@@ -337,12 +233,7 @@ class EngineRules(Record):
         starting again; and where victims that were served in their turn are admitted again in the
         same iteration, they take tokens that a prompt then lacks, so that none is ever whole.
         """
-        furthest = self.asker_stays or self.victim in (
-            Victim.MOST_OUTPUTS,
-            Victim.MOST_BLOCKS,
-            Victim.MOST_COMPUTED,
-            Victim.COST_AWARE,
-        )
+        furthest = self.asker_stays or self.victim.may_take_the_furthest
         at_once = self.in_turn and self.admits_after_eviction
         return self.newcomers_first or (furthest and (self.keeps is Keeps.NOTHING or at_once))
 

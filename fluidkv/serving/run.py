@@ -1,7 +1,7 @@
 """Run requests through an engine: one call for one run or for thousands."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -10,37 +10,45 @@ from fluidkv.errors import InputError
 from fluidkv.labels import Said
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.batch import Progress
-from fluidkv.runs.dataset import as_dataset
 from fluidkv.runs.requests import Requests
 from fluidkv.runs.values import one_each
 from fluidkv.serving.arrays import arrays_of
-from fluidkv.serving.caching.run import serve_caching
-from fluidkv.serving.checks import check_backend, check_batch_size, check_horizon, check_runs
+from fluidkv.serving.caching.names import NamesOfRuns
+from fluidkv.serving.caching.recorded import recorded
+from fluidkv.serving.caching.table import check_modelled, texts_of
+from fluidkv.serving.checks import check_batch_size, check_horizon, check_runs
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.coordinates import run_coordinates, with_coordinates
-from fluidkv.serving.decisions.granting import given_at_start
-from fluidkv.serving.engine_text import ServedEngine
-from fluidkv.serving.engines import WITH_CACHE, served_engine
-from fluidkv.serving.kernel.engine import run_kernel
+from fluidkv.serving.counts import COUNTS
+from fluidkv.serving.counts import WITH_CACHE as CACHE_COUNTS
+from fluidkv.serving.engines import WITH_CACHE
+from fluidkv.serving.kernel.grants import ALLOCATIONS, granted
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.literal import goes_literally, run_literally
-from fluidkv.serving.reference import COUNTS
-from fluidkv.serving.rules import EngineRules
+from fluidkv.serving.literal import goes_literally
+from fluidkv.serving.rules import EngineRules, Growth, Guard
+from fluidkv.serving.running.engine import finds_itself, run_batch
+from fluidkv.serving.server import Server
+
+
+class _Runs(NamedTuple):
+    """A value for each run."""
+
+    tables: list[Requests]
+    limits: list[Limits]
+    clocks: list[IterationClock]
+    clients: list[int | None]
+    prompts: list[Prompts | None]
 
 
 def serve(
     requests: Requests | Sequence[Requests],
-    engine: str | EngineRules | ServedEngine,
-    limits: Limits | Sequence[Limits],
+    server: Server,
     *,
-    prompts: Prompts | Sequence[Prompts | None] | None = None,
-    clock: IterationClock | Sequence[IterationClock] | None = None,
     clients: int | Sequence[int | None] | None = None,
     iterations: int | None = None,
     every: int = 1,
     keep_requests: bool = True,
     start: Sequence[int] = (),
-    backend: Literal["auto", "kernel", "reference"] = "auto",
     batch_size: int | None = None,
     coords: Said | None = None,
     on_progress: Progress | None = None,
@@ -53,13 +61,7 @@ def serve(
 
     Args:
         requests: who comes when; see `fluidkv.runs.arrivals`.
-        engine: a name out of `ENGINES`, or rules; "vllm+cache" has its prefix cache, and
-            "sglang+cache" is SGLang's own scheduler and tree, of which "sglang" is a short form.
-            Settings stand behind a colon; see `served_engine`.
-        limits: memory and caps.
-        prompts: what the requests say, for an engine with a prefix cache; None: nobody begins like
-            another, so that a request finds only itself, after a preemption.
-        clock: duration of an iteration; None: the theory's, where each lasts 1.
+        server: what serves them; the engine is one for all runs.
         clients: closed population: so many requests are in the system as long as there are any, and
             one more comes when one is done. None: they come at their arrival times.
         iterations: horizon; None: until every request is done. Where requests may evict each other
@@ -68,9 +70,6 @@ def serve(
         keep_requests: record every request's times too; without, sweeps take little memory.
         start: outputs of the requests that run already when the run starts, the first ones of each
             table, in running order.
-        backend: "kernel" is compiled; "reference" is the literal engine. They agree, times
-            included. "auto" takes the kernel, or the literal engine for little work and for numbers
-            that the kernel cannot hold.
         batch_size: runs that are computed together, at most.
         coords: what else tells runs apart, by name: a value for each run, or (values, units, title)
         on_progress: called now and then, maybe from another thread, with the iterations and the
@@ -79,7 +78,7 @@ def serve(
     Returns:
         A dataset with dimensions run, window and request. Coordinates of run: `capacity`, the caps
         and coefficients of the clock in which runs differ, and `coords`.
-        Counts (run, window) as in `fluidkv.serving.reference.COUNTS`: levels are means over a
+        Counts (run, window) as in `fluidkv.serving.counts.COUNTS`: levels are means over a
         window, flows sums. `time` (run, window): the clock at its end. NaN after a run's end.
         Of each request (run, request): input_length, output_length, class_index, arrival, admitted
         (first), first_token, last_token, longest_gap (NaN: not yet), evictions, outputs, finished,
@@ -95,59 +94,72 @@ def serve(
             not vLLM's or SGLang's, or with a rate or requests that run at the start.
 
     Examples:
-        >>> run = fk.serve(fk.Requests([4, 4], [8, 8]), "vllm", [fk.Limits(16), fk.Limits(30)])
+        >>> server = fk.Server("vllm", [fk.Limits(16), fk.Limits(30)])
+        >>> run = fk.serve(fk.Requests([4, 4], [8, 8]), server)
         >>> run.status.values.tolist(), run.served.values.tolist()
         (['DONE', 'DONE'], [2, 2])
         >>> run.evictions.sel(run=0).values.tolist(), run.last_token.max("request").values.tolist()
         ([0, 1], [11.0, 8.0])
     """
-    served = served_engine(engine)
-    along = run_coordinates(coords, requests=requests, limits=limits, clock=clock, clients=clients)
-    how: dict[str, Any] = {"clients": clients, "iterations": iterations, "every": every}
-    how |= {"keep_requests": keep_requests, "backend": backend, "on_progress": on_progress}
+    served = server.served
+    columns = server.columns | {"requests": requests, "clients": clients}
+    along = run_coordinates(coords, **columns)
     check_batch_size(batch_size)
-    if served.caching:
-        if len(start):
-            raise InputError("start", f"{len(start)} requests", "none, with a cache")
-        found = serve_caching(requests, served, limits, clock, prompts, **how)
+    if served.caching and len(start):
+        raise InputError("start", f"{len(start)} requests", "none, with a cache")
+    how: dict[str, Any] = {"iterations": iterations, "every": every}
+    how |= {"keep_requests": keep_requests, "on_progress": on_progress}
+    if served.own_scheduler:
+        from fluidkv.serving.caching.run import serve_sglang  # nothing of it is loaded for vLLM
+
+        settings = [
+            served.settings_of(each) for each in one_each({"limits": server.limits})["limits"]
+        ]
+        how |= {"clients": clients, "backend": server.backend}
+        found = serve_sglang(requests, settings, server.clock, server.prompts, **how)
         return with_coordinates(found, along)
-    if prompts is not None:
+    if not served.caching and server.prompts is not None:
         raise InputError("prompts", "given", f"None, or an engine with a cache: {WITH_CACHE}")
-    found = _serve(requests, served.rules, limits, clock, start, batch_size=batch_size, **how)
+    order = ("requests", "limits", "clock", "clients", "prompts")
+    tables, limits, clocks, *others = one_each({name: columns[name] for name in order}).values()
+    runs = _Runs(tables, limits, [each or IterationClock.iterations() for each in clocks], *others)
+    found = _serve(runs, server, start, batch_size=batch_size, **how)
     return with_coordinates(found, along)
 
 
 def _serve(
-    requests: Requests | Sequence[Requests],
-    rules: EngineRules,
-    limits: Limits | Sequence[Limits],
-    clock: IterationClock | Sequence[IterationClock] | None,
+    runs: _Runs,
+    server: Server,
     start: Sequence[int],
     *,
-    clients: int | Sequence[int | None] | None,
     iterations: int | None,
     every: int,
     keep_requests: bool,
-    backend: str,
     batch_size: int | None,
     on_progress: Progress | None,
 ) -> xr.Dataset:
-    """Without a cache: all runs in one batch."""
-    tables, all_limits, given_clocks, populations = one_each(
-        {"requests": requests, "limits": limits, "clock": clock, "clients": clients}
-    ).values()
-    clocks = [each or IterationClock.iterations() for each in given_clocks]
-    check_runs(tables, rules, all_limits, clocks, populations)
+    """By rules in the common loop, with a prefix cache or without."""
+    rules, caching = server.served.rules, server.served.caching
+    check_runs(runs.tables, rules, runs.limits, runs.clocks, runs.clients)
     horizon = check_horizon(iterations, every, rules)
-    check_backend(backend)
-    running = _checked_start(start, tables, rules, all_limits)
-    arrays = arrays_of(tables, all_limits, clocks, populations, running)
-    jumps, unit = clocks[0].jumps, clocks[0].unit
-    literally = goes_literally(backend, rules, arrays, jumps=jumps, horizon=horizon)
-    run = run_literally if literally else run_kernel
-    records = run(
+    if caching:
+        for each in runs.limits:
+            check_modelled(rules, each)
+    running = _checked_start(start, runs.tables, rules, runs.limits)
+    arrays = arrays_of(runs.tables, runs.limits, runs.clocks, runs.clients, running)
+    jumps, unit = runs.clocks[0].jumps, runs.clocks[0].unit
+    literally = goes_literally(server.backend, rules, arrays, jumps=jumps, horizon=horizon)
+    names = None
+    shares = literally or not finds_itself(rules) or any(each is not None for each in runs.prompts)
+    if caching and shares:
+        texts = texts_of(runs.tables, runs.prompts)
+        names = NamesOfRuns(texts, [each.block_size for each in runs.limits]).of
+    records = run_batch(
         rules,
         arrays,
+        names,
+        caching=caching,
+        literally=literally,
         jumps=jumps,
         iterations=horizon,
         every=every,
@@ -155,8 +167,10 @@ def _serve(
         batch_size=batch_size,
         on_progress=on_progress,
     )
+    counts = CACHE_COUNTS if caching else COUNTS
     memory = {"blocks": arrays.blocks, "block_size": arrays.block_size}
-    return as_dataset(records, COUNTS, tables, **memory, every=every, label=rules.label, unit=unit)
+    label = {"label": rules.label, "unit": unit}
+    return recorded(records, records.hits, counts, runs.tables, **memory, every=every, **label)
 
 
 def _checked_start(
@@ -177,7 +191,21 @@ def _checked_start(
                 raise InputError("start", emitted, f"1 to {most} outputs for request {index}")
         if size and table.arrival[size - 1] > 0:
             raise InputError("start", f"{size} requests", "requests that have arrived at 0")
-        held = given_at_start(rules, limits, table, outputs)
+        held = _held_at_start(rules, limits, table, outputs)
         if held > limits.blocks:
             raise InputError("start", f"{held} blocks held", f"at most {limits.blocks}")
     return outputs
+
+
+def _held_at_start(rules: EngineRules, limits: Limits, table: Requests, outputs: list[int]) -> int:
+    """Blocks of the first requests, in all, if they run with so many outputs each."""
+    free = limits.watermark_blocks if rules.guard is Guard.ALWAYS else 0
+    most = limits.blocks - max(free, rules.growth is Growth.ONE_FREE)
+    held = 0
+    for index, emitted in enumerate(outputs):
+        length = int(table.input_length[index]) + emitted + rules.reserved_tokens
+        estimated = int(table.estimated_output[index])
+        wanted = rules.peak_tokens(int(table.input_length[index]), estimated)
+        computed, needed, estimate = map(limits.blocks_of, (length - 1, length, wanted))
+        held += granted(ALLOCATIONS[rules.allocation], computed, needed, estimate, most)
+    return held

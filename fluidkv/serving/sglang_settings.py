@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
+
+import numpy as np
 
 from fluidkv.errors import InputError
 from fluidkv.prefix.policies import Policy
@@ -11,6 +13,8 @@ from fluidkv.prefix.radix.values import POLICIES
 from fluidkv.record import Record
 from fluidkv.runs.checks import count, real
 from fluidkv.serving.limits import UNLIMITED, Limits
+
+Tokens = TypeVar("Tokens", int, np.ndarray)
 
 FIRST_RATIO, LEAST_SHARE, DECAY_STEPS = 0.7, 0.14, 600
 """The new-token ratio starts at 0.7 conservativeness, and sinks to 0.14 of that in 600 passes."""
@@ -157,6 +161,6 @@ class SglangSettings(Record):
         """Whether decodes run beside prefills."""
         return self.mixed_chunk and self.chunked_prefill_size is not None
 
-    def in_pages(self, tokens: int) -> int:
+    def in_pages(self, tokens: Tokens) -> Tokens:
         """Tokens of the pages that hold so many tokens of one request."""
         return -(-tokens // self.page_size) * self.page_size

@@ -52,7 +52,7 @@ class Swap(Record):
         >>> rules = replace(fk.engine("vllm"), restore=Restore.SWAP)
         >>> for per_token in (0.0, 5.0):
         ...     limits = fk.Limits(16, swap=Swap(per_token))
-        ...     run = fk.serve(fk.Requests([4, 4], [8, 8]), rules, limits)
+        ...     run = fk.serve(fk.Requests([4, 4], [8, 8]), fk.Server(rules, limits))
         ...     print(run.evictions.sum().item(), run.last_token.max().item())
         ...
         1 12.0

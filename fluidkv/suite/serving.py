@@ -14,6 +14,7 @@ import numpy as np
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 from fluidkv.suite.profiling import where_time_goes
 from fluidkv.suite.report import Section, against, rate
 from fluidkv.suite.settings import Effort, Told
@@ -24,6 +25,7 @@ INPUT, OUTPUTS = 512, (20, 21)
 BLOCKS, BLOCK = 30_208, 16
 LIMITS = Limits(BLOCKS * BLOCK, block_size=BLOCK, max_num_seqs=4096, watermark=0.01)
 RULE = "vidur-sarathi"
+SERVER = Server(RULE, LIMITS)
 _ONE_AIM, _MANY_AIM = 10.0, 100.0
 
 
@@ -35,7 +37,7 @@ def measure(effort: Effort, tell: Told) -> Section:
         Requests(INPUT, np.random.default_rng(seed).permutation(one.output_length))
         for seed in range(effort.seeds)
     ]
-    run = partial(serve, engine=RULE, limits=LIMITS)
+    run = partial(serve, server=SERVER)
     outputs = one.output_length.tolist()
     counts = plain_loop(outputs)
     found = run(one)
@@ -80,7 +82,7 @@ def _bytes_of_a_run(many: list[Requests], *, keep_requests: bool) -> float:
     """At the peak, result included: what NumPy takes for all runs more than for half of them."""
     peaks = []
     for runs in (many[: len(many) // 2], many):
-        call = partial(serve, runs, RULE, LIMITS, keep_requests=keep_requests)
+        call = partial(serve, runs, SERVER, keep_requests=keep_requests)
         call()  # to compile takes memory too
         tracemalloc.start()
         try:

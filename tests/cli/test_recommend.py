@@ -5,6 +5,7 @@ import inspect
 import json
 import os
 import re
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
@@ -18,9 +19,10 @@ from fluidkv.cli.commands.recommend.runs import simulated_rows
 from fluidkv.prefix import Prompts, content
 from fluidkv.runs.measuring import metrics
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.engines import ENGINES, with_cache
+from fluidkv.serving.engines import ENGINES
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 from fluidkv.traces import read_trace
 from tests.answers.replay import sglang_logs
 from tests.cli.test_study import refusal
@@ -40,9 +42,9 @@ def _literal_engine(monkeypatch):
     module = import_module("fluidkv.answers.served.cases")
     serve = module.serve
 
-    def literal(requests, engine, *args, **options):
-        backend = "auto" if with_cache(engine)[1] else "reference"
-        return serve(requests, engine, *args, **options | {"backend": backend})
+    def literal(requests, server, **options):
+        backend = "auto" if server.served.caching else "reference"
+        return serve(requests, replace(server, backend=backend), **options)
 
     monkeypatch.setattr(module, "serve", literal)
 
@@ -437,7 +439,7 @@ def test_prompts_of_a_log_begin_alike_as_in_a_replay(tmp_path):
         [content([[100 + k, n]]) for k, n in zip(own, trace.decode_lengths, strict=True)],
     )
     shared, apart = (
-        metrics(serve(requests, engine, limits, clock=sglang_logs.CLOCK, prompts=said))
+        metrics(serve(requests, Server(engine, limits, clock=sglang_logs.CLOCK, prompts=said)))
         for said in (prompts, None)
     )
     assert found.mean(0, "latency_mean") == shared.latency_mean.item() < apart.latency_mean.item()

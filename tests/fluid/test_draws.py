@@ -137,3 +137,9 @@ def test_a_key_is_one_key(key: Any) -> None:
         with pytest.raises(InputError, match="key: got ") as caught:
             draw()
         assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("of", [System(Workload.from_lengths([(2, 3)]), 24), UNLIKE], ids=str)
+def test_more_starts_than_memory_are_refused_with_the_number_that_fits(of) -> None:
+    with pytest.raises(InputError, match=r"count: got '10,000,000,000 starts, .* at most \d"):
+        uniform_starts(KEY, of, count=10**10)

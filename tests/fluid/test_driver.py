@@ -186,6 +186,8 @@ def test_what_is_no_plan_is_refused_in_one_line():
         rollout(model, START, 10, observe="memory")
     with pytest.raises(InputError, match="names: got 'speed'; allowed: any of arrived"):
         Windows(("speed",))
+    with pytest.raises(InputError, match="names: got "):
+        Windows((["memory"],))  # pyright: ignore[reportArgumentType]
     with pytest.raises(InputError, match="level: got 'speed'"):
         Extremes("speed")
     with pytest.raises(InputError, match="name: got 'memory'"):
@@ -214,3 +216,9 @@ def test_what_does_not_fit_the_map_is_refused_by_name():
     queue = opened[1]._replace(queue=np.zeros(1, int))
     with pytest.raises(InputError, match="queue: got 'numbers of int"):
         open_step(opened[0], queue)
+
+
+@pytest.mark.parametrize("key", [3, "0", jax.random.split(jax.random.key(0), 2)])
+def test_a_key_that_is_none_is_named(key: object) -> None:
+    with pytest.raises(InputError, match=r"key: got .*; allowed: a JAX random key"):
+        rollout(None, jnp.zeros(()), 2, step=lambda _, state, key: (state, None), key=key)  # pyright: ignore[reportArgumentType]

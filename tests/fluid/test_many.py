@@ -91,7 +91,7 @@ def test_parts_are_as_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_another_sweep_of_the_same_shape_compiles_nothing() -> None:
-    compiled: Any = plain._roll_systems
+    compiled: Any = plain._roll
     starts = uniform_starts(KEY, UNLIKE, count=3)
     simulate(UNLIKE, starts, iterations=12, engine="plain")
     before = compiled._cache_size()

@@ -240,8 +240,7 @@ GOOD = [[2.0, 2.0, 2.0]]
     ],
 )
 def test_bad_input_is_named_before_jax_runs(arguments, named, monkeypatch):
-    monkeypatch.setattr("fluidkv.fluid.simulation.roll_batch", None)
-    monkeypatch.setattr("fluidkv.fluid.simulation._by_labels", None)
+    monkeypatch.setattr("fluidkv.fluid.simulation._roll", None)
     call = {"start": GOOD, "iterations": 4} | arguments
     start = call.pop("start")
     with pytest.raises(InputError) as error:

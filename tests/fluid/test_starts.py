@@ -1,6 +1,7 @@
 """Starts on the memory boundary: on it, on the right face, evenly spread; and along a mode."""
 
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import jax
@@ -23,6 +24,7 @@ from fluidkv.fluid import (
     start_families,
     uniform_starts,
 )
+from fluidkv.systems import Systems
 from fluidkv.workload import RequestClass, System, Workload
 from tests.strategies import systems
 
@@ -163,6 +165,21 @@ def test_starts_around_a_state_keep_to_a_face():
     starts = uniform_starts(KEY, SYSTEM, count=20, occupied=[2, 3], **near)
     assert on_boundary(starts)
     assert np.all(starts[:, :2] == 0)
+
+
+def test_a_size_is_any_real_number():
+    sizes: list[Any] = [0.5, np.float32(0.5), Fraction(1, 2)]
+    starts = [uniform_starts(KEY, SYSTEM, count=2, around=[3.5] * 4, size=h) for h in sizes]
+    assert starts[0].dtype == starts[2].dtype == np.float64
+    assert np.array_equal(starts[0], starts[1])
+    assert np.array_equal(starts[0], starts[2])
+
+
+def test_a_model_of_many_systems_is_not_taken_for_a_sweep_over_capacities():
+    many = class_model(Systems.of([SYSTEM, SYSTEM]))
+    for make in (burst_state, empty_state, partial(perturbed_starts, KEY, count=2, size=0.1)):
+        with pytest.raises(InputError, match="model: got 'a model of 2 systems'"):
+            make(model=many)
 
 
 def test_a_slice_is_a_triangle_of_states():

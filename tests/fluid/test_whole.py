@@ -11,7 +11,16 @@ from hypothesis import given, settings
 
 from fluidkv.errors import InputError
 from fluidkv.exact.one_class.whole import whole_steps
-from fluidkv.fluid import Fronts, WholeModel, rollout, whole_step
+from fluidkv.fluid import (
+    Cycle,
+    Evictions,
+    Fronts,
+    Settled,
+    WholeModel,
+    Windows,
+    rollout,
+    whole_step,
+)
 from fluidkv.fluid.whole import simulate_whole
 from fluidkv.workload import RequestClass, System, Workload
 from tests.strategies import whole_states
@@ -70,9 +79,33 @@ def test_the_step_goes_through_rollout_jit_and_vmap():
         assert not state[1:front].any()  # below the front nothing is left; some may be admitted
 
 
+@pytest.mark.parametrize("wide", [False, True])
+def test_what_masses_have_is_observed_of_whole_requests_in_either_precision(wide):
+    found = simulate_whole(SMALL, [8, 0, 0], iterations=14, states=True).isel(batch=0)
+    names = ("evicting", "in_flight", "flight_time", "evicted", "memory", "state")
+    watch = {"windows": Windows(names), "fronts": Fronts(), "count": Evictions()}
+    watch["cycle"] = Cycle(0)
+    with jax.enable_x64(wide):
+        model, begun = WholeModel(np.array([3, 4, 5]), 24), np.array([8, 0, 0])
+        run = rollout(model, begun, 14, step=whole_step, observe=watch, every=1)
+        with pytest.raises(InputError, match="observe: got 'Settled of WholeModel'"):
+            rollout(model, begun, 6, step=whole_step, observe=Settled(0.1))
+    seen, evicts = run.observed["windows"], found.evicted.values > 0
+    for name in ("evicted", "memory", "state"):
+        np.testing.assert_array_equal(seen[name], found[name])
+    for name in ("in_flight", "flight_time"):
+        np.testing.assert_array_equal(seen[name], found.state.sum("stage"))
+    np.testing.assert_array_equal(seen["evicting"], evicts)
+    np.testing.assert_array_equal(run.observed["fronts"] >= 0, evicts)
+    assert run.observed["count"] == evicts.sum() > 0
+    period, since = map(int, run.observed["cycle"])
+    np.testing.assert_array_equal(found.state[since - 1], found.state[since - 1 + period])
+
+
 @pytest.mark.parametrize(
     ("model", "state", "argument"),
     [
+        (WholeModel(np.zeros(0, int), 24), np.zeros(0, int), "model"),
         (WholeModel(np.arange(3, 6), 24), np.zeros(2, int), "state"),
         (WholeModel(np.arange(3, 6), 24), np.zeros((2, 3), int), "state"),
         (WholeModel(np.arange(3, 6), 24), np.zeros(3), "state"),

@@ -9,7 +9,7 @@ from flint import arb
 
 from fluidkv.errors import InputError
 from fluidkv.exact.precision import working
-from fluidkv.ledger.claim import Claim
+from fluidkv.ledger.claim import Claim, Finding, Origin
 from fluidkv.ledger.outcomes import ball_rounds_to, equals
 from fluidkv.ledger.ranges import Range, Seen
 from fluidkv.ledger.statements import Statements
@@ -28,7 +28,9 @@ def _declared(
 ) -> Claim:
     claims = Statements("paper", "Paper")
 
-    @claims.over(cases, "lemma-1.sum", "Lemma 1", "S.", ours=ours, paper="small", expected=expected)
+    @claims.claim(
+        "lemma-1.sum", "Lemma 1", "S.", over=cases, ours=ours, paper="small", expected=expected
+    )
     def _sum(a: int, b: int) -> bool | str:
         return a + b <= limit or f"{a} + {b}"
 
@@ -74,15 +76,13 @@ def test_what_a_predicate_has_seen_makes_the_record_where_it_holds() -> None:
     claims = Statements("paper", "Paper")
     for limit in (5, 3):
 
-        @claims.over(
-            PAIRS,
-            f"lemma-1.up-to-{limit}",
-            "Lemma 1",
-            "S.",
-            ours=lambda seen: f"at most {max(seen)}",
-            note=lambda seen: f"{len(seen)} sums",
+        @claims.claim(
+            f"lemma-1.up-to-{limit}", "Lemma 1", over=PAIRS, note=lambda seen: f"{len(seen)} sums"
         )
         def _sum(a: int, b: int, limit: int = limit) -> bool | Seen:
+            """S.
+
+            Ours: at most {max}"""
             return a + b <= limit and Seen(a + b)
 
     held, fell = (run(claim).outcome for claim in claims)
@@ -90,7 +90,141 @@ def test_what_a_predicate_has_seen_makes_the_record_where_it_holds() -> None:
     assert fell is not None
     assert (held.verdict, held.ours, held.note) == (Verdict.HOLDS, "at most 5", "6 sums")
     assert (fell.verdict, fell.ours, fell.note) == (Verdict.FAILS, "a counterexample", "")
-    assert fell.witness == "1, 3"
+    assert fell.witness == "a = 1, b = 3"
+
+
+def test_words_of_what_was_seen() -> None:
+    claims = Statements("paper", "Paper")
+
+    @claims.claim("lemma-1", "Lemma 1", over=range(1, 4))
+    def _half(n: int) -> Seen:
+        """S.
+
+        Checked: n = 1 ... 3
+        Ours: {count} from {min:.2f} to {max:.1f}, {sum} in all, {n} left as it is"""
+        return Seen(Fraction(n, 2))
+
+    @claims.claim("lemma-2", "Lemma 2", over=("a", "b"), whole=True, ours="{all}")
+    def _letters(letter: str) -> Seen:
+        """S."""
+        return Seen(letter)
+
+    halves, letters = claims
+    assert halves.checked == "n = 1 ... 3"
+    shown = [(each.ours, each.evidence) for c in (halves, letters) if (each := run(c).outcome)]
+    assert shown == [
+        ("3 from 0.50 to 1.5, 3 in all, {n} left as it is", Evidence.SAMPLED),
+        ("a; b", Evidence.EXACT),
+    ]
+
+
+def test_the_docstring_of_a_check_is_the_record() -> None:
+    claims = Statements("paper", "Paper", evidence=Evidence.BALL)
+
+    @claims.claim("table-1.gain", "Table 1")
+    def _gain() -> bool:
+        """The gain is more than
+        4 %.
+
+        Checked: the printed numbers
+        Ours: 5 %
+        Paper: 4 %
+        Note: in words that go on
+        in a second line.
+
+        How it is computed is of no concern to the record."""
+        return True
+
+    (claim,) = claims
+    assert claim.statement == "The gain is more than 4 %."
+    assert (claim.kind, claim.checked) == ("table", "the printed numbers")
+    outcome = claim.check()
+    assert (outcome.ours, outcome.paper) == ("5 %", "4 %")
+    assert outcome.note == "in words that go on in a second line."
+    assert (outcome.verdict, outcome.evidence) == (Verdict.HOLDS, Evidence.BALL)
+
+
+@pytest.mark.parametrize(
+    ("expected", "origin", "verdict"),
+    [
+        (Verdict.HOLDS, Origin.PRINTED, Verdict.FAILS),
+        (Verdict.HOLDS, Origin.REPRODUCTION, Verdict.UNDECIDED),  # other settings may meet it
+        (Verdict.FAILS, Origin.REPRODUCTION, Verdict.FAILS),
+        (Verdict.UNDECIDED, Origin.READING, Verdict.UNDECIDED),
+    ],
+)
+def test_what_a_miss_is(expected: Verdict, origin: Origin, verdict: Verdict) -> None:
+    claims = Statements("paper", "Paper", origin=origin)
+    for found in (False, "3 > 2", Finding("3 > 2", "3")):
+        about = {"expected": expected, "witness": "2", "ours": "two"}
+        claims.claim("lemma-1", "Lemma 1", "S.", **about)(lambda found=found: found)
+    outcomes = [claim.check() for claim in claims]
+    assert {outcome.verdict for outcome in outcomes} == {verdict}
+    assert [outcome.witness for outcome in outcomes] == ["2", "3 > 2", "3 > 2"]
+    words = "two" if expected is verdict else "a counterexample"
+    assert [outcome.ours for outcome in outcomes] == [words, words, "3"]
+
+
+@pytest.mark.parametrize(
+    ("holds", "verdict", "witness"),
+    [
+        (None, Verdict.HOLDS, ""),
+        ([], Verdict.HOLDS, ""),
+        (["3 > 2", "4 > 2"], Verdict.FAILS, "3 > 2"),
+        (iter(("5 > 2",)), Verdict.FAILS, "5 > 2"),
+        (Verdict.UNDECIDED, Verdict.UNDECIDED, ""),
+        (Verdict.HOLDS, Verdict.HOLDS, ""),
+    ],
+)
+def test_what_a_finding_may_be(holds: Any, verdict: Verdict, witness: str) -> None:
+    claims = Statements("paper", "Paper")
+    claims.claim("lemma-1", "Lemma 1", "S.", paper="2")(
+        lambda: Finding(holds, "3", note="n", evidence=Evidence.BALL)
+    )
+    (claim,) = claims
+    outcome = claim.check()
+    assert (outcome.verdict, outcome.witness) == (verdict, witness)
+    assert (outcome.ours, outcome.paper, outcome.note) == ("3", "2", "n")
+    assert outcome.evidence is Evidence.BALL
+
+
+def test_claims_that_share_a_check_say_what_each_states() -> None:
+    claims = Statements("paper", "Paper")
+
+    @claims.fails("lemma-1.two", "Lemma 1", "It is two.", given=(2,))
+    @claims.undecided("lemma-1.one", "Lemma 1", "It is one.", given=(1,))
+    def _is(n: int) -> bool | str:
+        return n > 2 or f"{n}"
+
+    one, two = claims
+    assert (one.statement, one.check().witness, run(one).as_expected) == ("It is one.", "1", True)
+    assert (two.statement, two.check().witness, run(two).as_expected) == ("It is two.", "2", True)
+
+
+def test_a_claim_without_a_statement_is_refused() -> None:
+    claims = Statements("paper", "Paper")
+    with pytest.raises(InputError, match=r"^statement: .*lemma-1"):
+        claims.claim("lemma-1", "Lemma 1")(lambda: True)
+
+
+def test_an_unknown_section_is_refused() -> None:
+    claims = Statements("paper", "Paper")
+
+    def check() -> bool:
+        """S.
+
+        Papers: 4 %"""
+        return True
+
+    with pytest.raises(InputError, match=r"^docstring: got 'Papers: 4 %'; allowed: .*paper"):
+        claims.claim("lemma-1", "Lemma 1")(check)
+
+
+def test_a_check_that_returns_nothing_does_not_hold() -> None:
+    claims = Statements("paper", "Paper")
+    claims.claim("lemma-1", "Lemma 1", "S.")(lambda: None)  # type: ignore[arg-type]
+    (claim,) = claims
+    assert run(claim).error.startswith("TypeError: a check returns whether")
 
 
 def test_a_range_without_cases_proves_nothing() -> None:

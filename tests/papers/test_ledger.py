@@ -6,13 +6,16 @@ import json
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
-from types import CodeType
+from pathlib import Path
+from types import CodeType, FunctionType
 
 import pytest
 
+from fluidkv import papers
 from fluidkv.errors import InputError
 from fluidkv.exact.linear_stability import stability
 from fluidkv.ledger import outcomes
@@ -41,6 +44,13 @@ def test_ids_are_unique_and_statements_are_sentences() -> None:
     claims = ledger()
     assert max(Counter(claim.id for claim in claims).values()) == 1
     assert all(c.statement.endswith(".") and c.source and c.checked for c in claims)
+
+
+def test_every_module_of_claims_is_in_the_ledger() -> None:
+    files = Path(papers.__path__[0]).glob("*/claims/**/*.py")
+    declaring = {path for path in files if "\nCLAIMS = " in path.read_text(encoding="utf-8")}
+    listed = {Path(str(sys.modules[claim.check.__module__].__file__)) for claim in ledger()}
+    assert declaring == listed
 
 
 def test_errors_of_the_paper_are_on_record() -> None:
@@ -252,12 +262,30 @@ def test_errors_of_the_paper_are_on_record() -> None:
 def test_no_check_holds_only_words_that_stand_in_it_against_each_other() -> None:
     """Then it could come out in one way alone: what it says is a remark of the coverage page."""
     said = {*dir(builtins), "append", "items", "join", "lower", "sorted", "values"}
-    said |= {"Outcome", "Evidence", "Verdict", *dir(Evidence), *dir(Verdict), *vars(outcomes)}
+    said |= {
+        "Finding",
+        "Outcome",
+        "Evidence",
+        "Verdict",
+        *dir(Evidence),
+        *dir(Verdict),
+        *vars(outcomes),
+    }
     said -= {"Fraction", "range"}  # with these a check computes
     for claim in ledger():
-        check = claim.check
-        if inspect.isfunction(check) and not (check.__closure__ or check.__defaults__):
+        for check in _functions(claim.check):
             assert not _names(check.__code__) <= said, claim.id
+
+
+def _functions(check: Callable[[], Outcome]) -> list[FunctionType]:
+    """What a claim is declared on, where nothing comes in but what it names itself."""
+    cells = [cell.cell_contents for cell in check.__closure__ or ()]
+    return [
+        value
+        for value in cells
+        if inspect.isfunction(value)
+        and not (value.__closure__ or value.__defaults__ or value.__code__.co_argcount)
+    ]
 
 
 def _names(code: CodeType) -> set[str]:

@@ -25,6 +25,7 @@ from fluidkv.serving.engines import VLLM
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import Gate, Restore, Victim
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 from fluidkv.serving.swap import Swap
 
 LENGTH, BASE = 32, 1e-6
@@ -45,7 +46,7 @@ def crowd(victims: int, restore: Restore, swap: Swap, clock: IterationClock) -> 
         arrival=[0.0] * victims + [0.5 * BASE],
     )
     limits = Limits(2 * chunk + victims, max_num_batched_tokens=chunk + victims, swap=swap)
-    run = serve(requests, rules, limits, clock=clock, backend="reference")
+    run = serve(requests, Server(rules, limits, clock=clock, backend="reference"))
     assert run.preempt.max() == run.preempt.sum() == victims
     return run.halted.values[0, :victims]
 
@@ -94,7 +95,7 @@ def test_a_bus_without_room_for_them_all_holds_the_engine_back():
     requests = Requests([20] * 60, [60] * 60)
     rules = replace(VLLM, restore=Restore.SWAP)
     runs = [
-        serve(requests, rules, Limits(320, swap=Swap(per_token)), clock=IterationClock(1.0))
+        serve(requests, Server(rules, Limits(320, swap=Swap(per_token)), clock=IterationClock(1.0)))
         for per_token in (0.0, 0.005, 0.5)
     ]
     loads = []

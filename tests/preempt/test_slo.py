@@ -19,8 +19,9 @@ from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import VLLM
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.reference import Engine
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
+from fluidkv.serving.stepped import Engine
 
 CLOCK = IterationClock(1.0, 2.0**-10, 2.0**-6)
 TIGHT = Limits(60, max_num_batched_tokens=16)
@@ -58,11 +59,11 @@ def test_scales_fill_their_range_evenly():
 def test_attainment_is_what_counting_over_requests_finds():
     tables = [assigned(_table(seed), 12.0, 1.2, random_key(seed)) for seed in range(4)]
     tables[1] = replace(tables[1], tbt_slo=np.inf)
-    run = serve(tables, "vllm", TIGHT, clock=CLOCK, iterations=150, backend="reference")
+    run = serve(tables, Server("vllm", TIGHT, clock=CLOCK, backend="reference"), iterations=150)
     found = attainment(run, tables)
     unfinished = 0
     for place, table in enumerate(tables):
-        engine = Engine(table, VLLM, TIGHT, CLOCK)
+        engine = Engine(table, Server(VLLM, TIGHT, CLOCK))
         for _ in range(150):
             engine.step()
         met = np.zeros((len(table), 2), bool)
@@ -83,11 +84,11 @@ def test_attainment_is_what_counting_over_requests_finds():
 
 def test_attainment_in_a_span_and_of_tables_of_several_sizes():
     short, long = _table(5, 10), _table(6, 25)
-    run = serve([short, long], "vllm", TIGHT, clock=CLOCK)
+    run = serve([short, long], Server("vllm", TIGHT, clock=CLOCK))
     kind = [assigned(each, 5.0, 1.0, random_key(0)) for each in (short, long)]
     both = attainment(run, kind)
     for place, (table, alone) in enumerate(zip((short, long), kind, strict=True)):
-        single = attainment(serve(table, "vllm", TIGHT, clock=CLOCK), alone)
+        single = attainment(serve(table, Server("vllm", TIGHT, clock=CLOCK)), alone)
         assert both.both.values[place] == single.both.item()
     middle = float(long.arrival[12])
     early = attainment(run.isel(run=[1]), kind[1], span=Span(-np.inf, middle))
@@ -97,14 +98,14 @@ def test_attainment_in_a_span_and_of_tables_of_several_sizes():
 
 
 def test_nobody_has_objectives_that_nobody_was_given():
-    run = serve(_table(1), "vllm", TIGHT, clock=CLOCK)
+    run = serve(_table(1), Server("vllm", TIGHT, clock=CLOCK))
     assert attainment(run, _table(1)).both.item() == 1
 
 
 def test_mean_times_and_normalised_latency_by_hand():
     clock = IterationClock(1.0)
-    fast = serve(Requests([4, 4], [3, 1]), "vllm", Limits(100), clock=clock)
-    slow = serve(Requests([4, 4], [3, 1]), "vllm", Limits(100, max_num_seqs=1), clock=clock)
+    fast = serve(Requests([4, 4], [3, 1]), Server("vllm", Limits(100), clock=clock))
+    slow = serve(Requests([4, 4], [3, 1]), Server("vllm", Limits(100, max_num_seqs=1), clock=clock))
     # First tokens at 1 and 1, or at 1 and 4; all gaps last 1.
     assert (mean_times([fast]).ttft, mean_times([fast]).tbt) == (1.0, 1.0)
     assert mean_times([fast, slow]).ttft == (1.0 + 2.5) / 2
@@ -134,8 +135,8 @@ def test_wrong_objectives_are_one_line(argument, value):
 
 
 def test_runs_without_requests_and_tables_of_others_are_refused():
-    run = serve(_table(0), "vllm", TIGHT, clock=CLOCK)
-    bare = serve(_table(0), "vllm", TIGHT, clock=CLOCK, keep_requests=False)
+    run = serve(_table(0), Server("vllm", TIGHT, clock=CLOCK))
+    bare = serve(_table(0), Server("vllm", TIGHT, clock=CLOCK), keep_requests=False)
     with pytest.raises(InputError, match="requests kept"):
         attainment(bare, _table(0))
     with pytest.raises(InputError, match="those of the 1 runs"):

@@ -40,7 +40,7 @@ START = tuple(fk.uniform_starts(runs.random_key(1), ONE, count=1)[0])
 
 @cache
 def served() -> Any:
-    return fk.serve([TABLE, TABLE], "vllm", LIMITS, clock=SECONDS)
+    return fk.serve([TABLE, TABLE], fk.Server("vllm", LIMITS, clock=SECONDS))
 
 
 @cache
@@ -126,7 +126,6 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     "measures": lambda: routing.measures(dataset_of_routes()),
     "as_dataset": dataset_of_routes,
     "serve_sglang": lambda: serving.serve_sglang(TABLE, serving.SglangSettings(64)),
-    "serve_caching": lambda: serving.serve_caching(TABLE, "vllm", LIMITS),
     "saturated": lambda: fk.saturated(ONE.workload, 3),
     "poisson": lambda: fk.poisson(ONE.workload, 2.0, 5, rng=1),
     "engine": lambda: fk.engine("sglang"),

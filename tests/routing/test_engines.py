@@ -22,10 +22,10 @@ from fluidkv.routing import (
     route,
 )
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.caching.fast import FastEngine
 from fluidkv.serving.engines import engine
 from fluidkv.serving.limits import Limits
 from tests.routing.tables import drawn
+from tests.serving.caching.cases import compiled
 
 NAMES = ("vllm", "sglang")
 TIGHT = 400
@@ -56,7 +56,7 @@ def alone(name: str, traffic: Traffic, mine: np.ndarray) -> list[tuple]:
     setting = Engine(name)  # pyright: ignore[reportArgumentType]
     if name == "vllm":
         limits = Limits(TIGHT, 16, setting.requests, setting.batch_tokens)
-        server = FastEngine(requests, prompts, engine("vllm"), limits, setting.clock)
+        server = compiled(requests, prompts, engine("vllm"), limits, setting.clock)
         while server.done < len(requests):
             server.step()
     else:

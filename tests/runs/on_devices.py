@@ -4,12 +4,21 @@ Run as a module: JAX reads how many devices there are when it is loaded.
 """
 
 import json
+from dataclasses import replace
 
 import jax
 import numpy as np
 import xarray as xr
 
-from fluidkv.fluid import FirstEviction, Windows, class_model, rollout, simulate
+from fluidkv.fluid import (
+    FirstEviction,
+    Windows,
+    class_model,
+    rollout,
+    simulate,
+    simulate_open,
+    step,
+)
 from fluidkv.runs.devices import over_devices
 from fluidkv.runs.precision import in_float64
 from fluidkv.systems import Systems
@@ -65,6 +74,12 @@ def first_evictions(starts: jax.Array):
     return run.iterations, run.observed
 
 
+def of_capacities(capacities: jax.Array):
+    """Where only these vary over the mesh."""
+    model, masses = class_model(SYSTEM), starts(1)[0]
+    return jax.vmap(lambda limit: step(replace(model, capacity=limit), masses))(capacities)
+
+
 def sharded() -> dict[str, bool]:
     """The same map under `shard_map`, as a user's own program has it."""
     with in_float64():
@@ -73,9 +88,14 @@ def sharded() -> dict[str, bool]:
         split = jax.shard_map(mapped, mesh=mesh, in_specs=spec, out_specs=spec)
         until = jax.shard_map(first_evictions, mesh=mesh, in_specs=spec, out_specs=spec)
         alone = jax.jit(first_evictions)(starts(128))
+        limits = 200.0 + np.arange(128)
+        swept = jax.shard_map(of_capacities, mesh=mesh, in_specs=spec, out_specs=spec)
+        parts = [jax.jit(of_capacities)(limits[first : first + 16]) for first in range(0, 128, 16)]
+        each = jax.tree.map(lambda *parts: np.concatenate(parts), *parts)
         return {
             "shard_map finds the same": same(jax.jit(split)(starts(128)), _blocks(starts(128))),
             "so it does where each stops by itself": same(jax.jit(until)(starts(128)), alone),
+            "and where capacities alone are split": same(jax.jit(swept)(limits), each),
         }
 
 
@@ -86,20 +106,27 @@ def _blocks(starts: np.ndarray):
 
 
 def simulated() -> dict[str, bool]:
-    """Through `simulate`: three blocks of one system's starts, three of systems with 128 starts."""
+    """Through `simulate`: three blocks of one system's starts, three of systems with 128 starts;
+    through `simulate_open`: three blocks of runs."""
     capacities = Systems.of([System(SYSTEM.workload, 200 + k) for k in range(24)])
     many = np.broadcast_to(starts(128), (24, 128, 2, 7))
+    arrivals = np.random.default_rng(2).poisson(3.0, (600, 8, 2))
 
     def run() -> list[xr.Dataset]:
         asked = {"iterations": 20, "every": 10, "record": ("evicted", "memory"), "engine": "plain"}
-        return [simulate(SYSTEM, starts(2100), **asked), simulate(capacities, many, **asked)]
+        opened = simulate_open(SYSTEM, arrivals=arrivals, record=("evicted", "queue"), every=4)
+        return [
+            simulate(SYSTEM, starts(2100), **asked),
+            simulate(capacities, many, **asked),
+            opened,
+        ]
 
     everywhere = run()
     with jax.default_device(jax.local_devices()[0]):
         alone = run()
     return {
         f"{what} are simulated alike on one device": a.equals(b)
-        for what, a, b in zip(("starts", "systems"), everywhere, alone, strict=True)
+        for what, a, b in zip(("starts", "systems", "arrivals"), everywhere, alone, strict=True)
     }
 
 

@@ -13,8 +13,9 @@ from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import RESTART, VLLM
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.reference import Engine
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
+from fluidkv.serving.stepped import Engine
 from fluidkv.workload import RequestClass, Workload
 
 ONE = Workload((RequestClass(10, 40),))
@@ -23,7 +24,7 @@ CLOCK = IterationClock(1.0, 2.0**-10, 2.0**-6)  # dyadic: every engine's sums ar
 
 def test_one_request_by_hand():
     clock = IterationClock(1.0, per_prefill_token=0.25)
-    found = metrics(serve(Requests([4], [3]), "vllm", Limits(100), clock=clock))
+    found = metrics(serve(Requests([4], [3]), Server("vllm", Limits(100), clock=clock)))
     assert {name: found[name].item() for name in ("ttft_mean", "tpot_mean", "latency_mean")} == {
         "ttft_mean": 2.0,
         "tpot_mean": 1.0,
@@ -39,11 +40,11 @@ def test_one_request_by_hand():
 @pytest.mark.parametrize("rules", [VLLM, RESTART])
 def test_metrics_of_a_run_are_those_of_its_requests(rules):
     table = poisson(ONE, 1.5, 400, rng=11)
-    engine = Engine(table, rules, Limits(900), CLOCK)
+    engine = Engine(table, Server(rules, Limits(900), CLOCK))
     rows = []
     while engine.done < len(table):
         rows.append(engine.step())
-    found = metrics(serve(table, rules, Limits(900), clock=CLOCK, every=7))
+    found = metrics(serve(table, Server(rules, Limits(900), clock=CLOCK), every=7))
     requests = engine.all
     last = np.array([r.last_token_at for r in requests], float)
     latency = last - [r.arrival for r in requests]
@@ -62,7 +63,7 @@ def test_metrics_of_a_run_are_those_of_its_requests(rules):
 
 def test_computed_tokens_are_what_requests_need_and_the_tax():
     """Without restarts: l0 + l1 - 1 tokens a request, and what was recomputed."""
-    run = serve(saturated(ONE, 300), "vllm", Limits(900))
+    run = serve(saturated(ONE, 300), Server("vllm", Limits(900)))
     computed = run.tokens.sum().item() - run.recomputed_tokens.sum().item()
     assert computed == 300 * (10 + 40 - 1)
     assert run.recomputed_tokens.sum().item() > 0
@@ -70,7 +71,7 @@ def test_computed_tokens_are_what_requests_need_and_the_tax():
 
 def test_a_warm_up_is_left_out():
     table = poisson(ONE, 1.1, 600, rng=2)
-    run = serve(table, "vllm", Limits(2000), every=10)
+    run = serve(table, Server("vllm", Limits(2000)), every=10)
     found = metrics(run, first=20)
     later = run.arrival.values[0] >= 200
     assert found.iterations.item() == run.iterations.item() - 200
@@ -83,7 +84,7 @@ def test_a_warm_up_is_left_out():
 @pytest.mark.parametrize("first", [0, 2])
 def test_dimensions_may_stand_in_any_order_and_one_run_alone(first: int) -> None:
     requests = Requests([4, 6, 5] * 5, [3, 9, 4] * 5, arrival=np.arange(15.0))
-    run = serve(requests, VLLM, [Limits(30), Limits(60)])
+    run = serve(requests, Server(VLLM, [Limits(30), Limits(60)]))
     expected = metrics(run, first=first)
     assert metrics(run.transpose("window", "request", "run"), first=first).identical(expected)
     counts = run.drop_dims("request")
@@ -94,7 +95,7 @@ def test_dimensions_may_stand_in_any_order_and_one_run_alone(first: int) -> None
 def test_a_queue_that_grows_steadily_has_its_slope():
     # Capacity serves one request at a time, in two iterations; one comes in each.
     table = Requests(np.full(200, 5), np.full(200, 2), arrival=np.arange(200.0))
-    run = serve(table, "vllm", Limits(7), iterations=200)
+    run = serve(table, Server("vllm", Limits(7)), iterations=200)
     assert metrics(run).queue_drift.item() == pytest.approx(0.5, abs=0.01)
     assert metrics(run).censored.item() == 100
 
@@ -104,7 +105,7 @@ def test_means_do_not_depend_on_the_windows(every):
     """The last window of a run is shorter, and weighs less."""
     tables = [poisson(ONE, 1.5, count, rng=1) for count in (400, 150)]
     fine, coarse = (
-        metrics(serve(tables, "vllm", Limits(900), every=width)) for width in (1, every)
+        metrics(serve(tables, Server("vllm", Limits(900)), every=width)) for width in (1, every)
     )
     for name in ("running_mean", "queue_mean", "utilisation", "throughput", "recompute_tax"):
         # Sums of integers in another order: a few units in the last place.
@@ -112,21 +113,21 @@ def test_means_do_not_depend_on_the_windows(every):
 
 
 def test_clients_that_did_not_come_are_not_censored():
-    run = serve(saturated(ONE, 1000), "vllm", Limits(2000), clients=3, iterations=20)
+    run = serve(saturated(ONE, 1000), Server("vllm", Limits(2000)), clients=3, iterations=20)
     assert metrics(run).censored.item() == 3
     assert np.isnan(run.arrival.values[0, 3:]).all()
 
 
 def test_a_run_that_ends_before_the_warm_up_does_has_no_metrics():
     tables = [poisson(ONE, 1.5, count, rng=1) for count in (400, 5)]
-    found = metrics(serve(tables, "vllm", Limits(900), every=10), first=10)
+    found = metrics(serve(tables, Server("vllm", Limits(900)), every=10), first=10)
     assert found.throughput.values[0] > 0
     for name in ("throughput", "running_mean", "queue_mean", "latency_mean"):
         assert np.isnan(found[name].values[1]), name
 
 
 def test_what_did_not_come_is_not_a_number():
-    run = serve(Requests([5], [50]), "vllm", Limits(100), iterations=3)
+    run = serve(Requests([5], [50]), Server("vllm", Limits(100)), iterations=3)
     found = metrics(run)
     assert np.isnan(found.latency_p99.item())
     assert found.ttft_mean.item() == 1.0
@@ -135,7 +136,7 @@ def test_what_did_not_come_is_not_a_number():
 
 @pytest.mark.parametrize("first", [-1, 3, True])
 def test_the_warm_up_is_shorter_than_the_run(first):
-    run = serve(Requests([5], [50]), "vllm", Limits(100), iterations=3)
+    run = serve(Requests([5], [50]), Server("vllm", Limits(100)), iterations=3)
     with pytest.raises(InputError, match="first"):
         metrics(run, first=first)
 

@@ -8,12 +8,15 @@ from fluidkv.runs.requests import Requests
 from fluidkv.serving.batches import batch_bytes, largest_batch
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 
 
 @pytest.mark.parametrize("keep_requests", [True, False])
 def test_a_dataset_is_most_of_what_is_said_and_no_more(keep_requests: bool) -> None:
     tables = [Requests(20, np.random.default_rng(seed).integers(5, 40, 400)) for seed in range(30)]
-    found = serve(tables, "vllm", Limits(4000, 16), backend="kernel", keep_requests=keep_requests)
+    found = serve(
+        tables, Server("vllm", Limits(4000, 16), backend="kernel"), keep_requests=keep_requests
+    )
     said = batch_bytes(30, 400, found.sizes["window"], keep_requests=keep_requests)
     assert 0.3 * said < found.nbytes < said  # the records, which it copies, go when it is there
 

@@ -17,6 +17,7 @@ from fluidkv.serving.clock import (
 )
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 
 ROOT = Path(__file__).parents[2]
 
@@ -33,7 +34,9 @@ def test_tokens_in_a_row_look_back_once_each():
     clock = IterationClock(2.0, per_prefill_token=0.25, per_prefill_pair=0.5)
     assert pairs(0, 10) == 10 * 11 // 2 == pairs(0, 4) + pairs(4, 1) + pairs(5, 5)
     assert clock.duration(0, 10, pairs(0, 10)) == 2 + 2.5 + 27.5
-    run = serve(Requests([7], [1]), "vllm", Limits(99, max_num_batched_tokens=3), clock=clock)
+    run = serve(
+        Requests([7], [1]), Server("vllm", Limits(99, max_num_batched_tokens=3), clock=clock)
+    )
     chunks = [clock.duration(0, n, pairs(c, n)) for c, n in ((0, 3), (3, 3), (6, 1))]
     assert run.time.values[0].tolist() == np.cumsum(chunks).tolist()
 

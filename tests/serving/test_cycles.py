@@ -7,12 +7,12 @@ import pytest
 from fluidkv.errors import InputError
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.checks import check_fits
-from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import ENGINES, RESTART, VIDUR_SARATHI, VLLM
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.reference import Engine
 from fluidkv.serving.rules import Allocation, EngineRules, Gate, Growth, Restore, Victim
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
+from fluidkv.serving.stepped import Engine
 
 AT_ONCE = replace(VLLM, gate=Gate.FIRST_CHUNK, reserved_tokens=1, admits_after_eviction=True)
 CYCLES = {
@@ -35,7 +35,7 @@ def test_two_may_evict_each_other_for_ever_so_a_horizon_is_asked_for(name):
     """Neither is served, though each fits alone; what both hold comes back again and again."""
     rules, inputs, outputs, limits = CYCLES[name]
     pair = Requests(inputs, outputs)
-    engine = Engine(pair, rules, limits, IterationClock.iterations())
+    engine = Engine(pair, Server(rules, limits))
     seen = set()
     while (state := _state(engine)) not in seen:
         seen.add(state)
@@ -44,7 +44,7 @@ def test_two_may_evict_each_other_for_ever_so_a_horizon_is_asked_for(name):
     assert engine.done == 0
     assert rules.may_cycle
     with pytest.raises(InputError, match=r"^engine: got .* ends by itself$"):
-        serve(pair, rules, limits)
+        serve(pair, Server(rules, limits))
 
 
 def _state(engine: Engine) -> tuple:
@@ -85,7 +85,7 @@ def test_a_prompt_that_holds_all_blocks_would_wait_for_a_free_one_for_ever(name)
 
 
 def _ends(table: Requests, rules: EngineRules, limits: Limits) -> bool:
-    engine = Engine(table, rules, limits, IterationClock.iterations())
+    engine = Engine(table, Server(rules, limits))
     while engine.done < len(table) and engine.iteration < 300:
         engine.step()
     return engine.done == len(table)
@@ -93,5 +93,5 @@ def _ends(table: Requests, rules: EngineRules, limits: Limits) -> bool:
 
 def test_a_grant_whose_prompt_is_not_cut_needs_no_free_block():
     rules, inputs, outputs, memory = LONE["given"]
-    run = serve(Requests(inputs, outputs), rules, Limits(memory))
+    run = serve(Requests(inputs, outputs), Server(rules, Limits(memory)))
     assert run.status.item() == "DONE"

@@ -7,7 +7,7 @@ import pytest
 
 from fluidkv.errors import InputError
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.caching.run import serve_caching, serve_sglang
+from fluidkv.serving.caching.run import serve_sglang
 from fluidkv.serving.engines import (
     ENGINES,
     SGLANG,
@@ -21,6 +21,7 @@ from fluidkv.serving.engines import (
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import Gate, NewTokenRatio, RatioReset, Victim
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 from fluidkv.serving.sglang_settings import SglangSettings
 from fluidkv.serving.versions import in_logged_version
 
@@ -46,12 +47,11 @@ def test_settings_of_sglangs_scheduler_reach_it() -> None:
     )
     assert settings == wanted
     limits = Limits(700, max_num_batched_tokens=64)
-    by_text = serve(CROWD, text, limits)
+    by_text = serve(CROWD, Server(text, limits))
     by_text = by_text.drop_vars("capacity")  # of runs: only `serve` has it
-    assert by_text.identical(serve_caching(CROWD, text, limits))
     own = serve_sglang(CROWD, wanted)
     assert by_text.drop_attrs().identical(own.drop_attrs())
-    usual = serve(CROWD, "sglang+cache", limits)
+    usual = serve(CROWD, Server("sglang+cache", limits))
     assert not np.array_equal(by_text.preempt.sum(), usual.preempt.sum())
 
 
@@ -90,8 +90,8 @@ def test_a_version_has_the_rules_that_are_known_of_it_and_says_what_is_not() -> 
     assert served_engine("sglang-0.5.18+cache").own_scheduler
     assert served_engine("sglang-0.5.18").note
     assert not served_engine("sglang-0.5.23").note
-    now = serve(CROWD, "vllm-0.19", Limits(700))
-    assert now.drop_attrs().identical(serve(CROWD, "vllm", Limits(700)).drop_attrs())
+    now = serve(CROWD, Server("vllm-0.19", Limits(700)))
+    assert now.drop_attrs().identical(serve(CROWD, Server("vllm", Limits(700))).drop_attrs())
 
 
 @pytest.mark.parametrize(

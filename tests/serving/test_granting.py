@@ -6,11 +6,11 @@ import pytest
 
 from fluidkv.errors import InputError
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import VLLM
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.reference import Engine
 from fluidkv.serving.rules import Allocation, EngineRules, Gate, Growth, Guard, Keeps, Requeue
+from fluidkv.serving.server import Server
+from fluidkv.serving.stepped import Engine
 
 BLOCKS, MORE, DOUBLE = (
     replace(VLLM, allocation=allocation)
@@ -28,9 +28,7 @@ def engine(
     """Rows are input, outputs, estimated outputs; all come at 0."""
     inputs, outputs, estimated = map(list, zip(*rows, strict=True))
     requests = Requests(inputs, outputs, estimated_output=estimated)
-    made = Engine(requests, rules, limits, IterationClock.iterations())
-    made.start_with(list(start))
-    return made
+    return Engine(requests, Server(rules, limits), start=start)
 
 
 def column(made: Engine, name: str, steps: int) -> list[int]:
@@ -83,9 +81,10 @@ def test_who_outgrew_it_does_not_bar_admission_but_what_it_asks_for_may():
     """It comes back at HEAD for 2 + (2 + 3) - 1 = 6; behind it one of 2 is admitted if it fits."""
     for memory, newcomers in ((8, 1), (7, 0)):
         made = engine(MORE, Limits(memory, more_outputs=3), (2, 9, 2), (2, 1, 1), start=(1,))
-        made.limits, limits = Limits(memory, max_num_seqs=1), made.limits  # the second waits
+        run = made.batch.runs[0]
+        run.sequences, sequences = 1, run.sequences  # the second waits
         assert made.step()["admit_new"] == 0
-        made.limits = limits
+        run.sequences = sequences
         counts = made.step()
         assert (counts["preempt"], counts["admit_resumed"]) == (1, 1)
         assert counts["admit_new"] == newcomers
@@ -120,7 +119,8 @@ def test_the_outgrown_wait_in_their_order():
     for requeue in (Requeue.HEAD, Requeue.TAIL):
         made = engine(replace(MORE, requeue=requeue), Limits(30), *rows, start=(1, 1, 1))
         made.step()
-        made.end_grants()
+        made.batch.runs[0].sequences = 1  # nobody of them enters again at once
+        made.step()
         waiting = [request.index for request in made.waiting]
         assert waiting == ([0, 1] if requeue is Requeue.HEAD else [1, 0])
         assert [request.index for request in made.running] == [2]

@@ -7,13 +7,13 @@ import pytest
 from fluidkv.errors import InputError
 from fluidkv.runs.arrivals import poisson
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.caching.vllm import VllmEngine
-from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.engines import FCFS_NEW_FIRST, FCFS_RUNNING_FIRST
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.reference import Engine
 from fluidkv.serving.rules import EngineRules, Gate, Growth, Guard, Keeps, Requeue, Victim
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
+from fluidkv.serving.stepped import Engine
 from fluidkv.workload import RequestClass, Workload
 
 
@@ -26,9 +26,7 @@ def engine(
     rules: EngineRules = FCFS_NEW_FIRST,
 ) -> Engine:
     """On the theory's clock; `start`: outputs of the first requests, which run."""
-    made = Engine(Requests(inputs, outputs), rules, limits, IterationClock.iterations())
-    made.start_with(list(start))
-    return made
+    return Engine(Requests(inputs, outputs), Server(rules, limits), start=start)
 
 
 def indices(requests) -> list[int]:
@@ -156,24 +154,27 @@ def test_two_crowds_of_newcomers_evict_each_other_for_ever(backend):
     The same two states in turn, so nobody is ever done.
     """
     crowd = Requests([1] * 24, [2] * 24)
-    run = serve(crowd, FCFS_NEW_FIRST, Limits(12), iterations=200, backend=backend)
+    run = serve(crowd, Server(FCFS_NEW_FIRST, Limits(12), backend=backend), iterations=200)
     assert (run.status.item(), run.served.item()) == ("HORIZON", 0)
     assert set(run.preempt.values[0, 1:].tolist()) == {12}
-    assert serve(crowd, FCFS_RUNNING_FIRST, Limits(12), backend=backend).status.item() == "DONE"
+    assert (
+        serve(crowd, Server(FCFS_RUNNING_FIRST, Limits(12), backend=backend)).status.item()
+        == "DONE"
+    )
 
 
 def test_so_a_horizon_is_asked_for():
     with pytest.raises(
         InputError, match=r"^engine: got 'fcfs-new-first'; .*ends by itself$"
     ) as caught:
-        serve(Requests([1], [2]), FCFS_NEW_FIRST, Limits(12))
+        serve(Requests([1], [2]), Server(FCFS_NEW_FIRST, Limits(12)))
     assert "\n" not in str(caught.value)
 
 
 def test_a_light_load_is_served():
     """Ten requests of 50 tokens at their longest in a memory of 1000: nobody has to go."""
     table = poisson(Workload((RequestClass(10, 40),)), 0.2, 100, rng=4)
-    run = serve(table, "fcfs-new-first", Limits(1000), iterations=2000)
+    run = serve(table, Server("fcfs-new-first", Limits(1000)), iterations=2000)
     assert (run.status.item(), run.preempt.sum().item()) == ("DONE", 0)
 
 
@@ -197,4 +198,4 @@ def test_rules_that_do_not_go_together_are_refused(argument, changes):
 def test_a_prefix_cache_does_not_go_with_it():
     rules = replace(FCFS_NEW_FIRST, keeps=Keeps.OUTPUTS)
     with pytest.raises(InputError, match=r"^engine: "):
-        VllmEngine(Requests([1], [2]), None, rules, Limits(12), IterationClock.iterations())
+        Engine(Requests([1], [2]), Server(ServedEngine(rules, caching=True), Limits(12)))

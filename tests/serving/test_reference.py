@@ -8,11 +8,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.counts import COUNTS
 from fluidkv.serving.engines import ENGINES, SGLANG
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.reference import COUNTS, Engine
 from fluidkv.serving.rules import Allocation, EngineRules, Keeps, NewTokenRatio, Requeue, Victim
+from fluidkv.serving.server import Server
+from fluidkv.serving.stepped import Engine
 from fluidkv.serving.swap import Swap
 
 LONGEST_RUN = 5_000
@@ -69,7 +70,7 @@ def engines(draw: st.DrawFn, *, rules: list[EngineRules] | None = None) -> Engin
     )
     guesses = st.lists(st.integers(1, 9), min_size=len(inputs), max_size=len(inputs))
     requests = Requests(inputs, outputs, arrival=arrival, estimated_output=draw(guesses))
-    return Engine(requests, chosen, limits, IterationClock.iterations())
+    return Engine(requests, Server(chosen, limits))
 
 
 def goes_on(engine: Engine) -> bool:
@@ -186,7 +187,7 @@ def test_equal_requests_are_done_in_the_order_they_came(
 ):
     requests = Requests([input_length] * count, [output_length] * count)
     limits = Limits(input_length + output_length + spare)
-    run = served(Engine(requests, rules, limits, IterationClock.iterations()))
+    run = served(Engine(requests, Server(rules, limits)))
     order = [index for done in run.finished for index in done]
     assert order == list(range(count))
 
@@ -194,7 +195,7 @@ def test_equal_requests_are_done_in_the_order_they_came(
 def test_sglang_does_not_keep_the_order():
     """Seven equal requests; who was evicted waits behind who came later."""
     requests = Requests([3] * 7, [9] * 7, arrival=[0.0] * 3 + [2.0] * 4)
-    run = served(Engine(requests, EAGER, Limits(28), IterationClock.iterations()))
+    run = served(Engine(requests, Server(EAGER, Limits(28))))
     order = [index for done in run.finished for index in done]
     assert run.total("preempt") > 0
     assert order != sorted(order)
@@ -204,9 +205,7 @@ def test_sglang_does_not_keep_the_order():
 @example(  # the last to return is copied from the host while the fourth waits
     Engine(
         Requests([1] * 4, [1, 2, 2, 1], estimated_output=[1] * 4),
-        ENGINES["s3"],
-        Limits(3, swap=Swap(per_token=0.0, per_copy=0.0)),
-        IterationClock.iterations(),
+        Server(ENGINES["s3"], Limits(3, swap=Swap(per_token=0.0, per_copy=0.0))),
     )
 )
 def test_idle_iterations_have_a_reason(engine):

@@ -12,8 +12,9 @@ from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import SGLANG, TRTLLM_NO_EVICT, VLLM
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.reference import Engine
 from fluidkv.serving.rules import EngineRules, NewTokenRatio, RatioReset
+from fluidkv.serving.server import Server
+from fluidkv.serving.stepped import Engine
 
 ESTIMATE = replace(SGLANG, ratio=NewTokenRatio(reset=RatioReset.ESTIMATE, ahead=20))
 
@@ -31,9 +32,7 @@ def engine(
     clients: int | None = None,
 ) -> Engine:
     requests = Requests(inputs, outputs, arrival=arrival, max_output=max_output)
-    made = Engine(requests, rules, limits, clock or IterationClock.iterations(), clients)
-    made.start_with(list(start))
-    return made
+    return Engine(requests, Server(rules, limits, clock), clients, start=start)
 
 
 def share(made: Engine) -> Fraction:

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import (
     RESTART,
     SGLANG,
@@ -19,9 +18,10 @@ from fluidkv.serving.engines import (
     VLLM,
     VLLM_0_11,
 )
-from fluidkv.serving.limits import Limits
-from fluidkv.serving.reference import Engine
+from fluidkv.serving.limits import UNLIMITED, Limits
 from fluidkv.serving.rules import EngineRules, NewTokenRatio
+from fluidkv.serving.server import Server
+from fluidkv.serving.stepped import Engine
 
 
 def engine(
@@ -37,9 +37,7 @@ def engine(
 ) -> Engine:
     """An engine on the theory's clock; `start`: outputs of the first requests, which run."""
     requests = Requests(inputs, outputs, arrival=arrival, max_output=max_output)
-    made = Engine(requests, rules, Limits(capacity, **caps), IterationClock.iterations())
-    made.start_with(list(start))
-    return made
+    return Engine(requests, Server(rules, Limits(capacity, **caps)), start=start)
 
 
 def indices(requests) -> list[int]:
@@ -153,7 +151,7 @@ def test_sglang_prefills_alone():
 def test_sglang_evicts_only_in_iterations_that_admit_nobody():
     """Three decodes ask for three of two free tokens; a prompt of 1 with one output goes first."""
     made = engine(SGLANG, [3, 3, 3, 1], [9, 9, 9, 1], 15, start=(3, 2, 2))
-    made.ratio = 0
+    made.batch.runs[0].ratio = 0
     first, second = made.step(), made.step()
     assert (first["admit_new"], first["preempt"]) == (1, 0)
     assert (second["admit_new"], second["preempt"]) == (0, 1)
@@ -239,35 +237,21 @@ def test_restart_is_the_trace_of_example_1():
     arrival = [0.0] * 12 + [1.0] * 5
     inputs, outputs = [2] * 17, [3] * 17
     made = engine(RESTART, inputs, outputs, 24, start=(2, 2, 1), arrival=arrival, max_num_seqs=4)
-    made.arrive()
-    evicted, computing = made.evict()
-    assert evicted == []
-    computing |= made.admit(made.limits.budget)
-    assert (stages(made), len(made.waiting)) == ((1, 1, 2), 8)
-
-    assert made.execute(computing)["completed"] == 2
-    assert stages(made) == (0, 1, 1)
+    counts = made.step()
+    assert (counts["preempt"], counts["running"], counts["waiting"]) == (0, 4, 8)
+    assert (counts["completed"], stages(made)) == (2, (0, 1, 1))
     assert memory((0, 1, 1)) == 9
-    made.limits = Limits(24)
-    made.arrive()
-    assert len(made.waiting) == 13
-    evicted, computing = made.evict()
-    assert evicted == []
-    admitted = made.admit(made.limits.budget)
-    assert (len(admitted), stages(made), len(made.waiting)) == (5, (5, 1, 1), 8)
-    assert 24 - made.free == memory((5, 1, 1)) == 24
 
-    assert made.execute(computing | admitted)["completed"] == 1
-    assert stages(made) == (0, 5, 1)
+    made.batch.runs[0].sequences = UNLIMITED
+    counts = made.step()
+    assert (counts["preempt"], counts["admit_new"], counts["waiting"]) == (0, 5, 8)
+    assert counts["used_blocks"] == memory((5, 1, 1)) == 24
+    assert (counts["completed"], stages(made)) == (1, (0, 5, 1))
     assert memory((0, 5, 1)) == 25
-    made.arrive()
-    assert len(made.waiting) == 8
-    [evicted], _ = made.evict()
-    assert (stages(made), len(made.waiting), evicted.outputs) == ((0, 4, 1), 9, 0)
-    assert 24 - made.free == memory((0, 4, 1)) == 21
-    admitted = made.admit(made.limits.budget)
-    assert (len(admitted), stages(made), len(made.waiting)) == (1, (1, 4, 1), 8)
-    assert 24 - made.free == memory((1, 4, 1)) == 24
+
+    counts = made.step()  # one of the five goes, and comes in again: 4 and 1 of them, and one
+    assert (counts["preempt"], counts["admit_resumed"], counts["waiting"]) == (1, 1, 8)
+    assert counts["used_blocks"] == memory((1, 4, 1)) == 24
 
 
 def test_restart_loses_all_progress_and_queues_at_the_head():

@@ -7,15 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fluidkv.errors import InputError
+from fluidkv.preempt.cacheopt.copies import Copies
+from fluidkv.preempt.cacheopt.progress import Request
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.copies import Copies
 from fluidkv.serving.engines import ENGINES, RESTART, VLLM
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.progress import Request
-from fluidkv.serving.reference import Engine
 from fluidkv.serving.rules import EngineRules, Keeps, Restore
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
+from fluidkv.serving.stepped import Engine
 from fluidkv.serving.swap import Swap
 
 SWAP = replace(VLLM, restore=Restore.SWAP)
@@ -31,7 +32,7 @@ def test_a_victim_is_copied_out_and_back():
     there at 12, 10 after it was halted.
     """
     requests = Requests([3, 3], [5, 5])
-    engine = Engine(requests, SWAP, Limits(9, swap=BUS), IterationClock(1.0))
+    engine = Engine(requests, Server(SWAP, Limits(9, swap=BUS), IterationClock(1.0)))
     rows, times = [], []
     while engine.done < 2:
         rows.append(engine.step())
@@ -46,7 +47,7 @@ def test_a_victim_is_copied_out_and_back():
 
 def test_computing_again_halts_for_less_here():
     """At 8 its 5 tokens are computed again, and emit: 7 after it was halted at 2... at 3 + 6."""
-    run = serve(Requests([3, 3], [5, 5]), VLLM, Limits(9), clock=IterationClock(1.0))
+    run = serve(Requests([3, 3], [5, 5]), Server(VLLM, Limits(9), clock=IterationClock(1.0)))
     assert run.time.values[0].tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
     assert run.halted.values[0].tolist() == [0, 6 - 2]
     assert run.recomputed_tokens.sum() == 4
@@ -107,7 +108,9 @@ def test_half_a_prompt_is_kept():
     """A prompt of 6 in chunks of 2 beside one that grows; it needs 4 where 3 are free."""
     limits = Limits(8, max_num_batched_tokens=3, swap=BUS)
     rules = replace(SWAP, gate=ENGINES["vllm-0.11"].gate)
-    run = serve(Requests([3, 6], [5, 2], arrival=[0, 0.5]), rules, limits, clock=IterationClock(1))
+    run = serve(
+        Requests([3, 6], [5, 2], arrival=[0, 0.5]), Server(rules, limits, clock=IterationClock(1))
+    )
     assert run.preempt.sum() == 1
     assert run.copied_tokens.values[0].nonzero()[0].tolist() == [2, 5]
     assert run.copied_tokens.sum() == 2 + 2
@@ -137,7 +140,7 @@ def engines(draw: st.DrawFn) -> Engine:
             shared=draw(st.booleans()),
         ),
     )
-    return Engine(Requests(inputs, outputs), rules, limits, IterationClock(1.0))
+    return Engine(Requests(inputs, outputs), Server(rules, limits, IterationClock(1.0)))
 
 
 def _can_swap(rules: EngineRules) -> bool:
@@ -149,11 +152,11 @@ def test_the_host_holds_who_is_away_and_never_more_than_its_pool(engine):
     rows = []
     while engine.done < len(engine.all):
         rows.append(engine.step())
-        assert engine.copies.held == sum(request.kept for request in engine.all)
-        assert engine.copies.held <= engine.limits.swap.tokens
+        assert engine.batch.runs[0].held == sum(request.kept for request in engine.all)
+        assert engine.batch.runs[0].held <= engine.limits.swap.tokens
         assert sum(request.blocks for request in engine.running) <= engine.limits.blocks
         assert len(rows) < 5000
-    assert engine.copies.held == 0
+    assert engine.batch.runs[0].held == 0
     tokens, again = (sum(row[name] for row in rows) for name in ("tokens", "recomputed_tokens"))
     inputs, outputs = engine.requests.input_length, engine.requests.output_length
     assert tokens == (inputs + outputs - 1).sum() + again

@@ -11,31 +11,43 @@ from hypothesis import strategies as st
 from fluidkv.errors import InputError
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.arrays import RunArrays
-from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.decisions import choosing
-from fluidkv.serving.decisions.choosing import first_to_go, looseness, lot, remaining, score
 from fluidkv.serving.engines import ENGINES, VLLM
+from fluidkv.serving.kernel import lots
+from fluidkv.serving.kernel.victims import Candidate
 from fluidkv.serving.limits import UNLIMITED, Limits
-from fluidkv.serving.literal import run_literally
-from fluidkv.serving.progress import Request
-from fluidkv.serving.reference import Engine
 from fluidkv.serving.rules import EngineRules, Ranges, Requeue, Victim
+from fluidkv.serving.running.engine import run_batch
+from fluidkv.serving.server import Server
+from fluidkv.serving.stepped import Engine
 from tests.serving.engine_runs import assert_equal
 from tests.serving.strategies import batches, engine_rules
 
 
-def running(**columns: list) -> list[Request]:
+def running(**columns: list) -> list[Candidate]:
     """Requests of 3 tokens and at most 10 outputs, numbered, with what is said of them."""
     size = len(next(iter(columns.values())))
-    made = [Request(index, 3, 10, 10, 0.0) for index in range(size)]
-    for name, values in columns.items():
-        for request, value in zip(made, values, strict=True):
-            setattr(request, name, value)
-    return made
+    plain = dict.fromkeys(Candidate._fields, 0) | {"input": 3, "max_output": 10}
+    plain["range_tokens"] = Ranges().tokens
+    rows = [{name: values[index] for name, values in columns.items()} for index in range(size)]
+    slos = [row.pop("tbt_slo", np.inf) for row in rows]
+    urgency = sorted((row.pop("priority", 0), index) for index, row in enumerate(rows))
+    ranks = {index: rank for rank, (_, index) in enumerate(urgency)}
+    return [
+        Candidate(
+            **plain
+            | {"index": index, "rank": ranks[index], "looseness": Ranges().looseness(slos[index])}
+            | {"own_blocks": row.get("blocks", 0)}
+            | row
+        )
+        for index, row in enumerate(rows)
+    ]
 
 
-def goes(victim: Victim, requests: list[Request], **rules) -> int:
-    return first_to_go(replace(VLLM, victim=victim, **rules), requests, 0, 0).index
+def goes(victim: Victim, candidates: list[Candidate], *, asker_stays: bool = False) -> int:
+    """As `choosing.first_to_go`: of equals the first or the last."""
+    first = victim.first_of_equals and not asker_stays
+    read = candidates if first else reversed(candidates)
+    return max(read, key=victim.key).index
 
 
 @pytest.mark.parametrize(
@@ -70,14 +82,17 @@ def test_of_equals_the_last_goes_and_where_vllm_reads_its_list_the_first(victim)
 def test_a_request_past_its_prediction_has_nothing_left():
     """Not less than nothing: it is as good as one of which the last output is due."""
     past, due, one = running(predicted=[2, 5, 5], outputs=[9, 5, 4])
-    assert [remaining(each) for each in (past, due, one)] == [0, 0, 1]
+    assert [Victim.LONGEST_REMAINING.key(each) for each in (past, due, one)] == [
+        *((0, 0), (0, 0), (0, 1)),
+    ]
     assert goes(Victim.LONGEST_REMAINING, [past, due]) == 1
 
 
 def test_the_score_is_blocks_a_token_times_the_share_to_come():
     """4 blocks for 8 tokens with 5 of 10 outputs: 1/4; 2 blocks for 4 tokens with 1: 9/20."""
     late, early = running(blocks=[4, 2], outputs=[5, 1])
-    assert (score(late, 4), score(early, 2)) == (4 / 8 * 0.5, 2 / 4 * (1 - 1 / 10))
+    keys = [Victim.COST_AWARE.key(each)[0] for each in (late, early)]
+    assert keys == [4 / 8 * 0.5, 2 / 4 * (1 - 1 / 10)]
     assert goes(Victim.COST_AWARE, [late, early]) == 1
 
 
@@ -99,7 +114,8 @@ def test_ranges_of_objectives_take_their_lower_bound():
     at = [0.01, 0.05, 0.199, 0.2, 0.5, 2.0, float("inf")]
     assert [ranges.looseness(each) for each in at] == [0, 1, 1, 2, 3, 4, 4]
     [made] = running(predicted=[300], computed=[128])
-    assert looseness(replace(ranges, tokens=100), made) == (4, 3, -1)
+    key = Victim.LOOSEST_OBJECTIVE.key(made._replace(range_tokens=100))
+    assert key == (4, 3 * 2**30 - 1)
 
 
 @pytest.mark.parametrize(
@@ -118,21 +134,23 @@ def test_ranges_that_make_no_sense_are_refused(changed, argument):
 
 def test_lots_are_splitmix64():
     """The first number of that generator from seed 0, as its authors' code prints it."""
-    assert choosing._mixed(0) == 0xE220A8397B1DCDAF
+    with np.errstate(over="ignore"):
+        assert lots._mixed(np.uint64(0)) == 0xE220A8397B1DCDAF
 
 
 def test_anyone_goes_equally_often_and_in_any_order():
     """6,000 draws of the first and the second of 3: 1,000 of each, give or take 5 deviations."""
     made = running(outputs=[0, 0, 0])
-    rules = replace(VLLM, victim=Victim.RANDOM)
     seen = Counter()
-    for iteration in range(6000):
-        first = first_to_go(rules, made, 3, iteration)
-        left = [each for each in made if each is not first]
-        seen[first.index, first_to_go(rules, left, 3, iteration).index] += 1
+    with np.errstate(over="ignore"):
+        for iteration in range(6000):
+            drawn = [each._replace(seed=3, iteration=iteration) for each in made]
+            first = goes(Victim.RANDOM, drawn)
+            seen[first, goes(Victim.RANDOM, [r for r in drawn if r.index != first])] += 1
+        different = {lots.lot(seed, 7, index) for seed in range(50) for index in range(50)}
     assert len(seen) == 6
     assert all(abs(times - 1000) < 5 * (6000 * 1 / 6 * 5 / 6) ** 0.5 for times in seen.values())
-    assert len({lot(seed, 7, index) for seed in range(50) for index in range(50)}) == 2500
+    assert len(different) == 2500
 
 
 # --------------------------------------------------------------------------------- by priority
@@ -141,9 +159,7 @@ def test_anyone_goes_equally_often_and_in_any_order():
 def served(rules: EngineRules, priority: list[int], *, start: tuple[int, ...], capacity: int):
     size = len(priority)
     requests = Requests([3] * size, [9] * size, priority=priority)
-    made = Engine(requests, rules, Limits(capacity), IterationClock.iterations())
-    made.start_with(list(start))
-    return made
+    return Engine(requests, Server(rules, Limits(capacity)), start=start)
 
 
 def test_who_waits_stands_by_priority_and_the_evicted_in_their_place():
@@ -183,12 +199,15 @@ def test_a_victim_that_was_served_hands_its_tokens_to_those_who_ask_later(in_tur
     """
     rules = replace(VLLM, victim=Victim.MOST_COMPUTED, in_turn=in_turn)
     made = served(rules, [0, 0, 0], start=(5, 2, 2), capacity=14)
-    made.limits = replace(made.limits, max_num_batched_tokens=3)
-    made.all[1].computed = 1
-    made._hold(made.all[1], 1)
-    evicted, computing = made.evict()
-    assert [each.index for each in evicted] == [0]
-    assert {each.index: tokens for each, tokens in computing.items()} == expected
+    run, half = made.batch.runs[0], made.batch.space.requests[1]
+    run.budget = 3
+    run.free, run.cached = run.free + half.blocks - 1, run.cached - half.computed + 1
+    half.blocks = half.computed = 1
+    before = [request.computed for request in made.all]
+    assert made.step()["preempt"] == 1
+    assert [each.index for each in made.waiting] == [0]
+    computed = {i: made.all[i].computed - before[i] for i in (1, 2)}
+    assert {i: tokens for i, tokens in computed.items() if tokens} == expected
 
 
 def test_in_turn_the_blocks_of_who_was_served_count():
@@ -214,7 +233,7 @@ LAST = [
 @settings(max_examples=max(6, settings().max_examples // 10))
 @given(data=st.data())
 def test_with_the_last_admitted_in_turn_is_all_at_once(name, data):
-    """Proved in `reference.Engine._one_after_the_other`."""
+    """Proved in `kernel.evict._one_after_the_other`."""
     the_same_in_turn(data.draw(engine_rules(ENGINES[name])), data.draw(batches()))
 
 
@@ -229,7 +248,7 @@ def test_without_a_budget_blocks_alone_make_a_difference_in_turn(victim, data):
 
 def the_same_in_turn(rules: EngineRules, arrays: RunArrays) -> None:
     in_turn, together = (
-        run_literally(replace(rules, in_turn=each), arrays, jumps=True, iterations=120)
+        run_batch(replace(rules, in_turn=each), arrays, jumps=True, iterations=120, literally=True)
         for each in (True, False)
     )
     assert_equal(in_turn, together)

@@ -7,6 +7,7 @@ import pytest
 
 from fluidkv.cli import main
 from fluidkv.errors import InputError
+from fluidkv.serving.server import Server
 from fluidkv.suite import BENCHMARKS, run_suite, sweeping
 from fluidkv.suite.certified import NAME as CERTIFIED
 from fluidkv.suite.serving import LIMITS, RULE, plain_loop
@@ -53,7 +54,7 @@ def test_the_plain_loop_serves_by_the_rule_of_the_literal_engine() -> None:
     from fluidkv.serving.run import serve
 
     outputs = np.resize((20, 21), 2500)
-    run = serve(Requests(512, outputs), RULE, LIMITS, backend="reference")
+    run = serve(Requests(512, outputs), Server(RULE, LIMITS, backend="reference"))
     counts = (int(run.preempt.sum()), int(run.iterations.item()))
     assert plain_loop(outputs.tolist()) == counts
     assert counts[0] > 0

@@ -97,7 +97,9 @@ def test_a_point_of_serve_is_the_call_with_requests_of_its_seed() -> None:
     found = _point("serve", engine="sglang", capacity=64, seed=1)
     classes = tuple(fk.RequestClass(*each, fk.share_from_float(0.5)) for each in ((5, 6), (9, 3)))
     requests = fk.saturated(fk.Workload(classes), 20, rng=1)
-    expected = fk.metrics(fk.serve(requests, "sglang", fk.Limits(64, block_size=4))).isel(run=0)
+    expected = fk.metrics(
+        fk.serve(requests, fk.Server("sglang", fk.Limits(64, block_size=4)))
+    ).isel(run=0)
     assert found["completions"] == 20
     assert found["throughput"] == expected.throughput_per_time
     assert found["preemptions"] == expected.preemptions

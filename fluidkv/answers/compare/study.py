@@ -22,6 +22,7 @@ from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 from fluidkv.traces import Trace
 from fluidkv.workload import Workload
 
@@ -178,7 +179,7 @@ def _bias(
         return {}
     case = plan.cases[logged]
     prompts = plan.prompts[0] if plan.engines[logged].caching else None
-    run = serve(plan.tables[0], case.engine, case.limits, clock=case.clock, prompts=prompts)
+    run = serve(plan.tables[0], Server(case.engine, case.limits, clock=case.clock, prompts=prompts))
     return biases(run, log, tuple(dict.fromkeys((OUTPUT, *felt))), totals=totals)
 
 

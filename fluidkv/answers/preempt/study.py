@@ -33,6 +33,7 @@ from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import Allocation, EngineRules, Restore, Victim
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 from fluidkv.traces import Trace
 from fluidkv.workload import Workload
 
@@ -218,13 +219,15 @@ def _served(
     seeds = range(plan.seed, plan.seed + len(tables))
     return serve(
         [forecast.of(table, plan.seed + r, r * size) for r, table in enumerate(tables)],
-        combination.of(plan.engine),
-        [replace(plan.limits, seed=seed) for seed in seeds],
-        clock=plan.clock,
+        Server(
+            combination.of(plan.engine),
+            [replace(plan.limits, seed=seed) for seed in seeds],
+            clock=plan.clock,
+            backend=backend,
+        ),
         clients=plan.demand.clients,
         iterations=plan.horizon,
         every=plan.every,
-        backend=backend,
     )
 
 
@@ -343,5 +346,5 @@ def _held_against(
     if trace is None or trace.arrival_times_s is None or len(trace) != len(log.input_lengths):
         raise InputError("log", f"{len(log.input_lengths)} requests", "the requests of the source")
     table = replayed(trace.input_lengths, trace.decode_lengths, trace.arrival_times_s)
-    run = serve(table, plan.engine, plan.limits, clock=plan.clock)
+    run = serve(table, Server(plan.engine, plan.limits, clock=plan.clock))
     return biases(run, log, (OUTPUT, "ttft_p99", "latency_p99"), totals=totals)

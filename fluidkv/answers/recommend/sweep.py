@@ -33,6 +33,7 @@ from fluidkv.serving.engines import with_cache
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 from fluidkv.traces import Trace
 from fluidkv.workload import Workload
 
@@ -192,7 +193,7 @@ def _held_against(plan: Plan, log: TimedRun, totals: Totals | None) -> Mapping[s
     if len(requests) != len(log.input_lengths):
         raise InputError("log", f"{len(log.input_lengths)} requests", f"the {len(requests)} run")
     engine = engine_of(plan.engine, plan.settings[0])
-    run = serve(requests, engine, limits, clock=plan.clock, prompts=plan.prompts[0])
+    run = serve(requests, Server(engine, limits, clock=plan.clock, prompts=plan.prompts[0]))
     wanted = (OUTPUT, *plan.felt.order, *plan.objectives, *(slo.metric for slo in plan.slos))
     return biases(run, log, tuple(dict.fromkeys(wanted)), bounds_of(plan.slos), totals)
 

@@ -9,13 +9,14 @@ from fluidkv.answers.replay.source import Source
 from fluidkv.errors import InputError
 from fluidkv.logs.settings import LoggedSettings
 from fluidkv.runs.dataset import RunStatus
-from fluidkv.serving.caching.run import serve_caching, serve_sglang
+from fluidkv.serving.caching.run import serve_sglang
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engine_text import CACHE, ServedEngine, Setting
 from fluidkv.serving.engines import SGLANG, VLLM, VLLM_0_11, served_engine
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 from fluidkv.serving.sglang_settings import SglangSettings
 from fluidkv.serving.versions import in_logged_version, reserves_in_full
 
@@ -124,9 +125,14 @@ def served(source: Source, way: Way, limits: Limits, clock: IterationClock) -> x
     if options is not None:
         run = serve_sglang(requests, options, clock, source.prompts)
     elif way.caching:
-        run = serve_caching(requests, way.rules, limits, clock, source.prompts)
+        run = serve(
+            requests,
+            Server(
+                ServedEngine(way.rules, caching=True), limits, clock=clock, prompts=source.prompts
+            ),
+        )
     else:
-        run = serve(requests, way.rules, limits, clock=clock)
+        run = serve(requests, Server(way.rules, limits, clock=clock))
     if run.status.item() != RunStatus.DONE.name:
         done = f"{int(run.served.item())} of {len(requests)} requests"
         said = f"memory in which {run.attrs['engine']} serves all: it gets stuck after {done}"

@@ -16,6 +16,7 @@ from fluidkv.serving.engines import with_cache
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 
 TIMED = ("ttft", "latency")
 """Metrics that need arrival times."""
@@ -81,7 +82,7 @@ def measured_cases(
     Raises:
         InputError: as `serve`.
     """
-    how: dict[str, Any] = {"iterations": horizon, "every": every, "backend": backend}
+    how: dict[str, Any] = {"iterations": horizon, "every": every}
     total = len(cases) * sum(map(len, tables))
     found: dict[int, xr.Dataset] = {}
     statuses: dict[int, list[str]] = {}
@@ -90,7 +91,7 @@ def measured_cases(
         for batch in [[i] for i in places] if one_by_one(engine) else [places]:
             before = len(found) * sum(map(len, tables))
             of_batch = [cases[i] for i in batch]
-            run = _run(of_batch, tables, prompts, how, before, total, on_progress)
+            run = _run(of_batch, tables, prompts, backend, how, before, total, on_progress)
             columns = _metrics(run, warm_up).reset_coords(drop=True)
             if also is not None:
                 columns = columns.merge(also(run).reset_coords(drop=True))
@@ -107,6 +108,7 @@ def _run(
     cases: Sequence[Case],
     tables: Sequence[Requests],
     prompts: Sequence[Prompts | None],
+    backend: str,
     how: dict[str, Any],
     before: int,
     total: int,
@@ -119,14 +121,14 @@ def _run(
         if on_progress is not None:
             on_progress(before + served, total)
 
+    texts = None
     if with_cache(cases[0].engine)[1]:
         said = [case.prompts if case.tables is not None else prompts for case in cases]
-        how = how | {"prompts": [text for texts in said for text in texts] or None}
+        texts = [text for texts in said for text in texts] or None
+    limits, clocks = [case.limits for case in each], [case.clock for case in each]
     return serve(
         [table for case in cases for table in case.requests(tables)],
-        cases[0].engine,
-        [case.limits for case in each],
-        clock=[case.clock for case in each],
+        Server(cases[0].engine, limits, clocks, texts, backend),
         clients=[case.clients for case in each],
         on_progress=tell,
         **how,

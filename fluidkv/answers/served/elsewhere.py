@@ -16,6 +16,7 @@ from fluidkv.runs.requests import Requests
 from fluidkv.serving.engines import CACHE, served_engine
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 
 LOGS: dict[str, int | None] = {
     "vllm_rtx4090_llama31_8b": None,
@@ -105,7 +106,7 @@ def _of(folder: Path, engine: str, capacity: int | None) -> list[Missed]:
         log.input_lengths, log.decode_lengths, arrival=log.arrival_s - log.arrival_s[0]
     )
     rules = served_engine(engine)
-    run = serve(table, rules, limits, clock=server.clock)
+    run = serve(table, Server(rules, limits, clock=server.clock))
     return [
         Missed(
             folder.name,

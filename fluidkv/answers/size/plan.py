@@ -13,7 +13,7 @@ from fluidkv.answers.served.setting import Setting, limits_of
 from fluidkv.answers.served.slo import Slo
 from fluidkv.answers.size.load import Theory
 from fluidkv.answers.size.sizes import Axis, Size, axis_of
-from fluidkv.answers.size.trials import Server
+from fluidkv.answers.size.trials import SizedServer
 from fluidkv.errors import InputError
 from fluidkv.record import Record
 from fluidkv.runs.checks import count
@@ -25,6 +25,7 @@ from fluidkv.serving.engines import with_cache
 from fluidkv.serving.limits import UNLIMITED, Limits
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 from fluidkv.traces import Trace
 from fluidkv.workload import Workload
 
@@ -72,7 +73,7 @@ class Plan(Record):
 
     axis: Axis
     slos: tuple[Slo, ...]
-    server: Server
+    server: SizedServer
     rules: EngineRules
     caching: bool
     theory: Theory
@@ -157,7 +158,7 @@ def planned(
     return Plan(
         axis=axis,
         slos=asked.slos,
-        server=Server(engine, caps, clock, tables, every, backend),
+        server=SizedServer(engine, caps, clock, tables, every, backend),
         rules=rules,
         caching=caching,
         theory=theory,
@@ -263,7 +264,7 @@ def _refused(engine: str | EngineRules, caps: Limits, table: Requests, blocks: i
     """Whether an engine's own scheduler refuses a request in so much memory."""
     limits = replace(caps, capacity=blocks * caps.block_size)
     try:
-        serve(table, engine, limits, iterations=1)
+        serve(table, Server(engine, limits), iterations=1)
     except InputError as error:
         if error.argument != "capacity":
             raise

@@ -33,6 +33,7 @@ from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 from fluidkv.traces import Trace
 from fluidkv.workload import Workload
 
@@ -193,6 +194,6 @@ def _held_against(plan: Plan, log: TimedRun, totals: Totals | None) -> Mapping[s
     limits = plan.server.limits_at(Size(plan.today))
     times = log.arrival_s - log.arrival_s[0]
     requests = Requests(log.input_lengths, log.decode_lengths, arrival=times)
-    run = serve(requests, plan.server.engine, limits, clock=plan.clock)
+    run = serve(requests, Server(plan.server.engine, limits, clock=plan.clock))
     wanted = ("ttft_p99", "tpot_p99", "latency_p99", OUTPUT, *(slo.metric for slo in plan.slos))
     return biases(run, log, tuple(dict.fromkeys(wanted)), totals=totals)

@@ -22,6 +22,7 @@ from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 
 NEAR_FULL = 0.95
 """Share of the blocks from which on memory counts as nearly full."""
@@ -38,7 +39,7 @@ Values = Mapping[str, Float[np.ndarray, " run"]]
 
 
 @dataclass(frozen=True, eq=False)
-class Server(Record):
+class SizedServer(Record):
     """What does not change with the size.
 
     Fields:
@@ -66,7 +67,7 @@ class Server(Record):
         return one_by_one(self.engine)
 
 
-def measured_sizes(server: Server, sizes: Sequence[Size]) -> dict[Size, Values]:
+def measured_sizes(server: SizedServer, sizes: Sequence[Size]) -> dict[Size, Values]:
     """Metrics of each run at each size, in one call of `serve`: of each size, run and replica.
 
     Raises:
@@ -75,11 +76,13 @@ def measured_sizes(server: Server, sizes: Sequence[Size]) -> dict[Size, Values]:
     fleets = [(size, dealt_out(table, size)) for size in sizes for table in server.tables]
     run = serve(
         [table for _, tables in fleets for table in tables],
-        server.engine,
-        [server.limits_at(size) for size, tables in fleets for _ in tables],
-        clock=server.clock,
+        Server(
+            server.engine,
+            [server.limits_at(size) for size, tables in fleets for _ in tables],
+            clock=server.clock,
+            backend=server.backend,
+        ),
         every=server.every,
-        backend=server.backend,
     )
     values = measured(run, [len(tables) for _, tables in fleets])
     width = len(server.tables)

@@ -30,6 +30,7 @@ from fluidkv.runs.requests import Requests
 from fluidkv.serving.checks import NO_HORIZON, largest_request
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 from fluidkv.wait.model import WaitSystem
 from fluidkv.wait.policy import Policy
 from fluidkv.wait.runs.arrivals import poisson_prompts
@@ -229,7 +230,9 @@ def _fcfs(
     iterations = min(math.ceil(until / float(iteration)), stages) + 1
     most = min(math.ceil(until / float(system.base)) + 1, NO_HORIZON)
     while True:
-        run = serve(prompts, rules, limits, clock=system.clock, iterations=min(iterations, most))
+        run = serve(
+            prompts, Server(rules, limits, clock=system.clock), iterations=min(iterations, most)
+        )
         ended = run.time.max("window").values >= until
         if (ended | (run.status.values == "DONE")).all() or iterations >= most:
             return run

@@ -73,7 +73,10 @@ def poisson_arrivals(
         means = np.broadcast_to(means, (count, *means.shape))
     # Drawn on the host, from a generator that the key seeds: `jax.random.poisson` takes seconds to
     # compile for every new shape, and these are host arrays.
-    return np.random.default_rng(seed.tolist()).poisson(means).astype(np.float64)
+    try:
+        return np.random.default_rng(seed.tolist()).poisson(means).astype(np.float64)
+    except ValueError:
+        raise InputError("rates", float(means.max()), "rates below 9.2e18") from None
 
 
 def _rates(name: str, values: ArrayLike) -> Float[np.ndarray, "*axes"]:

@@ -184,7 +184,10 @@ def _check(model: OpenModel, masses: Array, queue: Array) -> None:
     shape = jnp.shape(model.mass.weights)
     numbers = {"masses": masses, "queue": queue, "rates": as_array(model.rates, "rates")}
     wanted = {"masses": (masses.shape, shape), "queue": (queue.shape, shape[:1])}
-    wanted["rates"] = numbers["rates"].shape[-1:], shape[:1]
+    rates = numbers["rates"].shape
+    wanted["rates"] = rates if len(rates) > 2 else rates[-1:], shape[:1]
+    wanted["cap"] = jnp.shape(model.cap), ()
+    wanted["class_cap"] = jnp.shape(model.class_cap) or shape[:1], shape[:1]
     for name, (got, allowed) in wanted.items():
         if got != allowed:
             advice = "one trajectory by class and stage; jax.vmap maps over several"

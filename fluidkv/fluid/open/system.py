@@ -170,6 +170,8 @@ def _runs(
 
 def _of_classes(model: MassModel | System) -> MassModel:
     model = class_model(model) if isinstance(model, System) else model
+    if model.weights.ndim != 2:
+        raise InputError("model", f"a model of {len(model.weights)} systems", "of one system")
     if np.any((model.survival > 0) & (model.survival < 1)):
         raise InputError("model", "a cohort model", "a class model, as eviction changes the mix")
     if model.precision != "float64":

@@ -20,18 +20,18 @@ from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
-from fluidkv.fluid.outcomes.following import Trajectories, advance, cohorts_of, first_return
+from fluidkv.fluid.outcomes.following import Trajectories, advance, cohorts_of, periods
 from fluidkv.fluid.outcomes.results import (
     NONE,
-    Discovered,
+    attractor_table,
     by_attractor,
     dataset_over,
     discovered,
     one_or_many,
-    share_columns,
 )
 from fluidkv.fluid.states import cohort_states
 from fluidkv.labels import Column
+from fluidkv.runs.checks import count
 from fluidkv.systems import Systems
 from fluidkv.workload import System
 
@@ -117,7 +117,10 @@ def attractors(
     of = one_or_many(systems)
     masses = cohort_states(of, starts)
     masses = masses if isinstance(of, Systems) else masses[None]
-    _check_search(iterations, longest_period, within)
+    count("iterations", iterations, least=2)
+    count("longest_period", longest_period)
+    if isinstance(within, bool) or not isinstance(within, float | int) or not 0 < within < 1:
+        raise InputError("within", within, "a number in (0, 1)")
     orbits = _orbits(of, masses, int(iterations) // 2, int(longest_period), float(within))
     known = discovered(orbits.code)
     name = _NAMES[np.minimum(orbits.code, _PERIODIC)]
@@ -131,7 +134,9 @@ def attractors(
         "evicted": ((), orbits.evicted, rate, "requests evicted an iteration"),
         "state": ("stage", orbits.state, "request", "cohort masses after the burn-in"),
     }
-    table = _table(known, name, orbits)
+    length = by_attractor(known, orbits.period, 0)
+    own = {"length": ("attractor_id", length, "iteration", "period of the attractor")}
+    table = attractor_table(known, name, orbits.throughput, own)
     return dataset_over(
         of,
         columns,
@@ -140,17 +145,6 @@ def attractors(
         longest_period=int(longest_period),
         within=within,
     )
-
-
-def _check_search(iterations: int, longest_period: int, within: float) -> None:
-    for name, value, least in (
-        ("iterations", iterations, 2),
-        ("longest_period", longest_period, 1),
-    ):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise InputError(name, value, f"an integer of at least {least}")
-    if isinstance(within, bool) or not isinstance(within, float | int) or not 0 < within < 1:
-        raise InputError("within", within, "a number in (0, 1)")
 
 
 def _orbits(
@@ -162,26 +156,17 @@ def _orbits(
 ) -> _Orbits:
     """What each start has settled on after twice `half` iterations."""
     shape, stages = masses.shape[:2], masses.shape[2]
-    these = cohorts_of(of, shape[1], stages)
+    these = cohorts_of(of, shape[1])
     near = np.repeat(within * these.best[:, None], stages, axis=1)
     middle = advance(these, masses.reshape(-1, stages), half).state[:, 0]
-    once = first_return(these, middle, middle, near, most=longest_period)
+    once = periods(these, middle, middle, near, most=longest_period)
     state = advance(these, middle, half).state[:, 0]
-    again = first_return(these, state, state, near, most=longest_period)
-    same = (again.period > 0) & (again.period == once.period)
-    period = np.where(same, again.period, 0)
-    completed, evicted = again.completed, again.evicted
-    # Where the two periods differ the flows are to be of the whole stretch.
-    unlike = np.flatnonzero(~same & (again.period > 0))
-    if unlike.size:
-        names = ("completed", "evicted")
-        flows = advance(
-            these.of(unlike), state[unlike], longest_period, record=names, every=longest_period
-        ).records
-        completed[unlike], evicted[unlike] = (flows[name][:, 0, 0] for name in names)
-    span = np.where(same, period, longest_period)
+    again = periods(these, state, state, near, most=longest_period)
+    period = np.where(again == once, again, 0)
+    span = np.where(period > 0, period, longest_period)
+    flows = advance(these, state, span)
     by_system = state.reshape(masses.shape)
-    throughput = (completed / span).reshape(shape)
+    throughput = (flows.completed / span).reshape(shape)
     code = _codes(these, _divisors(of), by_system, period.reshape(shape), within)
     others = np.flatnonzero(code.ravel() == _PERIODIC)
     first = _first_on_orbit(these.of(others), state[others], period[others], _SAME * near)
@@ -191,7 +176,7 @@ def _orbits(
         period=period.reshape(shape),
         throughput=throughput,
         share_of_best=throughput / these.best[:, None],
-        evicted=(evicted / span).reshape(shape),
+        evicted=(flows.evicted / span).reshape(shape),
         state=by_system,
     )
 
@@ -232,8 +217,7 @@ def _first_on_orbit(
         others = left != head
         left, head = left[others], head[others]
         longest = int(period[left].max(initial=0))
-        meets = first_return(these.of(left), state[left], state[head], within, most=longest)
-        met = meets.period > 0
+        met = periods(these.of(left), state[left], state[head], within, most=longest) > 0
         first[left[met]] = head[met]
         left = left[~met]
     return first
@@ -260,16 +244,3 @@ def _one_residue(
         held = np.stack([chosen[..., r::g].any(axis=2) for r in range(g)])
         found[systems] = held.sum(axis=0) == 1
     return found
-
-
-def _table(known: Discovered, name: np.ndarray, orbits: _Orbits) -> dict[str, Column]:
-    """A row for each attractor; empty text, 0 and NaN where a system has fewer than another."""
-    names = by_attractor(known, name, "")
-    period = by_attractor(known, orbits.period, 0)
-    rate = by_attractor(known, orbits.throughput, np.nan)
-    return {
-        "name": ("attractor_id", names, "1", "the attractor"),
-        "length": ("attractor_id", period, "iteration", "period of the attractor"),
-        "rate": ("attractor_id", rate, "request/iteration", "requests completed an iteration"),
-        **share_columns(known),
-    }

@@ -7,26 +7,17 @@ import xarray as xr
 from jaxtyping import Bool, Int
 from numpy.typing import ArrayLike
 
-from fluidkv.fluid.outcomes.events import (
-    NEVER,
-    Classes,
-    Events,
-    check_horizon,
-    classes_of,
-    columns,
-    settle,
-    starts_of,
-)
+from fluidkv.fluid.labels.lane import NEVER
+from fluidkv.fluid.outcomes.events import LONGEST, boundary_starts, follow
 from fluidkv.fluid.outcomes.results import (
     NONE,
-    Discovered,
+    attractor_table,
     by_attractor,
     dataset_over,
     discovered,
     one_or_many,
-    share_columns,
 )
-from fluidkv.labels import Column
+from fluidkv.runs.checks import count
 from fluidkv.systems import Systems
 from fluidkv.workload import System
 
@@ -102,20 +93,22 @@ def basins(
         ('maximal-eviction cycle', 100, 1.6)
     """
     of = one_or_many(systems)
-    classes = classes_of(of)
-    masses = starts_of(of, starts, "starts")
-    check_horizon(iterations)
-    events = settle(classes, masses, int(iterations))
-    live = events.final > 0
-    codes, cycles = _codes(events, live, classes)
-    attractors = discovered(codes)
-    variables = columns(events, classes) | {
-        "attractor": ((), _NAMES[np.minimum(codes, _MORE)], "1", "what the start settled on"),
-        "id": ((), attractors.ids, "1", f"number of the attractor; {NONE}: not settled"),
+    masses = boundary_starts(of, starts, "starts")
+    count("iterations", iterations, most=LONGEST)
+    events = follow(of, masses, int(iterations))
+    live = np.asarray(events["final_state"][1]) > 0
+    lengths = np.ravel(of.longest_decode if isinstance(of, Systems) else of.workload.longest_decode)
+    codes, cycles = _codes(live, lengths, np.asarray(events["settled"][1]))
+    known, names = discovered(codes), _NAMES[np.minimum(codes, _MORE)]
+    variables = events | {
+        "attractor": ((), names, "1", "what the start settled on"),
+        "id": ((), known.ids, "1", f"number of the attractor; {NONE}: not settled"),
         "live": ("stage", live, "1", "whether the relative position has mass at the end"),
         "start": ("stage", masses, "request", "mass by stage of the start"),
     }
-    table = _table(attractors, codes, cycles, classes, np.asarray(variables["throughput"][1]))
+    gaps = _gaps_of_each(by_attractor(known, codes, NONE), cycles, lengths)
+    own = {"gaps": (("attractor_id", "position"), gaps, "iteration", "gaps of its live positions")}
+    table = attractor_table(known, names, np.asarray(events["throughput"][1]), own)
     return dataset_over(of, variables, table, iterations=int(iterations))
 
 
@@ -124,16 +117,18 @@ _NAMES = np.array([MAXIMAL, FIXED, BALANCED, NOT_SETTLED])  # the code -1 is the
 
 
 def _codes(
-    events: Events, live: Bool[np.ndarray, "system batch stage"], classes: Classes
+    live: Bool[np.ndarray, "system batch stage"],
+    lengths: Int[np.ndarray, " system"],
+    settled: Int[np.ndarray, "system batch"],
 ) -> tuple[Int[np.ndarray, "system batch"], list[tuple[int, ...]]]:
     """What each start settled on, as a number, and the gaps of the numbers from `_MORE` on."""
     count = live.sum(axis=2)
     codes = np.where(count == 1, _MAXIMAL, _MORE)
-    codes[count == classes.decode_length[:, None]] = _FIXED
-    codes[events.settled == NEVER] = NONE
+    codes[count == lengths[:, None]] = _FIXED
+    codes[settled == NEVER] = NONE
     cycles: dict[tuple[int, ...], int] = {}
     for system, start in np.argwhere(codes == _MORE):
-        gaps = _gaps(live[system, start, : classes.decode_length[system]])
+        gaps = _gaps(live[system, start, : lengths[system]])
         codes[system, start] = cycles.setdefault(gaps, _MORE + len(cycles))
     return codes, list(cycles)
 
@@ -145,28 +140,17 @@ def _gaps(live: Bool[np.ndarray, " stage"]) -> tuple[int, ...]:
     return max(tuple(gaps[h:] + gaps[:h]) for h in range(len(gaps)))
 
 
-def _table(
-    attractors: Discovered,
-    codes: Int[np.ndarray, "system batch"],
+def _gaps_of_each(
+    code: Int[np.ndarray, "system attractor_id"],
     cycles: list[tuple[int, ...]],
-    classes: Classes,
-    throughput: np.ndarray,
-) -> dict[str, Column]:
-    """A row for each attractor; empty text, 0 and NaN where a system has fewer than another."""
-    code = by_attractor(attractors, codes, NONE)
-    names = by_attractor(attractors, _NAMES[np.minimum(codes, _MORE)], "")
-    rate = by_attractor(attractors, throughput, np.nan)
-    decode_length = classes.decode_length[:, None]
-    position = np.arange(classes.decode_length.max())
+    lengths: Int[np.ndarray, " system"],
+) -> Int[np.ndarray, "system attractor_id position"]:
+    """The largest rotation of each attractor's gaps, then 0."""
+    position, length = np.arange(lengths.max()), lengths[:, None]
     gaps = np.zeros((*code.shape, position.size), np.int32)
-    gaps[..., 0] = np.where(code == _MAXIMAL, decode_length, 0)
-    gaps[(code == _FIXED)[..., None] & (position < decode_length)[:, None]] = 1
+    gaps[..., 0] = np.where(code == _MAXIMAL, length, 0)
+    gaps[(code == _FIXED)[..., None] & (position < length)[:, None]] = 1
     for row in np.argwhere(code >= _MORE):
         cycle = cycles[code[tuple(row)] - _MORE]
         gaps[(*row, slice(len(cycle)))] = cycle
-    return {
-        "name": ("attractor_id", names, "1", "the attractor"),
-        "gaps": (("attractor_id", "position"), gaps, "iteration", "gaps of its live positions"),
-        "rate": ("attractor_id", rate, "request/iteration", "requests completed an iteration"),
-        **share_columns(attractors),
-    }
+    return gaps

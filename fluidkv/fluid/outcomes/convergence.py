@@ -6,31 +6,22 @@ workloads are followed on the cohort manifold, which every trajectory enters wit
 """
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
-from fluidkv.fluid.outcomes.eviction_free import Rules, rules_of
-from fluidkv.fluid.outcomes.following import (
-    Trajectories,
-    advance,
-    cohorts_of,
-    first_return,
-    follow,
-    upto,
-)
+from fluidkv.fluid.labels.lane import FREE, NEVER
+from fluidkv.fluid.outcomes.eviction_free import rules_of
+from fluidkv.fluid.outcomes.following import Trajectories, advance, cohorts_of, periods
 from fluidkv.fluid.outcomes.results import dataset_over, one_or_many
 from fluidkv.fluid.states import cohort_states
 from fluidkv.labels import Column
+from fluidkv.runs.checks import count
 from fluidkv.systems import Systems
 from fluidkv.workload import System
-
-if TYPE_CHECKING:
-    from fluidkv.fluid.labels.engine import Advanced
 
 RETURNED = "returned"
 """What `convergence` says of a start that returned to the equilibrium.
@@ -52,9 +43,6 @@ NOT_SETTLED = "not settled"
 ('not settled', True)
 """
 
-_NEVER = -1
-"""Stands for "not within the iterations run" where an iteration is given."""
-
 CHECK_EVERY = 60
 """Iterations between two looks at a trajectory: the resolution of `settled`. Divisible by many
 periods, so that a short cycle shows after few looks.
@@ -65,10 +53,6 @@ periods, so that a short cycle shows after few looks.
 >>> CHECK_EVERY, found.settled.item() % CHECK_EVERY
 (60, 0)
 """
-
-_LOOKS = (1, 1, 2, 4, 8)
-"""Looks that are made together, the first time, the second, ..., then always: that takes less time
-for each, and a trajectory goes on for some iterations after it has ended."""
 
 _ROUND = 64
 """Looks at which a state is compared with the same earlier one: a cycle shows if its period divides
@@ -84,26 +68,14 @@ _PART = 2**23
 """Numbers in the states and rules of the systems that are followed at a time."""
 
 
-class _Ends(NamedTuple):
-    """Results of trajectories, (system, batch, ...)."""
-
-    outcome: np.ndarray
-    settled: Int[np.ndarray, "system batch"]
-    last_eviction: Int[np.ndarray, "system batch"]
-    evicted: Float[np.ndarray, "system batch"]
-    period: Int[np.ndarray, "system batch"]
-    deviation: Float[np.ndarray, "system batch"]
-    final_state: Float[np.ndarray, "system batch stage"]
-
-
-_ABOUT: dict[str, tuple[str, str]] = {
-    "outcome": ("1", "what became of the start"),
-    "settled": ("iteration", "first look that found it free of evictions for good; -1: none"),
-    "last_eviction": ("iteration", "last iteration whose execution left memory full; 0: none"),
-    "evicted": ("request", "requests evicted up to the last look"),
-    "period": ("iteration", "period; 0: not periodic, or longer than 512"),
-    "deviation": ("1", "largest relative deviation of a cohort from x* at the end"),
-    "final_state": ("request", "cohort masses at the end"),
+_ABOUT: dict[str, tuple[str | tuple[str, ...], str, str]] = {
+    "outcome": ((), "1", "what became of the start"),
+    "settled": ((), "iteration", "first look that found it free of evictions for good; -1: none"),
+    "last_eviction": ((), "iteration", "last iteration whose execution left memory full; 0: none"),
+    "evicted": ((), "request", "requests evicted up to the last look"),
+    "period": ((), "iteration", "period; 0: not periodic, or longer than 512"),
+    "deviation": ((), "1", "largest relative deviation of a cohort from x* at the end"),
+    "final_state": ("stage", "request", "cohort masses at the end"),
 }
 
 
@@ -162,17 +134,18 @@ def convergence(
     of = one_or_many(systems)
     masses = cohort_states(of, starts, argument="start")
     masses = masses if isinstance(of, Systems) else masses[None]
-    _check_rule(iterations, radius)
+    count("iterations", iterations)
+    if radius is not None and not 0 < radius < 1:
+        raise InputError("radius", radius, "a number in (0, 1)")
     ends, rules = [], []
     for part, chosen in _parts(of, masses.shape):
-        these = cohorts_of(chosen, *masses.shape[1:])
-        own = rules_of(these.weights, radius)
-        ends.append(_followed(these, own, masses[part], int(iterations)))
-        rules += [own.rules[i] for i in own.of]
-    all_of = _Ends(*(np.concatenate(columns) for columns in zip(*ends, strict=True)))
+        these = cohorts_of(chosen, masses.shape[1])
+        own, looks = rules_of(these.weights, radius)
+        ends.append(_followed(these, looks, masses[part], int(iterations)))
+        rules += own
     columns: dict[str, Column] = {
-        name: ("stage" if name == "final_state" else (), values, *_ABOUT[name])
-        for name, values in all_of._asdict().items()
+        name: (dims, np.concatenate([found[name] for found in ends]), units, title)
+        for name, (dims, units, title) in _ABOUT.items()
     }
     names = [rule.name for rule in rules]
     radii = [np.nan if rule.radius is None else rule.radius for rule in rules]
@@ -184,13 +157,6 @@ def convergence(
         "radius": ((), np.array(radii), "1", "relative deviation from which none comes; NaN: none"),
     }
     return dataset_over(of, columns, table, iterations=int(iterations))
-
-
-def _check_rule(iterations: int, radius: float | None) -> None:
-    if isinstance(iterations, bool) or not isinstance(iterations, int) or iterations < 1:
-        raise InputError("iterations", iterations, "an integer of at least 1")
-    if radius is not None and not 0 < radius < 1:
-        raise InputError("radius", radius, "a number in (0, 1)")
 
 
 def _parts(
@@ -206,91 +172,33 @@ def _parts(
 
 def _followed(
     these: Trajectories,
-    rules: Rules,
+    rules: dict[str, np.ndarray],
     masses: Float[np.ndarray, "system batch stage"],
     horizon: int,
-) -> _Ends:
+) -> dict[str, np.ndarray]:
     """Each trajectory to the first look that finds it free of evictions, or back where it was at
-    the beginning of its round of looks, or to the horizon."""
+    the beginning of its round of looks, or to the horizon: variables (system, batch, ...)."""
     shape, start = masses.shape[:2], masses.reshape(-1, masses.shape[2])
-    count, own, best = len(start), these.weights > 0, these.best[:, None]
+    own = these.weights > 0
     # Of memory shares V_s y_s / M; stages that a system does not have hold nothing.
     within = _REPEATS_WITHIN * these.capacity[:, None] / np.where(own, these.weights, 1.0)
-    mark, final = np.array(start), np.array(start)
-    settled, last_full = np.full(count, _NEVER, np.int32), np.zeros(count, np.int32)
-    evicted = np.zeros(count)
-
-    def deviation(
-        system: Int[np.ndarray, " row"], state: Float[np.ndarray, "row stage"]
-    ) -> Float[np.ndarray, "row stage"]:
-        return np.where(own[system], state / best[system] - 1.0, 0.0)
-
-    def look(
-        rows: Int[np.ndarray, " row"], n: int, advanced: "Advanced"
-    ) -> Bool[np.ndarray, " row"]:
-        states, system = advanced.records["state"][:, :, 0], these.system[rows]
-        looks = states.shape[1]
-        owner = np.repeat(system, looks)
-        free = rules.free_of_evictions(owner, deviation(owner, states.reshape(len(owner), -1)))
-        free = free.reshape(-1, looks)
-        back = np.abs(states - mark[rows][:, None]) <= within[system][:, None]
-        ends = free | np.all(back, axis=2)
-        ended = np.any(ends, axis=1)
-        last = np.where(ended, ends.argmax(axis=1), looks - 1)
-        at = np.arange(rows.size), last
-        settled[rows[free[at]]] = (n - CHECK_EVERY * (looks - 1 - last))[free[at]]
-        evicted[rows] += upto(last, advanced.records["evicted"])
-        full = _last_full(these.of(rows), final[rows], advanced.last_full, last)
-        last_full[rows] = np.where(full > 0, n - CHECK_EVERY * looks + full, last_full[rows])
-        final[rows] = states[at]
-        if n % (CHECK_EVERY * _ROUND) == 0:
-            mark[rows] = states[at]
-        return ~ended
-
-    follow(
-        these,
-        start,
-        look,
-        every=CHECK_EVERY,
-        windows=_LOOKS,
-        most=-(-horizon // CHECK_EVERY),
-        record=("state", "evicted"),
-    )
-    held = np.flatnonzero(settled == _NEVER)
-    period = np.zeros(count, np.int64)
-    period[held] = first_return(
-        these.of(held), final[held], final[held], within, most=_LONGEST_PERIOD
-    ).period
-    ways = [settled != _NEVER, period > 0]
-    off = np.abs(deviation(these.system, final)).max(axis=1)
-    return _Ends(
-        outcome=np.select(ways, [RETURNED, PERIODIC], NOT_SETTLED).reshape(shape),
-        settled=settled.reshape(shape),
-        last_eviction=last_full.reshape(shape),
-        evicted=evicted.reshape(shape),
-        period=period.reshape(shape),
-        deviation=off.reshape(shape),
-        final_state=final.reshape(masses.shape),
-    )
-
-
-def _last_full(
-    these: Trajectories,
-    begun: Float[np.ndarray, "row stage"],
-    full: Int[np.ndarray, " row"],
-    last: Int[np.ndarray, " row"],
-) -> Int[np.ndarray, " row"]:
-    """Of iterations since the look before, the last one up to a trajectory's end that left memory
-    full; 0 if none.
-
-    Args:
-        begun: states at the look before.
-        full: the same up to the last of the looks made together.
-        last: which of them ends the trajectory.
-    """
-    full = np.array(full)
-    beyond = full > CHECK_EVERY * (last + 1)
-    for looks in np.unique(last[beyond]) + 1:  # once more, up to the end alone
-        rows = np.flatnonzero(beyond & (last == looks - 1))
-        full[rows] = advance(these.of(rows), begun[rows], CHECK_EVERY * int(looks)).last_full
-    return full
+    every, moves = np.full(len(own), CHECK_EVERY), np.array([_ROUND])
+    looks = rules | {"every": every, "moves": moves, "within": within, "best": these.best}
+    most = CHECK_EVERY * -(-horizon // CHECK_EVERY)
+    run = advance(these, start, most, **looks, mark=np.array(start))
+    final, free = run.state[:, 0], run.ended == FREE
+    others = np.flatnonzero(~free)
+    period = np.zeros(len(start), np.int64)
+    there = final[others]
+    period[others] = periods(these.of(others), there, there, within, most=_LONGEST_PERIOD)
+    off = np.where(own, 1.0, 0.0)[these.system] * (final / these.best[these.system, None] - 1.0)
+    found = {
+        "outcome": np.select([free, period > 0], [RETURNED, PERIODIC], NOT_SETTLED),
+        "settled": np.where(free, run.iterations, NEVER).astype(np.int32),
+        "last_eviction": run.last_full.astype(np.int32),
+        "evicted": run.evicted,
+        "period": period,
+        "deviation": np.abs(off).max(axis=1),
+        "final_state": final,
+    }
+    return {name: values.reshape(*shape, *values.shape[1:]) for name, values in found.items()}

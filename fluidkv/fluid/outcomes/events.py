@@ -1,66 +1,31 @@
 """Events of a collapse: evictions, support losses, settling; no state is recorded on the way.
 
-For one class. `fluidkv.fluid.labels.settling` follows a trajectory from event to event; here
-trajectories go to it in groups, on all cores, and what it found is laid out. `fluidkv.exact` has
-the same in rationals: `mass` iteration by iteration, `one_class.blocks` from block to block.
+For one class. `fluidkv.exact` has the same in rationals: `mass` iteration by iteration,
+`one_class.blocks` from block to block.
 
 Source: Congestion, equation (2), section 3.3 and Appendix A.1.
 """
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
+from fluidkv.fluid.labels.lane import BACK, NEVER
+from fluidkv.fluid.outcomes.following import Trajectories, advance, cohorts_of
 from fluidkv.fluid.outcomes.results import dataset_over, one_or_many
 from fluidkv.fluid.states import cohort_states
 from fluidkv.labels import Column
-from fluidkv.processes import cores
-from fluidkv.runs.batch import Watch, in_groups
-from fluidkv.runs.interpreted import as_python, interpreted
+from fluidkv.runs.checks import count
 from fluidkv.systems import Systems
 from fluidkv.workload import System
 
-NEVER = -1
-"""Stands for "not within the iterations run" wherever an iteration is given."""
-
-_OFTEN_SETTLED = 2000  # iterations within which most starts have settled
-_GROUP = 4096
-"""Trajectories of a call, which cannot be interrupted: some milliseconds."""
-
-
-class Classes(NamedTuple):
-    """Systems of one class each: l0 and l1, int64, and M, float64."""
-
-    input_length: Int[np.ndarray, " system"]
-    decode_length: Int[np.ndarray, " system"]
-    capacity: Float[np.ndarray, " system"]
-
-
-class Events(NamedTuple):
-    """What happened to each trajectory; iterations are int32, `NEVER` where there is none.
-
-    Fields:
-        first_eviction: first iteration that evicted.
-        evictions: iterations that did, until it was seen to be settled.
-        settled: from where on it is.
-        last: n of `final`.
-        completed: requests completed in the l1 iterations after settling; 0 if it did not.
-        reached: first n at which X^n has at least `level` empty stages.
-        final: masses where it was left.
-    """
-
-    first_eviction: Int[np.ndarray, "system batch"]
-    evictions: Int[np.ndarray, "system batch"]
-    settled: Int[np.ndarray, "system batch"]
-    last: Int[np.ndarray, "system batch"]
-    completed: Float[np.ndarray, "system batch"]
-    reached: Int[np.ndarray, "system batch level"]
-    final: Float[np.ndarray, "system batch stage"]
+LONGEST = np.iinfo(np.int32).max // 2  # iterations that the counts of events can tell
+_PART = 2**14
+"""Trajectories at a time: on the way they take some times the memory of what is found."""
 
 
 def event_log(
@@ -109,112 +74,77 @@ def event_log(
         [0, 0, 6]
     """
     of = one_or_many(systems)
-    classes = classes_of(of)
-    masses = starts_of(of, start, "start")
-    check_horizon(iterations)
-    events = settle(classes, masses, int(iterations))
-    return dataset_over(of, columns(events, classes), iterations=int(iterations))
+    masses = boundary_starts(of, start, "start")
+    count("iterations", iterations, most=LONGEST)
+    return dataset_over(of, follow(of, masses, int(iterations)), iterations=int(iterations))
 
 
-def check_horizon(iterations: object) -> None:
-    limit = np.iinfo(np.int32).max // 2
-    if isinstance(iterations, bool) or not isinstance(iterations, int | np.integer):
-        raise InputError("iterations", iterations, "an integer of at least 1")
-    if not 1 <= iterations <= limit:
-        raise InputError("iterations", iterations, f"an integer from 1 to {limit}")
-
-
-def classes_of(of: System | Systems) -> Classes:
-    """As arrays.
-
-    Raises:
-        InputError: more than one class.
-    """
-    if not isinstance(of, Systems):
-        classes = of.workload.classes
-        if len(classes) != 1:
-            raise InputError("system", f"{len(classes)} classes", "one class")
-        only = classes[0]
-        numbers = only.input_length, only.decode_length, float(of.capacity)
-        return Classes(*(np.array([x]) for x in numbers))
-    if of.classes.max() > 1:
-        worst = int(of.classes.argmax())
-        raise InputError("systems", f"{of.classes[worst]} classes (system {worst})", "one class")
-    return Classes(of.input_length[:, 0], of.decode_length[:, 0], of.capacity.floats)
-
-
-def starts_of(
+def boundary_starts(
     of: System | Systems, start: ArrayLike, argument: str
 ) -> Float[np.ndarray, "system batch stage"]:
-    """Masses on the memory boundary."""
+    """Masses on the memory boundary, of one class."""
+    if isinstance(of, Systems) and of.classes.max() > 1:
+        worst = int(of.classes.argmax())
+        raise InputError("systems", f"{of.classes[worst]} classes (system {worst})", "one class")
+    if isinstance(of, System) and len(of.workload.classes) != 1:
+        raise InputError("system", f"{len(of.workload.classes)} classes", "one class")
     masses = cohort_states(of, start, argument=argument, full=True)
     return masses if isinstance(of, Systems) else masses[None]
 
 
-def settle(
-    classes: Classes, masses: Float[np.ndarray, "system batch stage"], iterations: int
-) -> Events:
-    """Every trajectory to its end, or to the horizon."""
-    shape, stages = masses.shape[:2], masses.shape[2]
-    count = shape[0] * shape[1]
-    # Starts that serve all systems are there once.
-    rows = np.ascontiguousarray(masses[0] if masses.strides[0] == 0 else masses.reshape(-1, stages))
-    counts, completed = np.empty((count, 4), np.int32), np.empty(count)
-    reached, final = np.empty((count, stages), np.int32), np.empty((count, stages))
-
-    def arguments(lanes: np.ndarray) -> tuple:
-        out = counts, completed, reached, final
-        return *classes, rows, lanes, shape[1], iterations, *out
-
-    follow = _follow(count * min(iterations, _OFTEN_SETTLED), arguments(np.arange(1)))
-
-    def group(lanes: np.ndarray) -> None:
-        with np.errstate(all="ignore"):
-            follow(*arguments(lanes))
-
-    in_groups(group, count, _GROUP, min(cores(), -(-count // _GROUP)), Watch())
-    first, evictions, settled, last = counts.T.reshape(4, *shape)
-    return Events(
-        first_eviction=first,
-        evictions=evictions,
-        settled=settled,
-        last=last,
-        completed=completed.reshape(shape),
-        reached=reached.reshape(*shape, stages),
-        final=final.reshape(*shape, stages),
-    )
-
-
-def _follow(passes: int, example: tuple) -> Callable[..., None]:
-    """The loop to the end, compiled; as it is written for little work where it is not compiled."""
-
-    def compiled() -> bool:
-        from fluidkv.fluid.labels.settling import follow  # Numba is loaded here
-        from fluidkv.runs.kernels import is_compiled
-
-        return is_compiled(follow, example)
-
-    if as_python(passes, compiled):
-        return interpreted("fluidkv.fluid.labels.settling").follow
-    from fluidkv.fluid.labels.settling import follow
-
-    return follow
-
-
-def columns(events: Events, classes: Classes) -> dict[str, Column]:
-    """Variables over starts, as `event_log` returns them."""
-    throughput = np.where(
-        events.settled != NEVER, events.completed / classes.decode_length[:, None], np.nan
-    )
+def follow(
+    of: System | Systems, masses: Float[np.ndarray, "system batch stage"], iterations: int
+) -> dict[str, Column]:
+    """Every trajectory until it has settled, or to the horizon: variables over starts, as
+    `event_log` returns them."""
+    shape = masses.shape[:2]
+    these, parts = cohorts_of(of, shape[1]), []
+    for first in range(0, these.system.size, _PART):
+        rows = np.arange(first, min(first + _PART, these.system.size))
+        start = masses[np.unravel_index(rows, shape)]
+        parts.append(_settled(these.of(rows), start, iterations))
     never = f"; {NEVER}: not within the horizon"
-    n = "iteration"
     level = "first iteration with at least this many empty stages"
-    return {
-        "first_eviction": ((), events.first_eviction, n, "iteration of the first eviction" + never),
-        "evictions": ((), events.evictions, n, "iterations with eviction until settled"),
-        "reached": ("level", events.reached, n, level + never),
-        "settled": ((), events.settled, n, "iteration of settling" + never),
-        "throughput": ((), throughput, "request/iteration", "completions after settling"),
-        "last": ((), events.last, n, "iteration of final_state"),
-        "final_state": ("stage", events.final, "request", "mass where the trajectory was left"),
+    about: dict[str, tuple[str | tuple[str, ...], str, str]] = {
+        "first_eviction": ((), "iteration", "iteration of the first eviction" + never),
+        "evictions": ((), "iteration", "iterations with eviction until settled"),
+        "reached": ("level", "iteration", level + never),
+        "settled": ((), "iteration", "iteration of settling" + never),
+        "throughput": ((), "request/iteration", "completions after settling"),
+        "last": ((), "iteration", "iteration of final_state"),
+        "final_state": ("stage", "request", "mass where the trajectory was left"),
     }
+    columns: dict[str, Column] = {}
+    for name, (dims, units, title) in about.items():
+        values = np.concatenate([part.pop(name) for part in parts])
+        columns[name] = (dims, values.reshape(*shape, *values.shape[1:]), units, title)
+    return columns
+
+
+def _settled(
+    these: Trajectories, start: Float[np.ndarray, "trajectory stage"], iterations: int
+) -> dict[str, np.ndarray]:
+    """Trajectories to their end: variables by name."""
+    turn, reached = these.stages[these.system], np.empty(start.shape, np.int64)
+    looks = {"every": these.stages, "moves": np.zeros(1, np.int64)}
+    looks |= {"within": np.zeros_like(these.weights), "mark": np.array(start), "reached": reached}
+    run = advance(these, start, iterations, **looks)
+    alone = reached[np.arange(len(turn)), turn - 1]
+    settled = np.where(alone != NEVER, alone, np.where(run.ended == BACK, run.marked, NEVER))
+    # A trajectory is left at the end of a turn, and one that has settled makes another one.
+    final, last = run.state[:, 0], -(-run.iterations // turn) * turn
+    rows = np.flatnonzero(last != run.iterations)
+    again = {"every": these.stages, "mark": np.array(start[rows])}  # the same bits; nothing ends it
+    final[rows] = advance(these.of(rows), start[rows], last[rows], **again).state[:, 0]
+    rows = np.flatnonzero(settled != NEVER)
+    more = advance(these.of(rows), final[rows], turn[rows])
+    first, throughput = run.first_eviction, np.full(len(turn), np.nan)
+    later = last[rows] + more.first_eviction
+    new = (first[rows] == NEVER) & (more.first_eviction != NEVER) & (later <= iterations)
+    first[rows[new]] = later[new]
+    throughput[rows], final[rows] = more.completed / turn[rows], more.state[:, 0]
+    last[rows] += turn[rows]
+    iteration = {"first_eviction": first, "reached": reached, "settled": settled, "last": last}
+    iteration["evictions"] = np.where(alone != NEVER, run.evictions_then, run.evictions)
+    narrow = {name: values.astype(np.int32) for name, values in iteration.items()}
+    return narrow | {"throughput": throughput, "final_state": final}

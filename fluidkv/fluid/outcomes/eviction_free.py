@@ -10,7 +10,7 @@ cube about the equilibrium.
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Complex, Float, Int
+from jaxtyping import Complex, Float
 
 from fluidkv.fluid.model import cohort_model
 from fluidkv.workload import System
@@ -57,87 +57,32 @@ class Rule(NamedTuple):
         return "modes" if self.modes is not None else "none" if self.radius is None else "radius"
 
 
-class Rules(NamedTuple):
-    """Rules of many systems, to be asked of many states at once.
-
-    Fields:
-        rules: the different ones: systems that differ in capacity alone share one.
-        of: which of them is a system's.
-        by_modes: of each rule, whether it is the sum over modes.
-        limits: of each rule, the radius, or what the sum over modes has to stay below; NaN where no
-            state is known to be free of evictions.
-        parts: of each rule, a column for the real part of each mode and one for its imaginary
-            part; 0 where it is none by modes.
-    """
-
-    rules: list[Rule]
-    of: Int[np.ndarray, " system"]
-    by_modes: Bool[np.ndarray, " rule"]
-    limits: Float[np.ndarray, " rule"]
-    parts: Float[np.ndarray, "rule stage column"]
-
-    def free_of_evictions(
-        self, system: Int[np.ndarray, " row"], deviation: Float[np.ndarray, "row stage"]
-    ) -> Bool[np.ndarray, " row"]:
-        """Of each state whether no eviction can come any more; a rule that is none never says so.
-
-        Args:
-            system: whose state it is.
-            deviation: y_s / x* - 1; 0 at stages that the system does not have.
-        """
-        rule = self.of[system]
-        limit = self.limits[rule]
-        # The youngest cohort is in the cube, and deviates by the sum of the parts of all modes.
-        free = np.abs(deviation[:, 0]) <= limit
-        in_cube = np.flatnonzero(free & ~self.by_modes[rule])
-        free[in_cube] = np.abs(deviation[in_cube]).max(axis=1, initial=0.0) <= limit[in_cube]
-        by_modes = np.flatnonzero(free & self.by_modes[rule])
-        parts = _products(deviation[by_modes], rule[by_modes], self.parts)
-        real, imaginary = np.split(parts, 2, axis=1)
-        free[by_modes] = np.hypot(real, imaginary).sum(axis=1) <= limit[by_modes]
-        return free
-
-
-def rules_of(weights: Float[np.ndarray, "system stage"], radius: float | None = None) -> Rules:
+def rules_of(
+    weights: Float[np.ndarray, "system stage"], radius: float | None = None
+) -> tuple[list[Rule], dict[str, np.ndarray]]:
     """The rule of each system, of V_s, 0 beyond its own stages; with a radius it is that for all.
 
     Systems of equal weights share a rule, which does not depend on capacity.
+
+    Returns:
+        Of each system its rule, and all rules as fields of `labels.lane.Looks`.
     """
     if radius is None:
         different, of = np.unique(weights, axis=0, return_inverse=True)
         rules = [rule_of(row[row > 0]) for row in different]
     else:
         rules, of = [Rule(None, float(radius))], np.zeros(len(weights), np.int64)
-    stages = weights.shape[1]
-    parts = np.zeros((len(rules), stages, 2 * stages))
-    limits = np.full(len(rules), np.nan)
+    terms = np.array([0 if rule.modes is None else len(rule.modes.parts) for rule in rules])
+    limit = np.full(len(rules), np.nan)
+    modes = np.zeros((len(rules), int(terms.max()), 2, weights.shape[1]))
     for i, rule in enumerate(rules):
         if rule.modes is not None:
-            own, ages = rule.modes.parts.T, len(rule.modes.parts)
-            parts[i, :ages, :ages] = np.real(own)
-            parts[i, :ages, stages : stages + ages] = np.imag(own)
-            limits[i] = _SUM
+            own = np.stack([np.real(rule.modes.parts), np.imag(rule.modes.parts)], axis=1)
+            modes[i, : terms[i], :, : terms[i]], limit[i] = own, _SUM
         elif rule.radius is not None:
-            limits[i] = rule.radius
-    by_modes = np.array([rule.modes is not None for rule in rules])
-    return Rules(rules, of.ravel(), by_modes, limits, parts)
-
-
-def _products(
-    values: Float[np.ndarray, "row stage"],
-    which: Int[np.ndarray, " row"],
-    matrices: Float[np.ndarray, "matrix stage column"],
-) -> Float[np.ndarray, "row column"]:
-    """Each row times its matrix: rows of one matrix side by side, so that it is multiplied once."""
-    order = np.argsort(which, kind="stable")
-    present, first, counts = np.unique(which[order], return_index=True, return_counts=True)
-    row = np.arange(which.size) - np.repeat(first, counts)
-    place = np.repeat(np.arange(present.size), counts), row
-    table = np.zeros((present.size, counts.max(initial=0), values.shape[1]))
-    table[place] = values[order]
-    products = np.empty((which.size, matrices.shape[2]))
-    products[order] = (table @ matrices[present])[place]
-    return products
+            limit[i] = rule.radius
+    looks = {"rule": of.ravel(), "terms": terms, "limit": limit, "modes": modes}
+    return [rules[i] for i in looks["rule"]], looks
 
 
 def rule_of(weights: Float[np.ndarray, " stage"]) -> Rule:

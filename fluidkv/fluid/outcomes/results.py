@@ -112,11 +112,23 @@ def by_attractor(
     return np.where(attractors.first != NONE, values[rows], none)
 
 
-def share_columns(attractors: Discovered) -> dict[str, Column]:
-    """What a table of attractors says of the starts that lead to each, as variables of systems."""
+def attractor_table(
+    attractors: Discovered,
+    names: Shaped[np.ndarray, "system batch"],
+    throughput: Float[np.ndarray, "system batch"],
+    own: Mapping[str, Column],
+) -> dict[str, Column]:
+    """A row for each attractor, as variables of systems; empty text, 0 and NaN where a system has
+    fewer than another.
+
+    Args:
+        names, throughput: of each start.
+        own: what attractors of this kind have besides.
+    """
     starts, first, batch = attractors.starts, attractors.first, attractors.ids.shape[1]
     low, high = interval_of_share(starts, batch)
     share, low, high = (np.where(first != NONE, x, np.nan) for x in (starts / batch, low, high))
+    name, rate = by_attractor(attractors, names, ""), by_attractor(attractors, throughput, np.nan)
     interval = f"{CONFIDENCE:.0%} confidence interval of basin_share"
     columns = {
         "starts": (starts, "starts that lead there"),
@@ -125,7 +137,12 @@ def share_columns(attractors: Discovered) -> dict[str, Column]:
         "basin_low": (low, f"lower end of the {interval}"),
         "basin_high": (high, f"upper end of the {interval}"),
     }
-    return {name: ("attractor_id", values, "1", title) for name, (values, title) in columns.items()}
+    return {
+        "name": ("attractor_id", name, "1", "the attractor"),
+        **own,
+        "rate": ("attractor_id", rate, "request/iteration", "requests completed an iteration"),
+        **{key: ("attractor_id", values, "1", title) for key, (values, title) in columns.items()},
+    }
 
 
 def interval_of_share(

@@ -1,16 +1,8 @@
 """The paper CacheOPT, as its claims name it."""
 
-from fluidkv.ledger.claim import Origin
+from functools import partial
+
 from fluidkv.ledger.statements import Statements
-from fluidkv.verdict import Evidence
 
-
-def statements(
-    *, origin: Origin = Origin.PRINTED, evidence: Evidence = Evidence.EXACT
-) -> Statements:
-    """For the claims of one module.
-
-    Args:
-        origin, evidence: of those that say no other.
-    """
-    return Statements("cacheopt", "CacheOPT", origin=origin, evidence=evidence)
+statements = partial(Statements, "cacheopt", "CacheOPT")
+"""For the claims of one module."""

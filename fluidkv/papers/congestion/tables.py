@@ -77,7 +77,9 @@ def rate_limit_rows() -> list[Row]:
 def gpu_run(lengths: Lengths, engine: str) -> tuple[int, float]:
     """Evictions, and requests completed per iteration, of 60,000 requests of Table 2."""
     requests = runs.saturated(workload(lengths, GPU_INPUT), GPU_REQUESTS, in_turn=True)
-    found = serving.serve(requests, engine, serving.Limits(GPU_CAPACITY), keep_requests=False)
+    found = serving.serve(
+        requests, serving.Server(engine, serving.Limits(GPU_CAPACITY)), keep_requests=False
+    )
     told = runs.metrics(found)
     return int(told.preemptions.item()), float(told.throughput.item())
 

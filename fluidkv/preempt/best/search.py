@@ -17,8 +17,8 @@ from fluidkv.preempt.best.steps import State, choices, engine_of, state_of
 from fluidkv.record import Record
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.reference import Engine
 from fluidkv.serving.rules import EngineRules
+from fluidkv.serving.stepped import Engine
 
 MOST_STATES = 100_000
 

@@ -1,23 +1,19 @@
 """One iteration of the literal engine under every choice of victims, and what a state is.
 
-The engine asks for one victim after the other. It is handed them as priorities: whoever is to go
-first gets the highest number, everybody else the same low one, and the rule is `LEAST_URGENT`. A
-script that turns out too short is tried again with each who ran put at its end. So the verbs are
-the engine's own, and the search knows nothing of how it evicts.
+The engine is told who goes first, one after the other. A script that turns out too short is tried
+again with each who ran put at its end. So the verbs are the engine's own, and the search knows
+nothing of how it evicts.
 """
 
 from collections.abc import Iterator
-from copy import deepcopy
-from dataclasses import replace
 from typing import NamedTuple
 
 from fluidkv.errors import InputError
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.progress import Request
-from fluidkv.serving.reference import Engine
 from fluidkv.serving.rules import Allocation, EngineRules, Gate, Requeue, Restore, Victim
+from fluidkv.serving.server import Server
+from fluidkv.serving.stepped import Engine, SteppedRequest
 
 State = tuple[object, ...]
 """All that the rest of a run depends on."""
@@ -51,7 +47,7 @@ def engine_of(
         raise InputError("newcomers_first", True, "False")
     if limits.admission_rate is not None:
         raise InputError("admission_rate", limits.admission_rate, "None")
-    return Engine(requests, rules, limits, IterationClock.iterations(), clients)
+    return Engine(requests, Server(rules, limits), clients)
 
 
 def choices(engine: Engine) -> Iterator[Step]:
@@ -60,11 +56,8 @@ def choices(engine: Engine) -> Iterator[Step]:
     scripts: list[tuple[int, ...]] = [()]
     while scripts:
         script = scripts.pop()
-        after = copied(engine)
-        after.rules = replace(after.rules, victim=Victim.LEAST_URGENT)
-        for request in after.all:
-            place = script.index(request.index) if request.index in script else len(script)
-            request.priority = len(script) - place
+        after = engine.copy()
+        after.name_victims(script)
         before = [request.evictions for request in after.all]
         counts = after.step()
         if counts["preempt"] == len(script):
@@ -73,12 +66,6 @@ def choices(engine: Engine) -> Iterator[Step]:
         # Somebody went who was not named: each who could have gone instead is named.
         assert sum(r.evictions for r in after.all) - sum(before) == counts["preempt"]
         scripts += [(*script, index) for index in running if index not in script]
-
-
-def copied(engine: Engine) -> Engine:
-    """A copy that shares what never changes."""
-    fixed = (engine.requests, engine.rules, engine.limits, engine.clock)
-    return deepcopy(engine, {id(value): value for value in fixed})
 
 
 def state_of(engine: Engine) -> State:
@@ -96,5 +83,5 @@ def state_of(engine: Engine) -> State:
     )
 
 
-def _progress(request: Request) -> tuple[int, ...]:
+def _progress(request: SteppedRequest) -> tuple[int, ...]:
     return request.outputs, request.computed, request.blocks, request.highest

@@ -23,9 +23,8 @@ from fluidkv.preempt.best.steps import engine_of
 from fluidkv.record import Record
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.progress import Request
-from fluidkv.serving.reference import Engine
 from fluidkv.serving.rules import EngineRules
+from fluidkv.serving.stepped import Engine, SteppedRequest
 
 Lengths = tuple[int, int]
 """Input and output, tokens."""
@@ -120,11 +119,11 @@ def endless(
     raise ArithmeticError(f"neither an end nor a cycle in {iterations} iterations")
 
 
-def _of_kinds(engine: Engine, wanted: Request) -> object:
+def _of_kinds(engine: Engine, wanted: SteppedRequest) -> object:
     """The state, blind to which request of the stream is which; before arrivals, which follow."""
 
-    def shown(request: Request) -> tuple[int, ...]:
+    def shown(request: SteppedRequest) -> tuple[int, ...]:
         progress = request.outputs, request.computed, request.blocks, request.highest
-        return int(request is wanted), *progress
+        return int(request == wanted), *progress
 
     return tuple(map(shown, engine.running)), tuple(map(shown, engine.waiting))

@@ -4,7 +4,7 @@
     clear     guests that lie where their hosts write next are sent away (3.3.1)
     give      critical requests, then all others by the three cases, then who still lacks memory
               gets a block of the pool, of the reservation or of the preempted (3.3.2, 3.3.3)
-    execute   as in `serving.reference`; who is done leaves its memory to its guests, its heirs and
+    execute   as in `fluidkv.serving`; who is done leaves its memory to its guests, its heirs and
               the pool
 
 Open in the paper, and decided here. The reservation serves those that run and find nothing in the
@@ -13,6 +13,7 @@ iteration is not let in again by the same one. Of the waiting, the last in order
 are left out where not all can have what they need at least.
 """
 
+from fluidkv.preempt.cacheopt.copies import Copies
 from fluidkv.preempt.cacheopt.first_come import serve_first_come
 from fluidkv.preempt.cacheopt.hosts import Hosts
 from fluidkv.preempt.cacheopt.memory import CountedMemory
@@ -23,9 +24,8 @@ from fluidkv.preempt.cacheopt.slots import SlotMemory
 from fluidkv.preempt.cacheopt.state import Request, Server
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.copies import Copies
+from fluidkv.serving.counts import COUNTS as COMMON
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.reference import COUNTS as COMMON
 
 COUNTS = (
     *COMMON,
@@ -42,7 +42,7 @@ class CacheOptEngine:
 
     Args:
         requests, settings, limits, clock: the run.
-        clients: of a closed population, as `reference.Engine`.
+        clients: of a closed population, as `fluidkv.serving.Engine`.
         literally: memory with every slot by its number, which is slow.
     """
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from fluidkv.preempt.cacheopt.settings import CacheOpt
 from fluidkv.preempt.cacheopt.state import Request, Server
-from fluidkv.serving.decisions.choosing import first_to_go
 from fluidkv.serving.engines import VLLM
+from fluidkv.serving.kernel.victims import Candidate
 from fluidkv.serving.rules import EngineRules
 
 
@@ -39,5 +39,28 @@ def next_victim(server: Server, kept: Collection[Request]) -> Request | None:
         return None
     for request in found:
         request.blocks = server.limits.blocks_of(memory.allocated(request.index))
-    goes = first_to_go(server.rules, [*found], server.limits.seed, server.iteration)
-    return found[[request.index for request in found].index(goes.index)]
+    urgency = sorted((request.priority, request.index) for request in found)
+    victim = server.rules.victim
+    read = found if victim.first_of_equals else reversed(found)  # `max` keeps the first of equals
+    return max(read, key=lambda request: victim.key(_candidate(server, request, urgency)))
+
+
+def _candidate(server: Server, request: Request, urgency: list[tuple[int, int]]) -> Candidate:
+    """What the rule may look at."""
+    ranges = server.rules.ranges
+    return Candidate(
+        index=request.index,
+        input=request.input_length,
+        max_output=request.max_output,
+        predicted=request.predicted,
+        outputs=request.outputs,
+        computed=request.computed,
+        blocks=request.blocks,
+        own_blocks=request.blocks,
+        rank=urgency.index((request.priority, request.index)),
+        looseness=ranges.looseness(request.tbt_slo),
+        range_tokens=ranges.tokens,
+        evictions=request.evictions,
+        seed=server.limits.seed,
+        iteration=server.iteration,
+    )

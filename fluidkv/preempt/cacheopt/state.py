@@ -3,13 +3,13 @@
 import math
 from dataclasses import dataclass, field
 
+from fluidkv.preempt.cacheopt.copies import Copies
 from fluidkv.preempt.cacheopt.memory import CountedMemory
+from fluidkv.preempt.cacheopt.progress import Request as AnyRequest
 from fluidkv.preempt.cacheopt.settings import CacheOpt
 from fluidkv.preempt.cacheopt.slots import SlotMemory
 from fluidkv.serving.clock import IterationClock, pairs
-from fluidkv.serving.copies import Copies
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.progress import Request as AnyRequest
 from fluidkv.serving.rules import EngineRules
 
 

@@ -4,9 +4,14 @@ Found once, before anything runs, from prompts and answers together. Blocks that
 one behind the other are a run, whose numbers follow each other.
 """
 
+from collections import Counter
+from collections.abc import Sequence
 from itertools import chain
+from threading import Lock
+from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Int
 
 from fluidkv.prefix.pieces import Content
 from fluidkv.prefix.prompts import Prompts
@@ -16,6 +21,24 @@ _Place = tuple[int, int]
 """(run, block in it)."""
 
 _ROOT: _Place = (-1, 0)
+
+
+class Strands(NamedTuple):
+    """The runs that stay together wherever they occur, in tokens; of each request, its spans.
+
+    Fields:
+        parent: of each run, the one that it begins in; -1: it begins a text.
+        base: tokens before its first.
+        run, end: of each span, one request's behind the other's: its run, the request's tokens up
+            to its end.
+        first: of a request's spans; one more at the end.
+    """
+
+    parent: Int[np.ndarray, " run"]
+    base: Int[np.ndarray, " run"]
+    run: Int[np.ndarray, " span"]
+    end: Int[np.ndarray, " span"]
+    first: Int[np.ndarray, " request"]
 
 
 class BlockNames:
@@ -77,6 +100,20 @@ class BlockNames:
         flat[np.arange(numbers.size) + np.repeat(row, spans[:, 1])] = numbers
         return NamedBlocks(flat, first, max(1, len(self)))
 
+    def strands(self) -> Strands:
+        """The same as spans of runs, for a tree."""
+        size = self.block_size
+        parent = np.array([last[0] for last, _ in self._runs], np.int64)
+        bases: list[int] = []  # a run comes after the one that it begins in
+        for (run, block), _ in self._runs:
+            bases.append(0 if run < 0 else bases[run] + block + 1)
+        spans = np.array([span for row in self._rows for span in row], np.int64).reshape(-1, 2)
+        first = np.cumsum([0, *(len(row) for row in self._rows)])
+        through = np.cumsum(spans[:, 1])
+        before = np.concatenate([[0], through])[first[:-1]]
+        ends = through - np.repeat(before, np.diff(first))
+        return Strands(parent, np.array(bases, np.int64) * size, spans[:, 0], ends * size, first)
+
     def _row(self, text: Content) -> list[tuple[int, int]]:
         """(run, how many of its blocks) one behind the other."""
         size = self.block_size
@@ -108,3 +145,27 @@ class BlockNames:
         self._longest[run] = max(self._longest[run], blocks)
         row.append((run, blocks))
         return run, blocks - 1
+
+
+class NamesOfRuns:
+    """What the requests of each run say, found once where runs have it in common.
+
+    Args:
+        texts: of each run.
+        block_size: of each run.
+    """
+
+    def __init__(self, texts: Sequence[Prompts], block_size: Sequence[int]) -> None:
+        self._keys = [(id(text), size) for text, size in zip(texts, block_size, strict=True)]
+        self._texts, self._to_come = texts, Counter(self._keys)
+        self._known: dict[tuple[int, int], NamedBlocks] = {}
+        self._one_at_a_time = Lock()
+
+    def of(self, run: int) -> NamedBlocks:
+        """To be asked once for each run: what no other run has is not kept."""
+        key = self._keys[run]
+        with self._one_at_a_time:
+            if key not in self._known:
+                self._known[key] = BlockNames(self._texts[run], key[1]).flat()
+            self._to_come[key] -= 1
+            return self._known[key] if self._to_come[key] else self._known.pop(key)

@@ -40,6 +40,16 @@ def checked_prompts(requests: Requests, prompts: Prompts | None) -> Prompts:
     return prompts
 
 
+def texts_of(tables: list[Requests], prompts: list[Prompts | None]) -> list[Prompts]:
+    """What each run's requests say; looked at once where runs have them in common."""
+    known: dict[tuple[int, int], Prompts] = {}
+    for table, text in zip(tables, prompts, strict=True):
+        key = (id(table), id(text))
+        if key not in known:
+            known[key] = checked_prompts(table, text)
+    return [known[id(table), id(text)] for table, text in zip(tables, prompts, strict=True)]
+
+
 def check_modelled(rules: EngineRules, limits: Limits) -> None:
     """Refuse what vLLM's scheduler does not do, or what was not compared with it.
 

@@ -1,7 +1,7 @@
 """What an engine with a prefix cache is to whoever hands it requests: a router, or a single run.
 
 All engines of a run share one table of requests and its prompts; each serves those that it was
-offered. An engine is constructed with (requests, prompts, rules, limits, clock).
+offered.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -11,7 +11,7 @@ from fluidkv.errors import InputError
 
 
 class Served(Protocol):
-    """One request and how far it is, as `serving.progress.Request`. Times: None is not yet."""
+    """One request and how far it is, as `SteppedRequest`. Times: None is not yet."""
 
     @property
     def index(self) -> int: ...
@@ -51,16 +51,15 @@ class Worker(Protocol):
     """One engine. `all` has an entry for every request of the table, offered to it or not.
 
     Examples:
-        >>> from fluidkv.serving import FastEngine, VllmEngine, Worker
+        >>> from fluidkv.serving import Engine, Worker
         >>> def served(worker: Worker) -> float:
         ...     worker.offer(0)
         ...     worker.advance(until=100.0)
         ...     return worker.all[0].last_token_at
         ...
-        >>> requests, limits, clock = fk.Requests([12], [3]), fk.Limits(40), fk.IterationClock(0.5)
-        >>> given = (requests, None, fk.engine("vllm"), limits, clock)
-        >>> [served(kind(*given, offered=True)) for kind in (VllmEngine, FastEngine)]
-        [1.5, 1.5]
+        >>> server = fk.Server("vllm+cache", fk.Limits(40), fk.IterationClock(0.5))
+        >>> served(Engine(fk.Requests([12], [3]), server, offered=True))
+        1.5
     """
 
     @property

@@ -2,15 +2,16 @@
 
 import numpy as np
 
-from fluidkv.runs.kernels import inner
+from fluidkv.runs.inlined import inlined
+from fluidkv.serving.kernel.budget import decodes, tokens_of
 from fluidkv.serving.kernel.finding import find_itself, from_line
 from fluidkv.serving.kernel.layout import (
     ADMITTED,
     ARRIVAL,
+    ENTERED,
     LOOSE,
     NONE,
-    PEAK,
-    RATIO,
+    Blocks,
     Record,
     Records,
 )
@@ -21,11 +22,12 @@ from fluidkv.serving.kernel.memory import (
     peak_of,
     possible_of,
 )
-from fluidkv.serving.kernel.queue import come, first, served
+from fluidkv.serving.kernel.pool import compute, look_up, note, share
+from fluidkv.serving.kernel.requeue import come, first, served
 from fluidkv.serving.limits import UNLIMITED
 
 
-@inner
+@inlined
 def arrive(
     run: Record, aside: Records, lists: Records, times: np.ndarray, arrival: np.ndarray
 ) -> None:
@@ -42,7 +44,7 @@ def arrive(
         run.arrived += 1
 
 
-@inner
+@inlined
 def enter(run: Record, requests: Records, lists: Records, r: int) -> None:
     """It runs, loose, at the end of the list."""
     request = requests[r]
@@ -55,13 +57,13 @@ def enter(run: Record, requests: Records, lists: Records, r: int) -> None:
     lists[run.loose].loose = r
     run.loose += 1
     run.running += 1
-    if run.gate == RATIO:
+    if run.counts_possible:
         run.possible += possible_of(run, requests[r])
-    elif run.gate == PEAK:
+    if run.counts_peaks:
         run.peaks += peak_of(run, requests[r])
 
 
-@inner
+@inlined
 def move_together(run: Record, requests: Records, lists: Records) -> None:
     """Who runs stands without gaps."""
     to = 0
@@ -75,11 +77,19 @@ def move_together(run: Record, requests: Records, lists: Records) -> None:
     run.low, run.tail = 0, to
 
 
-@inner
+@inlined
 def admit(
-    run: Record, requests: Records, aside: Records, lists: Records, times: np.ndarray, budget: int
+    run: Record,
+    requests: Records,
+    aside: Records,
+    lists: Records,
+    times: np.ndarray,
+    budget: int,
+    blocks: Blocks | None,
 ) -> tuple[int, int]:
     """From the head of the queue to the first that does not fit.
+
+    What is found in a prefix cache needs no computing, only its memory.
 
     Returns:
         Tokens that these compute, and how many of them were evicted before.
@@ -88,36 +98,47 @@ def admit(
     if run.rate > 0:
         run.credit += run.rate
         permits = run.credit // run.rate_unit
-        run.credit -= permits * run.rate_unit
+        run.credit -= permits * run.rate_unit  # whole permits are used now or lapse
     run.newcomers = run.newcomers_hold = run.newcomers_possible = 0
     left, resumed = budget, 0
     while run.may_admit and run.waiting > 0 and run.newcomers < permits:
         r = first(run, aside, lists)
         request = requests[r]
-        there = aside[r].line * run.block_size if run.finds else request.kept
-        missing = request.input + request.outputs - there
-        tokens = 0 if request.kept > 0 else min(missing, left)
-        if tokens == 0 and request.kept == 0:
+        if run.running >= run.sequences or (left == 0 and request.kept == 0):
             break
-        held = request.input + request.outputs if request.kept > 0 else there + tokens
-        if run.running >= run.sequences or not may_enter(run, request, aside[r].estimated, held):
+        there, known, unheld = request.kept, 0, 0
+        if run.finds:
+            there = aside[r].line * run.block_size
+        if blocks is not None:
+            if run.free <= (run.watermark if run.running > 0 else 0):
+                break  # a token at least is computed, in a block that is not found
+            known, unheld = look_up(run, request, blocks, r)
+            there = known * run.block_size
+            run.cost += known
+        length = request.input + request.outputs
+        tokens = 0 if request.kept > 0 else tokens_of(length, there, left)
+        held = length if request.kept > 0 else there + tokens
+        estimated = aside[r].estimated
+        if not may_enter(run, request, estimated, r, held, known - unheld):
             break
         served(run, lists)
         enter(run, requests, lists, r)
-        request.tokens = tokens
         left -= tokens
-        if run.prefill_alone:
-            held = request.input + request.outputs
-        request.blocks = given_blocks(run, request, aside[r].estimated, blocks_of(run, held))
-        request.computed = there
         run.cached += there
-        run.free -= request.blocks
-        if run.finds:
-            find_itself(run, aside, r)
-            from_line(run, aside, request.blocks - there // run.block_size)
+        if blocks is not None:
+            share(run, request, blocks, r, known)
+            compute(run, request, blocks, r, tokens)
+            note(run, blocks, ENTERED, r, there, tokens)
+            aside[r].hits += there
+            run.found += there
+            if request.evictions == 0:
+                aside[r].first_hits = there
+            run.cost += request.blocks
+        else:
+            _hold(run, request, aside, r, there, tokens, held)
         run.newcomers += 1
         run.newcomers_hold += request.blocks
-        if run.gate == RATIO:
+        if run.counts_possible:
             run.newcomers_possible += possible_of(run, requests[r])
         if request.evictions > 0:
             resumed += 1
@@ -127,28 +148,44 @@ def admit(
     return budget - left, resumed
 
 
-@inner
+@inlined
+def _hold(
+    run: Record, request: Record, aside: Records, r: int, there: int, tokens: int, held: int
+) -> None:
+    """Blocks that are counted: those that it is given; where prefills run alone, for all of it."""
+    if run.prefill_alone:
+        held = request.input + request.outputs
+    request.tokens = tokens
+    request.blocks = given_blocks(run, request, aside[r].estimated, blocks_of(run, held))
+    request.computed = there
+    run.free -= request.blocks
+    if run.finds:
+        find_itself(run, aside, r)
+        from_line(run, aside, request.blocks - there // run.block_size)
+
+
+@inlined
 def prefill(run: Record, requests: Records, lists: Records) -> int:
     """Of who is loose, prompts go on, in running order, while the budget lasts. Returns tokens."""
     left = run.budget
     for place in range(run.loose):
         request = requests[lists[place].loose]
-        missing = request.input + request.outputs - request.computed
         request.tokens = 0
-        if request.outputs == 0 or missing > 1:  # of whoever is copied back, one is missing
-            request.tokens = min(missing, left)
+        if not decodes(request.input, request.outputs, request.computed):  # or is copied back
+            request.tokens = tokens_of(request.input + request.outputs, request.computed, left)
             left -= request.tokens
     run.cost += 2 * run.loose
     return run.budget - left
 
 
-@inner
+@inlined
 def is_stuck(run: Record, requests: Records, aside: Records, lists: Records) -> bool:
-    """As `reference.Engine.stuck`."""
+    """Nothing runs, nobody comes any more, and whoever waits first can never be admitted."""
     more_come = run.clients == 0 and run.arrived < run.requests
     if run.running > 0 or run.waiting == 0 or more_come:
         return False
     r = first(run, aside, lists)
     run.newcomers_hold = run.newcomers_possible = 0
     request = requests[r]
-    return not may_enter(run, request, aside[r].estimated, request.input + request.outputs)
+    length = request.input + request.outputs
+    return not may_enter(run, request, aside[r].estimated, r, length, 0)

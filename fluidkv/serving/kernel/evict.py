@@ -2,33 +2,36 @@
 
 import numpy as np
 
-from fluidkv.runs.kernels import inner
+from fluidkv.runs.inlined import inlined
+from fluidkv.serving.kernel.budget import tokens_of
+from fluidkv.serving.kernel.calendar import leave, out_of_calendar, unlock, unlock_all
+from fluidkv.serving.kernel.choosing import first_to_go
 from fluidkv.serving.kernel.finding import from_line
+from fluidkv.serving.kernel.grants import next_estimate
 from fluidkv.serving.kernel.layout import (
-    CHEAPER,
     HALTED,
     LOCKED,
     LOOSE,
     NONE,
     OUTGROWN,
-    RATIO,
-    RECOMPUTE,
+    PREEMPTED,
+    Blocks,
     Record,
     Records,
 )
-from fluidkv.serving.kernel.locked import leave, out_of_calendar, unlock, unlock_all
-from fluidkv.serving.kernel.memory import blocks_of, next_estimate, next_ratio
-from fluidkv.serving.kernel.queue import come_back
-from fluidkv.serving.kernel.victims import victim
+from fluidkv.serving.kernel.memory import blocks_of, next_ratio
+from fluidkv.serving.kernel.pool import compute, note, release
+from fluidkv.serving.kernel.requeue import come_back
+from fluidkv.serving.kernel.restore import RECOMPUTE, copied_out
 
 
-@inner
+@inlined
 def end_grants(
     run: Record,
     requests: Records,
     aside: Records,
     lists: Records,
-    passes: Records,
+    passes: Records | None,
     times: np.ndarray,
 ) -> int:
     """Who has outgrown what it was given goes, from the end of the list. Returns how many."""
@@ -38,14 +41,47 @@ def end_grants(
         r = lists[place].running
         place -= 1
         if r != NONE and requests[r].marks & OUTGROWN:
-            aside[r].estimated = next_estimate(run, requests[r], aside[r].estimated)
-            let_go(run, requests, aside, lists, passes, times, r)
+            request, memory = requests[r], run.blocks * run.block_size
+            aside[r].estimated = next_estimate(
+                run.allocation,
+                request.input,
+                request.outputs,
+                aside[r].estimated,
+                run.more_outputs,
+                memory,
+            )
+            let_go(run, requests, aside, lists, passes, times, r, None)
             gone += 1
     return gone
 
 
-@inner
+@inlined
 def evict(
+    run: Record,
+    requests: Records,
+    aside: Records,
+    lists: Records,
+    passes: Records | None,
+    times: np.ndarray,
+    budget: int,
+    blocks: Blocks | None,
+) -> int:
+    """Victims go; the others get their blocks. Returns evictions.
+
+    Blocks with contents are taken one after the other: what a victim sets free, the next one takes.
+    """
+    evicted = 0
+    if blocks is not None:
+        evicted = _one_after_the_other(run, requests, aside, lists, None, times, budget, blocks)
+    if passes is not None:
+        evicted = _counted(run, requests, aside, lists, passes, times, budget)
+    if run.counts_possible:
+        next_ratio(run, requests, lists, evicted)
+    return evicted
+
+
+@inlined
+def _counted(
     run: Record,
     requests: Records,
     aside: Records,
@@ -54,36 +90,29 @@ def evict(
     times: np.ndarray,
     budget: int,
 ) -> int:
-    """Victims go; the others get their blocks. Returns evictions."""
-    growth, most = ask(run, requests, lists, passes, times, budget)
+    """Victims go until all that is asked for fits; or in turn, where that is not the same."""
+    growth, spare = _ask(run, requests, lists, passes, times, budget)
+    if run.in_turn and run.free < growth + spare:
+        return _one_after_the_other(run, requests, aside, lists, passes, times, budget, None)
     evicted, taken = 0, 0
-    if not _fits(run, growth, most):
-        if run.in_turn:
-            evicted = _one_after_the_other(run, requests, aside, lists, passes, times, budget)
-            growth = 0
-        else:
-            while not _fits(run, growth, most):
-                gone = victim(run, requests, aside, lists)
-                if run.finds:  # those before it have asked, and took what was free
-                    before = growth - _asks(run, requests[gone])
-                    more = min(before, run.free) - taken
-                    from_line(run, aside, more)
-                    taken += more
-                let_go(run, requests, aside, lists, passes, times, gone)
-                evicted += 1
-                growth, most = ask(run, requests, lists, passes, times, budget)
-            _take(run, requests, lists)
-    else:
-        _take(run, requests, lists)
+    while run.free < growth + spare:
+        gone = first_to_go(run, requests, aside, lists, None)
+        if run.finds:  # those before it have asked, and took what was free
+            before = growth - _asks(run, requests[gone])
+            more = min(before, run.free) - taken
+            from_line(run, aside, more)
+            taken += more
+        let_go(run, requests, aside, lists, passes, times, gone, None)
+        evicted += 1
+        growth, spare = _ask(run, requests, lists, passes, times, budget)
+    _take(run, requests, lists)
     run.free -= growth
     if run.finds:
         from_line(run, aside, growth - taken)
-    if run.gate == RATIO:
-        next_ratio(run, requests, lists, evicted)
     return evicted
 
 
-@inner
+@inlined
 def _asks(run: Record, request: Record) -> int:
     """Blocks that it asks for."""
     if request.marks & LOCKED:
@@ -91,14 +120,14 @@ def _asks(run: Record, request: Record) -> int:
     return max(0, blocks_of(run, request.computed + request.tokens) - request.blocks)
 
 
-@inner
-def _fits(run: Record, growth: int, spare: int) -> bool:
-    return run.free >= growth + spare
-
-
-@inner
-def ask(
-    run: Record, requests: Records, lists: Records, passes: Records, times: np.ndarray, budget: int
+@inlined
+def _ask(
+    run: Record,
+    requests: Records,
+    lists: Records,
+    passes: Records,
+    times: np.ndarray,
+    budget: int,
 ) -> tuple[int, int]:
     """Tokens that loose requests compute next, newcomers apart.
 
@@ -122,19 +151,21 @@ def ask(
     for place in range(old):
         request = requests[lists[place].loose]
         if request.kept == 0:
-            request.tokens = min(request.input + request.outputs - request.computed, left)
+            length = request.input + request.outputs
+            request.tokens = tokens_of(length, request.computed, left)
             left -= request.tokens
             needed = blocks_of(run, request.computed + request.tokens)
             growth += max(0, needed - request.blocks)
     run.cost += 2 * old
-    growth += passes[run.passes % run.modulus].growing
+    if run.locked > 0:
+        growth += passes[run.passes % run.modulus].growing
     spare = 0
     if run.one_free:
         spare = _spare(run, requests, lists)
     return growth, spare
 
 
-@inner
+@inlined
 def _locked_come_first(run: Record, requests: Records, lists: Records) -> bool:
     """Whether all loose requests stand behind them; somebody is loose."""
     first = requests[lists[0].loose].place
@@ -146,7 +177,7 @@ def _locked_come_first(run: Record, requests: Records, lists: Records) -> bool:
     return True
 
 
-@inner
+@inlined
 def _spare(run: Record, requests: Records, lists: Records) -> int:
     """1 where the last who asks needs no block, as one must be free for it all the same."""
     place = run.tail - run.newcomers  # they stand last
@@ -164,7 +195,7 @@ def _spare(run: Record, requests: Records, lists: Records) -> int:
     return 0
 
 
-@inner
+@inlined
 def _take(run: Record, requests: Records, lists: Records) -> None:
     """Loose requests hold the blocks of their next tokens."""
     for place in range(run.loose - run.newcomers):
@@ -174,22 +205,31 @@ def _take(run: Record, requests: Records, lists: Records) -> None:
             request.blocks = max(request.blocks, needed)
 
 
-@inner
+@inlined
 def _one_after_the_other(
     run: Record,
     requests: Records,
     aside: Records,
     lists: Records,
-    passes: Records,
+    passes: Records | None,
     times: np.ndarray,
     budget: int,
+    blocks: Blocks | None,
 ) -> int:
-    """As `reference.Engine` does it in turn, where what all ask for does not fit."""
-    unlock_all(run, requests, lists, passes, times)
-    for place in range(run.loose):
+    """Each asks in its turn, and for one that finds no room victims go, itself maybe.
+
+    Who finds no room beside the blocks of those behind it would find none beside all that they ask
+    for. So, as long as tokens are the same either way, victims go for the same lists, and this is
+    all at once. They are the same where the budget is not short, or where victims are the end of
+    the list, as it is handed out from the front. A rule that counts blocks sees those that were
+    taken in this round, which all at once are not.
+    """
+    if passes is not None:
+        unlock_all(run, requests, lists, passes, times)
+    for place in range(run.loose - run.newcomers):
         requests[lists[place].loose].tokens = 0
     left, evicted, place = budget, 0, run.low
-    while place < run.tail and left > 0:
+    while place < run.tail - run.newcomers and left > 0:  # newcomers stand last
         r = lists[place].running
         place += 1
         if r == NONE:
@@ -197,53 +237,61 @@ def _one_after_the_other(
         request = requests[r]
         if request.kept > 0:
             continue
-        tokens = min(request.input + request.outputs - request.computed, left)
+        tokens = tokens_of(request.input + request.outputs, request.computed, left)
         needed = max(request.blocks, blocks_of(run, request.computed + tokens))
         growth = needed - request.blocks
         least = max(1, growth) if run.one_free else growth
         while request.marks & LOOSE and run.free < least:
             run.asker = r
-            gone = victim(run, requests, aside, lists)
+            gone = first_to_go(run, requests, aside, lists, blocks)
             left += requests[gone].tokens
-            let_go(run, requests, aside, lists, passes, times, gone)
+            let_go(run, requests, aside, lists, passes, times, gone, blocks)
             evicted += 1
         if request.marks & LOOSE:
-            run.free -= growth
-            request.blocks = needed
-            request.tokens = tokens
+            if blocks is not None:
+                compute(run, request, blocks, r, tokens)
+            else:
+                run.free -= growth
+                request.blocks = needed
+                request.tokens = tokens
             left -= tokens
-        run.cost += 4
+        run.cost += 8
     return evicted
 
 
-@inner
+@inlined
 def let_go(
     run: Record,
     requests: Records,
     aside: Records,
     lists: Records,
-    passes: Records,
+    passes: Records | None,
     times: np.ndarray,
     r: int,
+    blocks: Blocks | None,
 ) -> None:
     """It is evicted: it leaves the running list and its memory, and waits."""
     request = requests[r]
-    if request.marks & LOCKED:
+    if passes is not None and request.marks & LOCKED:
         out_of_calendar(run, requests, passes, r)
         unlock(run, requests, passes, times, r)
     else:
-        out_of_loose(run, lists, r)
+        _out_of_loose(run, lists, r)
+    if blocks is not None:
+        run.cost += request.blocks
+        release(run, request, blocks, r)
+        note(run, blocks, PREEMPTED, r, 0, 0)
     leave(run, requests, aside, lists, r)
     if run.restore != RECOMPUTE and request.kept == 0:
-        copy_out(run, request)
-    back_to_queue(run, request, aside, lists, r)
+        _copy_out(run, request)
+    _back_to_queue(run, request, aside, lists, r)
 
 
-@inner
-def back_to_queue(run: Record, request: Record, aside: Records, lists: Records, r: int) -> None:
+@inlined
+def _back_to_queue(run: Record, request: Record, aside: Records, lists: Records, r: int) -> None:
     """What it had computed is no longer its own; another eviction before its next new output is
     of the same halt."""
-    request.computed = 0
+    request.blocks = request.computed = 0
     request.evictions += 1
     if not request.marks & HALTED:
         request.marks |= HALTED
@@ -253,11 +301,11 @@ def back_to_queue(run: Record, request: Record, aside: Records, lists: Records, 
     come_back(run, aside, lists, r)
 
 
-@inner
-def copy_out(run: Record, request: Record) -> None:
-    """As `Copies.leave`: its cache goes to the host, if there is room."""
+@inlined
+def _copy_out(run: Record, request: Record) -> None:
+    """Its cache goes to the host, if there is room. What the host still has is not copied again."""
     tokens = request.computed
-    if run.held + tokens > run.pool or (run.restore == CHEAPER and tokens <= run.sweet_spot):
+    if not copied_out(run.restore, tokens, run.held, run.pool, run.sweet_spot):
         return
     request.kept = tokens
     run.held += tokens
@@ -266,8 +314,8 @@ def copy_out(run: Record, request: Record) -> None:
     run.longest = max(run.longest, tokens)
 
 
-@inner
-def out_of_loose(run: Record, lists: Records, r: int) -> None:
+@inlined
+def _out_of_loose(run: Record, lists: Records, r: int) -> None:
     """The others move up, in their order."""
     at = run.loose - 1
     moved = lists[at].loose

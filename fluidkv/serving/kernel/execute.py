@@ -4,14 +4,16 @@ from typing import Any
 
 import numpy as np
 
-from fluidkv.runs.kernels import inner
-from fluidkv.serving.kernel.layout import FINISHED, LOOSE, RATIO, Blocks, Record, Records
-from fluidkv.serving.kernel.locked import emit_new, events, leave, lock, tick
+from fluidkv.runs.inlined import inlined
+from fluidkv.serving.kernel import budget
+from fluidkv.serving.kernel.calendar import emit_new, events, leave, lock, note_outgrown, tick
+from fluidkv.serving.kernel.layout import FINISHED, LOOSE, Blocks, Record, Records
 from fluidkv.serving.kernel.memory import possible_of
 from fluidkv.serving.kernel.pool import note, release
+from fluidkv.serving.kernel.restore import end_of_copies
 
 
-@inner
+@inlined
 def land(run: Record, requests: Records, aside: Records, lists: Records) -> None:
     """Who is back by now leaves the host."""
     for place in range(run.loose):
@@ -22,16 +24,16 @@ def land(run: Record, requests: Records, aside: Records, lists: Records) -> None
             request.kept = 0
 
 
-@inner
+@inlined
 def copy(run: Record, requests: Records, aside: Records, lists: Records) -> int:
-    """As `Copies.go`: those out of this iteration, then those in. Returns tokens."""
+    """Copies of this iteration, as `swap` says: those out, then those in. Returns tokens."""
     shared = run.shared != 0
     free = max(run.now, run.free_at) if shared else run.now
     if run.leaving > 0:
         out, copies = run.longest, 1
         if shared:
             out, copies = run.out, run.leaving
-        free = free + (run.per_token * out + run.per_copy * copies)
+        free = end_of_copies(free, run.per_token, out, run.per_copy, copies)
         run.now = free
     back, tokens, copies, last = 0, 0, 0, free
     for place in range(run.loose - run.newcomers, run.loose):
@@ -42,7 +44,7 @@ def copy(run: Record, requests: Records, aside: Records, lists: Records) -> int:
         back += kept
         tokens = tokens + kept if shared else kept
         copies = copies + 1 if shared else 1
-        last = free + (run.per_token * tokens + run.per_copy * copies)
+        last = end_of_copies(free, run.per_token, tokens, run.per_copy, copies)
         aside[r].ready = last
     run.free_at = last
     copied = run.out + back
@@ -50,7 +52,7 @@ def copy(run: Record, requests: Records, aside: Records, lists: Records) -> int:
     return copied
 
 
-@inner
+@inlined
 def execute(
     run: Record,
     requests: Records,
@@ -96,7 +98,7 @@ def execute(
     run.cost += 8 + 4 * run.loose
 
 
-@inner
+@inlined
 def _compute(run: Record, requests: Records, lists: Records) -> tuple[int, int, int, int, int]:
     """Of loose requests: how many compute, tokens, those of prefill, their pairs, those again."""
     computing, tokens, prefilled, pairs, recomputed = 0, 0, 0, 0, 0
@@ -106,10 +108,10 @@ def _compute(run: Record, requests: Records, lists: Records) -> tuple[int, int, 
         if new == 0:
             continue
         computed = request.computed
-        if request.outputs == 0 or computed != request.input + request.outputs - 1:
+        if not budget.decodes(request.input, request.outputs, computed):
             prefilled += new
-            pairs += new * (2 * computed + new + 1) // 2
-        recomputed += max(0, min(new, request.highest - computed))
+            pairs += budget.pairs(computed, new)
+        recomputed += budget.again(new, request.highest, computed)
         request.computed = computed + new
         if run.finds:
             run.known += (computed + new) // run.block_size - computed // run.block_size
@@ -118,7 +120,7 @@ def _compute(run: Record, requests: Records, lists: Records) -> tuple[int, int, 
     return computing, tokens, prefilled, pairs, recomputed
 
 
-@inner
+@inlined
 def _advance(
     run: Record,
     requests: Records,
@@ -131,8 +133,9 @@ def _advance(
 ) -> None:
     """An iteration lasts what it costs; an idle one, a tick or until who it waits for."""
     if not idle:
-        kv = run.per_kv * run.cached
-        run.now += ((run.base + kv) + run.per_prefill * prefilled) + run.per_pair * pairs
+        run.now += budget.duration(
+            run.base, run.per_kv, run.cached, run.per_prefill, prefilled, run.per_pair, pairs
+        )
         return
     if run.jumps:
         waits, until = _awaited(run, requests, aside, lists, arrival)
@@ -142,7 +145,7 @@ def _advance(
     run.now += run.base
 
 
-@inner
+@inlined
 def _awaited(
     run: Record, requests: Records, aside: Records, lists: Records, arrival: np.ndarray
 ) -> tuple[bool, Any]:
@@ -158,7 +161,7 @@ def _awaited(
     return waits, until
 
 
-@inner
+@inlined
 def _emit(
     run: Record,
     requests: Records,
@@ -182,10 +185,10 @@ def _emit(
             lists[left].loose = r
             left += 1
             continue
-        if run.gate == RATIO:
+        if run.counts_possible:
             run.possible -= possible_of(run, requests[r])
         request.outputs += 1
-        if run.gate == RATIO:
+        if run.counts_possible:
             run.possible += possible_of(run, requests[r])
         if request.computed > request.highest:
             new += 1
@@ -199,9 +202,10 @@ def _emit(
             leave(run, requests, aside, lists, r)
             done += 1
             continue
-        if passes is not None:
+        if passes is not None and passes.size > 0:
             lock(run, requests, passes, r)
         else:
+            note_outgrown(run, request)
             lists[left].loose = r
             left += 1
     run.loose = left

@@ -7,11 +7,11 @@ of a request in the line are its leading blocks, and the line is a list of reque
 
 import numpy as np
 
-from fluidkv.runs.kernels import inner
+from fluidkv.runs.inlined import inlined
 from fluidkv.serving.kernel.layout import NONE, Record, Records
 
 
-@inner
+@inlined
 def into_line(run: Record, request: Record, aside: Records, r: int) -> None:
     """Its full blocks go to the end of the line; one that is not full, to the front."""
     full = request.computed // run.block_size
@@ -27,7 +27,7 @@ def into_line(run: Record, request: Record, aside: Records, r: int) -> None:
     run.newest = r
 
 
-@inner
+@inlined
 def from_line(run: Record, aside: Records, blocks: int) -> None:
     """So many blocks from the front of the line; what they said is forgotten."""
     left = blocks - min(run.blank, blocks)
@@ -43,7 +43,7 @@ def from_line(run: Record, aside: Records, blocks: int) -> None:
             _out_of_line(run, aside, r)
 
 
-@inner
+@inlined
 def find_itself(run: Record, aside: Records, r: int) -> None:
     """It is admitted, and holds what is left of it in the line."""
     tokens = aside[r].line * run.block_size
@@ -54,7 +54,7 @@ def find_itself(run: Record, aside: Records, r: int) -> None:
         run.found += tokens
 
 
-@inner
+@inlined
 def _out_of_line(run: Record, aside: Records, r: int) -> None:
     older, newer = aside[r].older, aside[r].newer
     if older == NONE:
@@ -67,7 +67,7 @@ def _out_of_line(run: Record, aside: Records, r: int) -> None:
         aside[newer].older = older
 
 
-@inner
+@inlined
 def count_cache(run: Record, counts: np.ndarray) -> None:
     """At the end of an iteration, as `WITH_CACHE`."""
     counts[14] += run.known

@@ -21,7 +21,6 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from fluidkv.serving.counts import COUNTS, WITH_CACHE
-from fluidkv.serving.rules import Allocation, Gate, Requeue, Restore, Victim
 
 Record = Any
 Records = Any
@@ -39,33 +38,6 @@ RUNS = LOOSE | LOCKED
 # What a call of the kernel ends with.
 ENDED, FULL, TIRED = 0, 1, 2
 """All runs are done; there is no row left for the next window; a call has done enough."""
-
-VICTIMS = {victim: number for number, victim in enumerate(Victim)}
-LAST_ADMITTED = VICTIMS[Victim.LAST_ADMITTED]
-FEWEST_OUTPUTS = VICTIMS[Victim.FEWEST_OUTPUTS]
-LEAST_PROGRESSED = VICTIMS[Victim.LEAST_PROGRESSED]
-MOST_OUTPUTS = VICTIMS[Victim.MOST_OUTPUTS]
-MOST_BLOCKS = VICTIMS[Victim.MOST_BLOCKS]
-LEAST_COMPUTED = VICTIMS[Victim.LEAST_COMPUTED]
-MOST_COMPUTED = VICTIMS[Victim.MOST_COMPUTED]
-LONGEST_REMAINING = VICTIMS[Victim.LONGEST_REMAINING]
-FEWEST_BLOCKS = VICTIMS[Victim.FEWEST_BLOCKS]
-LEAST_URGENT = VICTIMS[Victim.LEAST_URGENT]
-COST_AWARE = VICTIMS[Victim.COST_AWARE]
-LOOSEST_OBJECTIVE = VICTIMS[Victim.LOOSEST_OBJECTIVE]
-
-QUEUES = {requeue: number for number, requeue in enumerate(Requeue)}
-HEAD, BY_PRIORITY = QUEUES[Requeue.HEAD], QUEUES[Requeue.BY_PRIORITY]
-
-GATES = {gate: number for number, gate in enumerate(Gate)}
-FIRST_CHUNK, PEAK, RATIO = GATES[Gate.FIRST_CHUNK], GATES[Gate.PEAK], GATES[Gate.RATIO]
-
-RESTORES = {restore: number for number, restore in enumerate(Restore)}
-RECOMPUTE, CHEAPER = RESTORES[Restore.RECOMPUTE], RESTORES[Restore.CHEAPER]
-
-ALLOCATIONS = {allocation: number for number, allocation in enumerate(Allocation)}
-BY_BLOCK = ALLOCATIONS[Allocation.BY_BLOCK]
-DOUBLE = ALLOCATIONS[Allocation.ESTIMATE_THEN_DOUBLE]
 
 _LIMITS = (
     "index",  # among all
@@ -89,11 +61,18 @@ _LIMITS = (
 )
 _RULES = (
     "victim",
+    "own_victim",  # the address of a function, where the number is `OWN`
     "first_of_equals",
+    "counts_blocks",  # a victim's rule looks at blocks that are held
+    "counts_own",  # or at those of them that nobody else holds
     "requeue",
     "gate",
+    "own_gate",
+    "counts_peaks",  # a gate looks at blocks that may be taken
+    "counts_possible",  # or at outputs that may come
     "restore",
     "allocation",
+    "grants",  # blocks beyond those of the tokens that a request computes
     "evicts_itself",
     "reserved",
     "keeps_outputs",
@@ -213,7 +192,6 @@ ASIDE = np.dtype(
         ("who", np.int64),  # has this rank
         ("predicted", np.int32),
         ("looseness", np.int32),
-        ("own", np.int64),  # blocks that it alone holds, with a cache, where a victim is chosen
         ("hits", np.int64),  # tokens found in the cache
         ("first_hits", np.int64),  # of these, at its first admission
         ("line", np.int64),  # its leading blocks in the line of free ones

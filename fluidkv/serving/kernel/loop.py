@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from fluidkv.runs.kernels import inner, kernel
+from fluidkv.runs.inlined import inlined
 from fluidkv.serving.kernel.admit import admit, arrive, enter, is_stuck, prefill
-from fluidkv.serving.kernel.caching import iterate_cached
+from fluidkv.serving.kernel.calendar import lock, note_outgrown, write_down
 from fluidkv.serving.kernel.evict import end_grants, evict
 from fluidkv.serving.kernel.execute import copy, execute, land
 from fluidkv.serving.kernel.finding import count_cache
@@ -19,7 +19,6 @@ from fluidkv.serving.kernel.layout import (
     LAST,
     LOCKED,
     NONE,
-    RECOMPUTE,
     TIRED,
     Batch,
     Blocks,
@@ -28,13 +27,12 @@ from fluidkv.serving.kernel.layout import (
     Records,
     Tables,
 )
-from fluidkv.serving.kernel.locked import lock, write_down
 from fluidkv.serving.kernel.memory import blocks_of, given_blocks
 from fluidkv.serving.kernel.pool import clear
+from fluidkv.serving.kernel.restore import RECOMPUTE
 from fluidkv.serving.limits import UNLIMITED
 
 
-@kernel
 def advance(
     batch: Batch,
     passes: Records | None,
@@ -50,8 +48,10 @@ def advance(
 
     Args:
         batch: the runs.
-        passes: the calendar; None: nobody is locked, so there is none.
-        blocks: the memory of one run with a prefix cache, which has no calendar; None: no cache.
+        passes: the calendar of a memory that is counted; empty: there is none, and every request is
+            looked at in every iteration; None: blocks have contents.
+        blocks: the memory of one run with a prefix cache; None: it is counted. The compiler leaves
+            out what an argument that is None would need.
         counts, time: rows, a window each: (row, count) and (row,).
         at: run that is next; rows that are whole; 1 while a run is under way; 1 in a window.
         horizon: iterations of a run.
@@ -69,9 +69,7 @@ def advance(
         arrival = batch.tables.arrival[run.table]
         if at[2] == 0:
             begin(run, requests, aside, times, batch.tables)
-            # The compiler leaves out what an argument that is None does not need.
-            if passes is not None:
-                start(run, requests, aside, lists, passes, times, batch.tables)
+            start(run, requests, aside, lists, passes, times, batch.tables)
             if blocks is not None:
                 clear(run, blocks)
             cost += 8 * run.requests
@@ -87,11 +85,9 @@ def advance(
                 run.rows += 1
             run.cost = 0
             row = counts[at[1]]
+            iterate(run, requests, aside, lists, passes, times, arrival, row, blocks)
             if passes is not None:
-                iterate(run, requests, aside, lists, passes, times, arrival, row)
                 run.stuck = is_stuck(run, requests, aside, lists)
-            if blocks is not None:
-                iterate_cached(run, requests, aside, lists, times, arrival, row, blocks)
             time[at[1]] = run.now
             if run.iteration % every == 0:
                 at[1] += 1
@@ -109,7 +105,7 @@ def advance(
     return ENDED
 
 
-@inner
+@inlined
 def begin(
     run: Record,
     requests: Records,
@@ -132,21 +128,22 @@ def begin(
             times[ARRIVAL, r] = tables.arrival[run.table, r] if come else np.nan
 
 
-@inner
+@inlined
 def start(
     run: Record,
     requests: Records,
     aside: Records,
     lists: Records,
-    passes: Records,
+    passes: Records | None,
     times: np.ndarray,
     tables: Tables,
 ) -> None:
     """The calendar is empty; the requests that `tables.start` names run."""
-    for place in range(passes.size):
-        passes[place].first = NONE
-        passes[place].growing = 0
-    passes[0].tick = 0.0
+    if passes is not None:
+        for place in range(passes.size):
+            passes[place].first = NONE
+            passes[place].growing = 0
+            passes[place].tick = 0.0
     for r in range(run.started):
         request = requests[r]
         request.outputs = tables.start[run.index, r]
@@ -161,12 +158,15 @@ def start(
             times[ARRIVAL, r] = tables.arrival[run.table, r]
         enter(run, requests, lists, r)
     for r in range(run.started):
-        lock(run, requests, passes, r)
+        if passes is not None and passes.size > 0:
+            lock(run, requests, passes, r)
+            run.loose = 0
+        else:
+            note_outgrown(run, requests[r])
     run.arrived = run.started
-    run.loose = 0
 
 
-@inner
+@inlined
 def fill(run: Record, request: Record, aside: Record, tables: Tables, r: int) -> None:
     """A request as it is before it comes."""
     request.input = tables.input[run.table, r]
@@ -174,6 +174,7 @@ def fill(run: Record, request: Record, aside: Record, tables: Tables, r: int) ->
     request.most = tables.most[run.table, r] if tables.most.size > 0 else 0
     request.marks = 0
     request.outputs = 0
+    request.blocks = 0
     request.computed = 0
     request.highest = 0
     request.kept = 0
@@ -192,57 +193,61 @@ def fill(run: Record, request: Record, aside: Record, tables: Tables, r: int) ->
         aside.looseness = tables.looseness[run.table, r]
 
 
-@inner
+@inlined
 def iterate(
     run: Record,
     requests: Records,
     aside: Records,
     lists: Records,
-    passes: Records,
+    passes: Records | None,
     times: np.ndarray,
     arrival: np.ndarray,
     counts: np.ndarray,
+    blocks: Blocks | None,
 ) -> None:
-    """One iteration; `counts` are added to."""
+    """One iteration; `counts` are added to, as `COUNTS` or, with a cache, as `WITH_CACHE`."""
     counts[0] += run.running
-    run.newcomers = 0
+    run.newcomers = run.noted = 0
     run.asker = NONE
     arrive(run, aside, lists, times, arrival)
-    if run.restore != RECOMPUTE:
-        land(run, requests, aside, lists)
-    early = run.prefill_alone or run.newcomers_first
-    decodes, tokens, gone, resumed = True, 0, 0, 0
+    early, decodes, tokens, gone, resumed = False, True, 0, 0, 0
     run.may_admit = 1
-    if run.prefill_alone:
-        tokens = prefill(run, requests, lists)
-    if early:
-        more, resumed = admit(run, requests, aside, lists, times, run.budget - tokens)
-        tokens += more
-        decodes = run.newcomers_first or tokens == 0
+    if passes is not None:  # else nobody comes first or is prefilled alone, nothing is copied
+        if run.restore != RECOMPUTE:
+            land(run, requests, aside, lists)
+        early = bool(run.prefill_alone or run.newcomers_first)
+        if run.prefill_alone:
+            tokens = prefill(run, requests, lists)
+        if early:
+            more, resumed = admit(run, requests, aside, lists, times, run.budget - tokens, None)
+            tokens += more
+            decodes = bool(run.newcomers_first or tokens == 0)
     if decodes:
         budget = UNLIMITED if run.prefill_alone else run.budget - tokens
-        gone = end_grants(run, requests, aside, lists, passes, times)
-        evicted = evict(run, requests, aside, lists, passes, times, budget)
+        if passes is not None:
+            gone = end_grants(run, requests, aside, lists, passes, times)
+        evicted = evict(run, requests, aside, lists, passes, times, budget, blocks)
         run.may_admit = run.admits_after_eviction or evicted == 0
         gone += evicted
     if not early:
         left = run.budget - _asked(run, requests, lists)
-        _, resumed = admit(run, requests, aside, lists, times, left)
+        _, resumed = admit(run, requests, aside, lists, times, left, blocks)
     counts[1] += run.running
     counts[2] += run.waiting
     counts[3] += run.blocks - run.free
     counts[4] += gone
     counts[5] += run.newcomers - resumed
     counts[6] += resumed
-    if run.restore != RECOMPUTE:
+    if passes is not None and run.restore != RECOMPUTE:
         counts[14] += copy(run, requests, aside, lists)
-    execute(run, requests, aside, lists, passes, times, arrival, counts, decodes, None)
+    execute(run, requests, aside, lists, passes, times, arrival, counts, decodes, blocks)
     if run.finds:
         run.distinct = run.known
+    if run.caching:
         count_cache(run, counts)
 
 
-@inner
+@inlined
 def _asked(run: Record, requests: Records, lists: Records) -> int:
     """Tokens that who runs computes."""
     tokens = run.locked
@@ -251,7 +256,7 @@ def _asked(run: Record, requests: Records, lists: Records) -> int:
     return tokens
 
 
-@inner
+@inlined
 def settle_all(
     run: Record, requests: Records, lists: Records, passes: Records, times: np.ndarray
 ) -> None:
@@ -262,7 +267,7 @@ def settle_all(
             write_down(run, requests, passes, times, r)
 
 
-@inner
+@inlined
 def record(run: Record, requests: Records, aside: Records, found: Found) -> None:
     """What became of each request."""
     row = run.row

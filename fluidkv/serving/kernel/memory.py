@@ -1,23 +1,14 @@
-"""Blocks: what a request holds, what it is given, and what must fit before it enters."""
+"""Blocks: what a request holds, what it is given, and whether the head of the queue may enter."""
 
-from fluidkv.runs.kernels import inner
-from fluidkv.serving.kernel.layout import (
-    BY_BLOCK,
-    DOUBLE,
-    FIRST_CHUNK,
-    LOCKED,
-    NONE,
-    PEAK,
-    RATIO,
-    Record,
-    Records,
-)
-from fluidkv.serving.rules import NewTokenRatio
-
-SCALE = NewTokenRatio.SCALE
+from fluidkv.runs.inlined import call, inlined
+from fluidkv.serving.kernel import ratio
+from fluidkv.serving.kernel.gates import Entering, passes
+from fluidkv.serving.kernel.grants import granted
+from fluidkv.serving.kernel.layout import LOCKED, NONE, Record, Records
+from fluidkv.serving.kernel.open_rules import OWN
 
 
-@inner
+@inlined
 def blocks_of(run: Record, tokens: int) -> int:
     """ceil((tokens + reserved) / size) of whole numbers, by floats: integers divide far slower.
 
@@ -28,13 +19,13 @@ def blocks_of(run: Record, tokens: int) -> int:
     return int((tokens + run.half) * run.inverse)
 
 
-@inner
+@inlined
 def steps_of(run: Record, request: Record) -> int:
     """Tokens that a request has computed, and emitted, since it was written down."""
     return run.passes - request.base if request.marks & LOCKED else 0
 
 
-@inner
+@inlined
 def blocks_held(run: Record, request: Record) -> int:
     """By a running request, before this iteration."""
     if request.marks & LOCKED and request.residue != NONE:
@@ -42,66 +33,79 @@ def blocks_held(run: Record, request: Record) -> int:
     return request.blocks
 
 
-@inner
+@inlined
 def given_blocks(run: Record, request: Record, estimated: int, computed: int) -> int:
-    """As `granting.given_blocks`; `computed`: blocks of the tokens that it computes."""
-    if run.allocation == BY_BLOCK:
+    """Blocks that it gets when it is admitted; `computed`: those of the tokens that it computes."""
+    if not run.grants:
         return computed
-    least = blocks_of(run, request.input + request.outputs)
+    length = blocks_of(run, request.input + request.outputs)
     wanted = blocks_of(run, request.input + estimated - 1)
     free = run.watermark if run.always_guarded else 0
-    return max(least, min(wanted, run.blocks - max(free, run.one_free)))
+    most = run.blocks - max(free, run.one_free)
+    return granted(run.allocation, computed, length, wanted, most)
 
 
-@inner
-def next_estimate(run: Record, request: Record, estimated: int) -> int:
-    """As `granting.next_estimate`; of one that has just been written down."""
-    if run.allocation == DOUBLE:
-        more = request.input + 2 * estimated
-    else:
-        more = request.outputs + run.more_outputs
-    return min(more, run.blocks * run.block_size)
-
-
-@inner
+@inlined
 def peak_of(run: Record, request: Record) -> int:
     """Blocks of its input and the most outputs that it may have."""
     return blocks_of(run, request.input + request.most - 1)
 
 
-@inner
+@inlined
 def possible_of(run: Record, request: Record) -> int:
     """Outputs that it may still emit, as far as they are counted."""
-    return min(request.most - request.outputs - steps_of(run, request), run.clip)
+    return ratio.possible(request.most, request.outputs + steps_of(run, request), run.clip)
 
 
-@inner
-def may_enter(run: Record, request: Record, estimated: int, chunk: int) -> bool:
-    """As `reference.Engine._may_enter`: the gate, for `chunk` tokens computed now."""
+@inlined
+def may_enter(
+    run: Record, request: Record, estimated: int, r: int, tokens: int, there: int
+) -> bool:
+    """The gate, for a request that has so many tokens in memory once it has entered.
+
+    Args:
+        there: blocks of it in a prefix cache, but for those that nobody holds.
+    """
     free = run.blocks - run.newcomers_hold if run.newcomers_first else run.free
     if run.running > 0 or run.always_guarded:
         free -= run.watermark
-    if run.gate == FIRST_CHUNK:
-        return blocks_of(run, chunk) <= free
     whole = blocks_of(run, request.input + request.outputs)
-    if run.gate == PEAK:
-        to_come = run.peaks - (run.blocks - run.free)
-        return peak_of(run, request) + to_come <= free
-    if run.gate == RATIO:
-        earlier = run.possible - run.newcomers_possible
-        reserved = earlier * run.ratio + run.newcomers_possible * SCALE
-        needed = whole * run.block_size + possible_of(run, request)
-        return needed * SCALE + reserved <= free * run.block_size * SCALE
-    return given_blocks(run, request, estimated, whole) <= free
+    peak, to_come, possible, reserved = 0, 0, 0, 0
+    if run.counts_peaks:
+        peak, to_come = peak_of(run, request), run.peaks - (run.blocks - run.free)
+    if run.counts_possible:
+        possible, earlier = possible_of(run, request), run.possible - run.newcomers_possible
+        reserved = earlier * run.ratio + run.newcomers_possible * ratio.SCALE
+    head = Entering(
+        free,
+        blocks_of(run, tokens) - there,
+        whole - there,
+        given_blocks(run, request, estimated, whole) - there,
+        peak,
+        to_come,
+        possible,
+        reserved,
+        run.block_size,
+        run.running,
+        run.waiting,
+        r,
+        request.input,
+        request.outputs,
+        request.evictions,
+    )
+    if run.gate == OWN:
+        takes = head.granted if run.prefill_alone else head.chunk
+        return takes <= free and call(run.own_gate, head) != 0
+    return passes(run.gate, head)
 
 
-@inner
+@inlined
 def next_ratio(run: Record, requests: Records, lists: Records, evicted: int) -> None:
-    """As `gating.next_ratio`."""
+    """A step down in an iteration that evicts nobody; reset in one that does, and when idle."""
     if run.running == 0 or (evicted > 0 and not run.estimates):
         run.ratio = run.ratio_start
     elif evicted == 0:
-        run.ratio = max(run.ratio - run.ratio_decay, run.ratio_least)
+        run.ratio = ratio.stepped_down(run.ratio, run.ratio_decay, run.ratio_least)
     else:
         outputs, most = 0, 0
         for place in range(run.low, run.tail):
@@ -110,4 +114,4 @@ def next_ratio(run: Record, requests: Records, lists: Records, evicted: int) -> 
                 outputs += requests[r].outputs + steps_of(run, requests[r]) + run.ahead
                 most += requests[r].most
         run.cost += run.tail - run.low
-        run.ratio = min(SCALE, SCALE * outputs // most)
+        run.ratio = ratio.estimated(outputs, most)

@@ -6,12 +6,12 @@ behind the last block is both of its ends. Blocks that say the same are a list, 
 
 from typing import Any
 
-from fluidkv.runs.kernels import inner
+from fluidkv.runs.inlined import inlined
 from fluidkv.serving.kernel.layout import NONE, Blocks, Record, Records
 from fluidkv.serving.kernel.memory import blocks_of
 
 
-@inner
+@inlined
 def clear(run: Record, blocks: Blocks) -> None:
     """All blocks are free, in their order, and say nothing."""
     line, size = blocks.line, blocks.line.size
@@ -25,7 +25,7 @@ def clear(run: Record, blocks: Blocks) -> None:
     run.known = run.distinct = 0
 
 
-@inner
+@inlined
 def look_up(run: Record, request: Record, blocks: Blocks, r: int) -> tuple[Any, Any]:
     """Leading blocks of a request that are known, one token left to compute; it changes nothing.
 
@@ -43,7 +43,7 @@ def look_up(run: Record, request: Record, blocks: Blocks, r: int) -> tuple[Any, 
     return found, unheld
 
 
-@inner
+@inlined
 def share(run: Record, request: Record, blocks: Blocks, r: int, found: int) -> None:
     """It holds the blocks that were found, with all that they say."""
     at = blocks.first[r]
@@ -57,7 +57,7 @@ def share(run: Record, request: Record, blocks: Blocks, r: int, found: int) -> N
     request.computed = found * run.block_size
 
 
-@inner
+@inlined
 def compute(run: Record, request: Record, blocks: Blocks, r: int, tokens: int) -> None:
     """It takes the blocks of its next tokens; those that will be full are known at once."""
     at, computed, size = blocks.first[r], request.computed, run.block_size
@@ -69,7 +69,7 @@ def compute(run: Record, request: Record, blocks: Blocks, r: int, tokens: int) -
     request.tokens = tokens
 
 
-@inner
+@inlined
 def release(run: Record, request: Record, blocks: Blocks, r: int) -> None:
     """One holder less for each of its blocks, from its last to its first.
 
@@ -85,7 +85,7 @@ def release(run: Record, request: Record, blocks: Blocks, r: int) -> None:
     request.blocks = 0
 
 
-@inner
+@inlined
 def own_blocks(request: Record, blocks: Blocks, r: int) -> int:
     """How many of its blocks nobody else holds."""
     own = 0
@@ -94,7 +94,7 @@ def own_blocks(request: Record, blocks: Blocks, r: int) -> int:
     return own
 
 
-@inner
+@inlined
 def note(run: Record, blocks: Blocks, kind: int, r: int, found: int, computed: int) -> None:
     """An event of this iteration."""
     event = blocks.events[run.noted]
@@ -102,7 +102,7 @@ def note(run: Record, blocks: Blocks, kind: int, r: int, found: int, computed: i
     run.noted += 1
 
 
-@inner
+@inlined
 def _take(run: Record, blocks: Blocks) -> Any:
     """The first of the line; what it said is forgotten."""
     line = blocks.line
@@ -129,7 +129,7 @@ def _take(run: Record, blocks: Blocks) -> Any:
     return block
 
 
-@inner
+@inlined
 def _write(run: Record, blocks: Blocks, block: Any, name: Any) -> None:
     """It is full, and says this from now on."""
     line, copies = blocks.line, blocks.copies[name]
@@ -144,14 +144,14 @@ def _write(run: Record, blocks: Blocks, block: Any, name: Any) -> None:
     run.known += 1
 
 
-@inner
+@inlined
 def _unlink(run: Record, line: Records, block: int) -> None:
     after, before = line[block].after, line[block].before
     line[before].after, line[after].before = after, before
     run.free -= 1
 
 
-@inner
+@inlined
 def _link(run: Record, line: Records, block: Any, behind: Any) -> None:
     after = line[behind].after
     line[behind].after, line[block].before = block, behind

@@ -1,109 +1,168 @@
-"""Who goes first: as `decisions.choosing`, with keys of one integer, or one float."""
+"""Who is evicted first: a name, a sentence of help, and a function of a request's numbers.
 
-import numpy as np
+The function gives a key of two numbers, the second of which decides between equals of the first;
+whoever has the largest key goes. A new rule is a member of `Victim` and the function of its name.
+"""
 
-from fluidkv.runs.kernels import inner
-from fluidkv.serving.kernel.layout import (
-    COST_AWARE,
-    FEWEST_BLOCKS,
-    FEWEST_OUTPUTS,
-    LAST_ADMITTED,
-    LEAST_COMPUTED,
-    LEAST_PROGRESSED,
-    LEAST_URGENT,
-    LONGEST_REMAINING,
-    LOOSEST_OBJECTIVE,
-    MOST_BLOCKS,
-    MOST_COMPUTED,
-    MOST_OUTPUTS,
-    NONE,
-    Record,
-    Records,
-)
-from fluidkv.serving.kernel.memory import blocks_held, steps_of
+from typing import NamedTuple
+
+from fluidkv.runs.inlined import inlined, numbered
+from fluidkv.serving.kernel.lots import lot
+from fluidkv.serving.kernel.open_rules import OpenRule
 
 
-@inner
-def victim(run: Record, requests: Records, aside: Records, lists: Records) -> int:
-    """Of who runs and is no newcomer."""
-    spared = NONE
-    if run.asker_stays and run.running - run.newcomers > 1:
-        spared = run.asker
-    end = run.tail - run.newcomers  # they stand last
-    if run.victim == LAST_ADMITTED:
-        end -= 1
-        while lists[end].running == NONE or lists[end].running == spared:
-            end -= 1
-        return lists[end].running
-    found, most, highest = NONE, 0, 0.0
-    for place in range(run.low, end):
-        r = lists[place].running
-        if r in (NONE, spared):
-            continue
-        if run.victim == COST_AWARE:
-            own = aside[r].own if run.caching else blocks_held(run, requests[r])
-            key, score = 0, cost(run, requests[r], own)
-        else:
-            key, score = key_of(run, requests[r], aside, r), 0.0
-        ahead = found == NONE or key > most or score > highest
-        equal = key == most and score == highest
-        if ahead or (equal and not run.first_of_equals):
-            found, most, highest = r, key, score
-    run.cost += end - run.low
-    return found
+class Candidate(NamedTuple):
+    """What a rule may look at of a running request, as it is before the iteration."""
+
+    index: int  # place in order of arrival  # pyright: ignore[reportIncompatibleMethodOverride]
+    input: int  # tokens of its prompt
+    max_output: int
+    predicted: int  # outputs that a predictor says
+    outputs: int  # tokens emitted and kept
+    computed: int  # tokens in the cache
+    blocks: int  # held
+    own_blocks: int  # of these, held by nobody else
+    rank: int  # by priority, then arrival: 0 is the most urgent
+    looseness: int  # of its TBT objective: the range in which it is, 0 for the tightest
+    range_tokens: int  # width of ranges of tokens
+    evictions: int
+    seed: int
+    iteration: int
 
 
-@inner
-def cost(run: Record, request: Record, own_blocks: int) -> float:
-    """As `choosing.score`; lengths are at least 1."""
-    outputs = request.outputs + steps_of(run, request)
-    return own_blocks / (request.input + outputs) * (1 - outputs / request.most)
+class Victim(OpenRule):
+    """Who is evicted first; of equals the one admitted last, but see `first_of_equals`.
+
+    Tokens computed are those in the cache before the iteration, as vLLM counts them while it
+    schedules. Outputs predicted that have come already leave 0, not fewer. `RANDOM` draws a lot for
+    each request anew in each iteration, and the lowest goes: whoever goes next is then anyone of
+    those who are left.
+
+    A function that is added is of a `fluidkv.serving.kernel.victims.Candidate`, and gives one
+    number; the request with the largest goes.
+
+    Sources: vLLM's pull requests 53723 (`LEAST_COMPUTED`) and 56897 (`COST_AWARE`), its priority
+    scheduling (`LEAST_URGENT`); CacheOPT, sections 2.4 (SRTF, LKVO) and 3.4 (`LOOSEST_OBJECTIVE`).
+
+    Examples:
+        >>> from dataclasses import replace
+        >>> from fluidkv.serving import Victim
+        >>> for victim in (Victim.LAST_ADMITTED, Victim.MOST_BLOCKS):
+        ...     rules = replace(fk.engine("vllm"), victim=victim)
+        ...     run = fk.serve(fk.Requests([6, 4], [6, 6]), fk.Server(rules, fk.Limits(16)))
+        ...     print(run.evictions.values.tolist())
+        ...
+        [[0, 1]]
+        [[1, 0]]
+    """
+
+    LAST_ADMITTED = "the last of the running list"
+    FEWEST_OUTPUTS = "fewest outputs; of these the longest prompt"
+    LEAST_PROGRESSED = "fewest outputs (LPF)"
+    MOST_OUTPUTS = "most outputs"
+    MOST_BLOCKS = "most blocks held"
+    LEAST_COMPUTED = "fewest tokens computed"
+    MOST_COMPUTED = "most tokens computed"
+    LONGEST_REMAINING = "most outputs still predicted (SRTF)"
+    FEWEST_BLOCKS = "fewest blocks held (LKVO)"
+    LEAST_URGENT = "highest priority number; of these the latest to come"
+    COST_AWARE = "most blocks for a token lost, times the share of outputs still to come"
+    LOOSEST_OBJECTIVE = "TBT objective, then remaining outputs, then least memory, in ranges"
+    RANDOM = "anyone, drawn anew each time"
+
+    @property
+    def first_of_equals(self) -> bool:
+        """Whether a tie goes to the one admitted first: what `min` and `max` of a list find."""
+        return self in (Victim.LEAST_COMPUTED, Victim.MOST_COMPUTED, Victim.COST_AWARE)
+
+    @property
+    def may_take_the_furthest(self) -> bool:
+        """Whether whoever is nearest to its end may go first, so that a run need not end."""
+        furthest = (Victim.MOST_OUTPUTS, Victim.MOST_BLOCKS, Victim.MOST_COMPUTED)
+        return self in (*furthest, Victim.COST_AWARE) or self.own is not None
+
+    def key(self, request: Candidate) -> "Key":
+        """The candidate with the largest goes."""
+        if self.own is not None:
+            return float(self.own(request)), 0
+        return key_of(self.number, request)
 
 
-@inner
-def key_of(run: Record, request: Record, aside: Records, r: int) -> int | np.int64:
-    """The largest goes. Lengths are below 2^29."""
-    steps = steps_of(run, request)
-    outputs, computed = request.outputs + steps, request.computed + steps
-    rule = run.victim
-    if rule == FEWEST_OUTPUTS:
-        return request.input - (outputs << 30)
-    if rule == LEAST_PROGRESSED:
-        return -outputs
-    if rule == MOST_OUTPUTS:
-        return outputs
-    if rule == MOST_BLOCKS:
-        return blocks_held(run, request)
-    if rule == FEWEST_BLOCKS:
-        return -blocks_held(run, request)
-    if rule == LEAST_COMPUTED:
-        return -computed
-    if rule == MOST_COMPUTED:
-        return computed
-    if rule == LEAST_URGENT:
-        return aside[r].rank
-    if rule == LONGEST_REMAINING:
-        return max(0, aside[r].predicted - outputs)
-    if rule == LOOSEST_OBJECTIVE:
-        left = max(0, aside[r].predicted - outputs) // run.range_tokens
-        loose = aside[r].looseness
-        return (loose << 58) + (left << 29) - computed // run.range_tokens
-    return -lot(run.seed, run.iteration, r)
+Key = tuple[float, int]
 
 
-@inner
-def lot(seed: int, iteration: int, index: int) -> np.int64:
-    """As `choosing.lot`."""
-    return np.int64(
-        _mixed(_mixed(_mixed(np.uint64(seed)) ^ np.uint64(iteration)) ^ np.uint64(index))
-        >> np.uint64(3)
-    )
+@inlined
+def last_admitted(request: Candidate) -> Key:
+    """All are equal."""
+    return 0, 0
 
 
-@inner
-def _mixed(number: np.uint64) -> np.uint64:
-    """SplitMix64's: unsigned integers of 64 bits wrap as it wants them to."""
-    number = number + np.uint64(0x9E3779B97F4A7C15)
-    number = (number ^ (number >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    number = (number ^ (number >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return number ^ (number >> np.uint64(31))
+@inlined
+def fewest_outputs(request: Candidate) -> Key:
+    return -request.outputs, request.input
+
+
+@inlined
+def least_progressed(request: Candidate) -> Key:
+    return -request.outputs, 0
+
+
+@inlined
+def most_outputs(request: Candidate) -> Key:
+    return request.outputs, 0
+
+
+@inlined
+def most_blocks(request: Candidate) -> Key:
+    return request.blocks, 0
+
+
+@inlined
+def least_computed(request: Candidate) -> Key:
+    return -request.computed, 0
+
+
+@inlined
+def most_computed(request: Candidate) -> Key:
+    return request.computed, 0
+
+
+@inlined
+def longest_remaining(request: Candidate) -> Key:
+    return 0, max(0, request.predicted - request.outputs)
+
+
+@inlined
+def fewest_blocks(request: Candidate) -> Key:
+    return -request.blocks, 0
+
+
+@inlined
+def least_urgent(request: Candidate) -> Key:
+    return 0, request.rank
+
+
+@inlined
+def cost_aware(request: Candidate) -> Key:
+    """In floats, rounded where vLLM's Python rounds (56897)."""
+    share = 1 - request.outputs / max(1, request.max_output)
+    return request.own_blocks / max(1, request.input + request.outputs) * share, 0
+
+
+@inlined
+def loosest_objective(request: Candidate) -> Key:
+    """CacheOPT's order: loosest objective, then most remaining, then least in the cache.
+
+    What is in the cache is below 2^30 (`UNLIMITED`), and lengths below 2^29 in 64 bits.
+    """
+    left = max(0, request.predicted - request.outputs) // request.range_tokens
+    return request.looseness, (left << 30) - request.computed // request.range_tokens
+
+
+@inlined
+def random(request: Candidate) -> Key:
+    return 0, -int(lot(request.seed, request.iteration, request.index))
+
+
+key_of = numbered([victim.function for victim in Victim])
+"""The key of a candidate under the rule of a number."""

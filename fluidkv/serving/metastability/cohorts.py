@@ -2,7 +2,7 @@
 
 Requests of one length that lose all progress on eviction are interchangeable: how many run at each
 stage and how many wait is the whole state, and an iteration without eviction costs the same for any
-number of requests. The counts equal those of `serve(..., "restart", ...)` row by row.
+number of requests. The counts equal those of `serve(..., Server("restart", ...))` row by row.
 
 Source: Congestion, section 2.2 with the arrivals A^n of section 6.1, in whole requests.
 """

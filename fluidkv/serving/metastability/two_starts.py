@@ -17,6 +17,7 @@ from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 from fluidkv.workload import RequestClass, Workload
 
 
@@ -75,8 +76,8 @@ def two_starts(
     ]
     crowd = saturated(workload, backlog)
     crowded = [_joined(crowd, table) for table in later]
-    common = {"clock": clock, "every": width, "keep_requests": False, "backend": backend}
-    run = serve([*later, *crowded], engine, limits, **common)
+    server = Server(engine, limits, clock, backend=backend)
+    run = serve([*later, *crowded], server, every=width, keep_requests=False)
     end = xr.DataArray([table.arrival[-1] for table in later] * 2, dims="run")
     half = Span(end / 2, end)
     offered = [(table.arrival > table.arrival[-1] / 2).mean() * count for table in later] * 2

@@ -11,12 +11,12 @@ import numpy as np
 
 from fluidkv.errors import InputError
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import VIDUR_SARATHI
 from fluidkv.serving.limits import UNLIMITED, Limits
 from fluidkv.serving.records.comparison import EVERY, Progress, Replay, difference
 from fluidkv.serving.records.fields import Fields
-from fluidkv.serving.reference import Engine
+from fluidkv.serving.server import Server
+from fluidkv.serving.stepped import Engine
 
 MOST_REQUESTS = 10**7
 """In a run. A file names a number; a table of so many is made of it."""
@@ -99,7 +99,7 @@ def vidur_counts(fields: Fields) -> VidurCounts:
 
 def _to_the_end(source: str, run: VidurRun, say: Progress) -> tuple[int, int]:
     """Evictions and iterations until every request is done."""
-    engine = Engine(run.requests, VIDUR_SARATHI, run.limits, IterationClock.iterations())
+    engine = Engine(run.requests, Server(VIDUR_SARATHI, run.limits))
     evictions = 0
     while engine.done < len(run.requests):
         if engine.iteration % EVERY == 0:

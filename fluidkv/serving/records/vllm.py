@@ -12,7 +12,6 @@ import numpy as np
 from jaxtyping import Int
 
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.records.comparison import Progress, Replay, step_by_step
 from fluidkv.serving.records.fields import Fields
@@ -26,14 +25,15 @@ from fluidkv.serving.records.vllm_settings import (
     rules_of,
     version_of,
 )
-from fluidkv.serving.reference import Engine
 from fluidkv.serving.rules import EngineRules
+from fluidkv.serving.server import Server
+from fluidkv.serving.stepped import Engine
 
 COLUMNS = (
     *("running_in", "running", "waiting", "used_blocks", "preempt", "admit_new", "admit_resumed"),
     *("completed", "sched_reqs", "tokens"),
 )
-"""What is compared; as in `reference.COUNTS`."""
+"""What is compared; as in `serving.counts`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class VllmRecord:
 
     def replay(self, on_progress: Progress) -> Replay:
         """Steps of the literal engine."""
-        engine = Engine(self.requests, self.rules, self.limits, IterationClock.iterations())
+        engine = Engine(self.requests, Server(self.rules, self.limits))
         rows = self.rows.tolist()
         return step_by_step(self.columns, rows, engine.step, "preempt", on_progress)
 

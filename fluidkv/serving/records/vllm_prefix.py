@@ -5,15 +5,12 @@ The format: configuration with `"prefix_caching": true`; `requests`, which say w
 the file.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from fluidkv.serving.caching.fast import FastEngine
-from fluidkv.serving.caching.vllm import VllmEngine
-from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.records.arrivals import Arrivals, read_arrivals
 from fluidkv.serving.records.comparison import Progress, Replay, step_by_step
@@ -28,6 +25,8 @@ from fluidkv.serving.records.vllm_settings import (
     version_of,
 )
 from fluidkv.serving.rules import EngineRules
+from fluidkv.serving.server import Server
+from fluidkv.serving.stepped import Engine
 
 _OURS = {
     **{name: name for name in ("running_in", "running", "waiting", "used_blocks")},
@@ -90,11 +89,12 @@ class VllmPrefixRecord:
         self,
         on_progress: Progress,
         *,
-        engine: Callable[..., VllmEngine | FastEngine] = VllmEngine,
+        compiled: bool = False,
     ) -> Replay:
-        """Steps of the literal engine, or of another one."""
-        clock, arrivals = IterationClock.iterations(), self.arrivals
-        run = engine(arrivals.requests, arrivals.prompts, self.rules, self.limits, clock)
+        """Steps of the literal engine, or of the compiled one."""
+        arrivals, engine = self.arrivals, ServedEngine(self.rules, caching=True)
+        server = Server(engine, self.limits, prompts=arrivals.prompts)
+        run = Engine(arrivals.requests, server, compiled=compiled)
         places = arrivals.places.tolist()
 
         def step() -> dict[str, Any]:

@@ -197,6 +197,7 @@ def _compute(points: Points) -> Arrays:
     """All points of one engine in one batch; what a run finds does not depend on the others."""
     from fluidkv.runs.measuring import metrics
     from fluidkv.serving.run import serve
+    from fluidkv.serving.server import Server
 
     sheet = Sheet(points.size, VARIABLES, {})
     batches: dict[tuple[Any, ...], list[tuple[int, _Asked]]] = defaultdict(list)
@@ -210,9 +211,11 @@ def _compute(points: Points) -> Arrays:
         each = [asked for _, asked in batch]
         run = serve(
             [asked.requests for asked in each],
-            each[0].engine,
-            [asked.limits for asked in each],
-            clock=[asked.clock for asked in each],
+            Server(
+                each[0].engine,
+                [asked.limits for asked in each],
+                clock=[asked.clock for asked in each],
+            ),
             iterations=each[0].iterations,
         )
         found = metrics(run)

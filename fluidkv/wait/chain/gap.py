@@ -11,6 +11,7 @@ Source: WAIT, Theorem 1.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -23,8 +24,7 @@ from fluidkv.record import Record
 from fluidkv.runs.checks import above_0, count
 from fluidkv.wait.chain.model import arrival_rates, shapes, thresholds_of
 from fluidkv.wait.chain.overflow import probability
-from fluidkv.wait.chain.plan import MOST_SEED
-from fluidkv.wait.chain.simulate import simulate_chain
+from fluidkv.wait.chain.simulate import MOST_SEED, simulate_chain
 from fluidkv.wait.model import Exact, WaitSystem, several
 from fluidkv.wait.segments import Segments
 
@@ -128,51 +128,48 @@ def throughput_gap(
         [1.4, 0.3]
     """
     levels, horizon = thresholds_of(model, thresholds), above_0("horizon", horizon)
-    given = several("zetas", zetas, "numbers above 0")
-    scales = np.array(sorted(above_0("zetas", zeta) for zeta in given))
+    scales = several("zetas", zetas, "numbers above 0")
+    scales = np.array(sorted(above_0("zetas", zeta) for zeta in scales))
     fitted = scales >= fit_from
     if np.unique(scales[fitted]).size < 2:
         raise InputError("zetas", scales.tolist(), f"at least two different ones from {fit_from}")
     confidence, runs = probability("confidence", confidence), count("runs", runs, least=2)
     seed = count("seed", seed, least=0, most=MOST_SEED // len(scales) - 1)
-    rate = float(sum(arrival_rates(model)))
-    best = rate * (_mean_outputs(model))
-    left, time, plain, latency = [], [], [], []
-    for index, zeta in enumerate(scales):
-        found = simulate_chain(
+    options: dict[str, Any] = {"base": base, "per_kv_token": per_kv_token, "runs": runs}
+    ends = [
+        simulate_chain(
             model,
             levels,
-            base=base,
-            per_kv_token=per_kv_token,
-            runs=runs,
+            **options,
             horizon=float(zeta * horizon),
             seed=seed * len(scales) + index,
             on_progress=on_progress,
         )
-        left.append(remaining_outputs(model, levels, found))
-        time.append(found.time.values)
-        plain.append(best - (found.output_tokens / found.time).values)
-        latency.append(float(found.in_system.mean()) / rate)
+        for index, zeta in enumerate(scales)
+    ]
+    left = [remaining_outputs(model, levels, end) for end in ends]
+    time = [end.time.values for end in ends]
     random = np.random.default_rng(seed)
     gap, error = _ratio(left, time)
-    _check_fit(scales, gap, error, fitted)
-    slopes = [_slope(scales, gap, error, fitted)]
+    slope = _slope(scales, gap, error, fitted)
+    slopes = []
     for _ in range(RESAMPLES):
-        rows = [random.integers(len(one), size=len(one)) for one in left]
-        again = [[one[row] for one, row in zip(each, rows, strict=True)] for each in (left, time)]
-        resampled = _ratio(*again)
-        _check_fit(scales, *resampled, fitted)
-        slopes.append(_slope(scales, *resampled, fitted))
+        rows = [random.integers(runs, size=runs) for _ in ends]
+        again = [[values[row] for values, row in zip(v, rows, strict=True)] for v in (left, time)]
+        slopes.append(_slope(scales, *_ratio(*again), fitted))
     tail = (1 - confidence) / 2
-    low, high = np.quantile(slopes[1:], [tail, 1 - tail])
+    low, high = np.quantile(slopes, [tail, 1 - tail])
+    rates = np.array([float(rate) for rate in arrival_rates(model)])
+    best = rates @ _to_come(model)[0][: len(rates)]
+    plain = [best - (end.output_tokens / end.time).values for end in ends]
     return GapStudy(
         scales,
         gap,
         error,
-        np.array([each.mean() for each in plain]),
-        np.array([each.std(ddof=1) / len(each) ** 0.5 for each in plain]),
-        np.array(latency),
-        slopes[0],
+        np.array([losses.mean() for losses in plain]),
+        np.array([losses.std(ddof=1) / runs**0.5 for losses in plain]),
+        np.array([float(end.in_system.mean()) / rates.sum() for end in ends]),
+        slope,
         (float(low), float(high)),
         confidence,
     )
@@ -234,39 +231,30 @@ def root_fit(study: GapStudy, fit_from: float = 0.0) -> RootFit:
 
 
 def remaining_outputs(
-    model: Segments | WaitSystem, thresholds: tuple[int, ...], found: xr.Dataset
+    model: Segments | WaitSystem, thresholds: tuple[int, ...], runs: xr.Dataset
 ) -> Float[np.ndarray, " run"]:
     """Output tokens to come for prompts in the system at the end; expected, given the counts."""
-    total = np.zeros(found.sizes["run"])
-    each = shapes(model, thresholds)
-    after = _outputs_after(model)
-    for k, segment in enumerate(each):
-        whole = segment.span - (
-            1 if isinstance(model, WaitSystem) or k == 0 else 0
-        )  # no token at 0
-        total += found.queue.values[:, k] * (whole + after[k])
-        inside = np.minimum(found.batches.values[:, k], segment.span - 1)  # stages with n prompts
+    total = np.zeros(runs.sizes["run"])
+    for k, (segment, whole, after) in enumerate(
+        zip(shapes(model, thresholds), *_to_come(model), strict=True)
+    ):
+        inside = np.minimum(runs.batches.values[:, k], segment.span - 1)  # stages with n prompts
         within = inside * segment.span - inside * (inside + 1) / 2
-        total += segment.threshold * (within + inside * after[k])
+        total += runs.queue.values[:, k] * whole
+        total += segment.threshold * (within + inside * after)
     return total
 
 
-def _outputs_after(model: Segments | WaitSystem) -> list[float]:
-    """Output tokens that a prompt at the end of each segment still expects from later ones."""
+def _to_come(model: Segments | WaitSystem) -> tuple[list[float], list[float]]:
+    """Output tokens that a prompt still expects: before each segment or type, and after it."""
     if isinstance(model, WaitSystem):
-        return [0.0] * len(model.types)
-    after = [0.0]
-    for share, span in zip(reversed(model.thinning), reversed(model.spans), strict=False):
-        after.append(float(share) * (span + after[-1]))
-    return after[::-1]
-
-
-def _mean_outputs(model: Segments | WaitSystem) -> float:
-    """Of a prompt that comes."""
-    if isinstance(model, WaitSystem):
-        total = sum(each.arrival_rate * each.output_length for each in model.types)
-        return float(total / model.arrival_rate)
-    return model.spans[0] - 1 + _outputs_after(model)[0]
+        return [float(each.output_length) for each in model.types], [0.0] * len(model.types)
+    before, after = [], [0.0]
+    for share, span in zip((0, *model.thinning)[::-1], model.spans[::-1], strict=True):
+        before.append(span + after[-1])
+        after.append(float(share) * before[-1])
+    before[-1] -= 1  # no token at the prefill
+    return before[::-1], after[-2::-1]
 
 
 def _ratio(above: list[np.ndarray], below: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -280,7 +268,12 @@ def _ratio(above: list[np.ndarray], below: list[np.ndarray]) -> tuple[np.ndarray
 
 
 def _slope(zetas: np.ndarray, gap: np.ndarray, error: np.ndarray, fitted: np.ndarray) -> float:
-    """Weighted least squares of log gap on log zeta."""
+    """Weighted least squares of log gap on log zeta.
+
+    Raises:
+        InputError: as `_check_fit`.
+    """
+    _check_fit(zetas, gap, error, fitted)
     x, y, w = np.log(zetas[fitted]), np.log(gap[fitted]), (gap / error)[fitted] ** 2
     x = x - np.average(x, weights=w)
     return float(np.sum(w * x * y) / np.sum(w * x * x))

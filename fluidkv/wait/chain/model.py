@@ -67,11 +67,6 @@ def shapes(model: Model, thresholds: tuple[int, ...]) -> list[Shape]:
     ]
 
 
-def size_of(model: Model) -> int:
-    """How many segments, or types."""
-    return len(model.types) if isinstance(model, WaitSystem) else len(model)
-
-
 def arrival_rates(model: Model) -> list[Fraction]:
     """To the first segment, or of each type."""
     if isinstance(model, WaitSystem):
@@ -95,9 +90,18 @@ def thresholds_of(model: Model, thresholds: object) -> tuple[int, ...]:
             ...
         fluidkv.errors.InputError: thresholds: got [9]; allowed: 2, one for each type or segment
     """
-    size = size_of(model)
+    return Wait(levels_of(model, thresholds)).thresholds
+
+
+def levels_of(model: Model, thresholds: object) -> tuple[Any, ...]:
+    """As many thresholds as the model has types or segments, of any numbers.
+
+    Raises:
+        InputError: another number of them, or no sequence.
+    """
+    size = len(model.types) if isinstance(model, WaitSystem) else len(model)
     allowed = f"{size}, one for each type or segment"
-    levels = Wait(several("thresholds", thresholds, allowed)).thresholds
+    levels = several("thresholds", thresholds, allowed)
     if len(levels) != size:
         raise InputError("thresholds", list(levels), allowed)
     return levels
@@ -111,23 +115,20 @@ def clock_of(
     Raises:
         InputError: a coefficient that is missing, given twice or out of range; another model.
     """
-    needed = (("base", base), ("per_kv_token", per_kv_token))
+    options = {"base": base, "per_kv_token": per_kv_token, "per_prefill_token": per_prefill_token}
     if isinstance(model, WaitSystem):
-        for name, value in (*needed, ("per_prefill_token", per_prefill_token)):
+        for name, value in options.items():
             if value is not None:
                 raise InputError(name, value, "None: the system has its own")
         return model.clock
     if not isinstance(model, Segments):
         raise InputError("model", model, "Segments or a WaitSystem")
-    for name, value in needed:
-        if value is None:
-            raise InputError(name, value, "a number, with Segments")
+    for name in ("base", "per_kv_token"):
+        if options[name] is None:
+            raise InputError(name, None, "a number, with Segments")
+    per_prefill_token = 0 if per_prefill_token is None else per_prefill_token
     return IterationClock(
         float(exact("base", base, above=0)),
         float(exact("per_kv_token", per_kv_token, least=0)),
-        float(
-            exact(
-                "per_prefill_token", 0 if per_prefill_token is None else per_prefill_token, least=0
-            )
-        ),
+        float(exact("per_prefill_token", per_prefill_token, least=0)),
     )

@@ -23,7 +23,7 @@ class Pieces(eqx.Module):
     area: Float[Array | np.ndarray, " piece"]
 
 
-def pieces(steps: RateSteps | None) -> Pieces | None:
+def pieces_of(steps: RateSteps | None) -> Pieces | None:
     """As arrays."""
     if steps is None:
         return None
@@ -34,39 +34,40 @@ def pieces(steps: RateSteps | None) -> Pieces | None:
     return Pieces(time, factor, elapsed, area)
 
 
-def elapsed(of: Pieces | None, begin: Times, width: Times) -> Times:
+def elapsed(pieces: Pieces | None, begin: Times, width: Times) -> Times:
     """By how much Lambda grows from `begin` on in a time; exact within a piece."""
-    if of is None:
+    if pieces is None:
         return width
     end = begin + width
-    a, b = _piece(of.time, begin), _piece(of.time, end)
-    across = _at(of, b, end) - _at(of, a, begin)
-    return jnp.where(a == b, _of(of.factor, a) * (end - begin), across)
+    a, b = _piece(pieces.time, begin), _piece(pieces.time, end)
+    across = _lambda(pieces, b, end) - _lambda(pieces, a, begin)
+    return jnp.where(a == b, _of(pieces.factor, a) * (end - begin), across)
 
 
-def lasting(of: Pieces | None, begin: Times, units: Times) -> Times:
+def lasting(pieces: Pieces | None, begin: Times, units: Times) -> Times:
     """The time in which Lambda grows by `units` from `begin` on."""
-    if of is None:
+    if pieces is None:
         return units
-    a = _piece(of.time, begin)
-    goal = _at(of, a, begin) + units
-    b = _piece(of.elapsed, goal)
-    across = _of(of.time, b) + (goal - _of(of.elapsed, b)) / _of(of.factor, b)
-    return jnp.where(a == b, begin + units / _of(of.factor, a), across) - begin
+    a = _piece(pieces.time, begin)
+    goal = _lambda(pieces, a, begin) + units
+    b = _piece(pieces.elapsed, goal)
+    across = _of(pieces.time, b) + (goal - _of(pieces.elapsed, b)) / _of(pieces.factor, b)
+    return jnp.where(a == b, begin + units / _of(pieces.factor, a), across) - begin
 
 
-def mean_rest(of: Pieces | None, begin: Times, width: Times) -> Times:
+def mean_rest(pieces: Pieces | None, begin: Times, width: Times) -> Times:
     """How long before the end of a time an arrival in it comes, on average."""
-    if of is None:
+    if pieces is None:
         return width / 2
     end = begin + width
-    a, b = _piece(of.time, begin), _piece(of.time, end)
-    width, units = end - begin, elapsed(of, begin, width)
-    under = _area(of, b, end) - _area(of, a, begin) - _at(of, a, begin) * width
+    a, b = _piece(pieces.time, begin), _piece(pieces.time, end)
+    width, units = end - begin, elapsed(pieces, begin, width)
+    under = _area(pieces, b, end) - _area(pieces, a, begin) - _lambda(pieces, a, begin) * width
     return jnp.where((a == b) | (units <= 0), width / 2, under / jnp.where(units > 0, units, 1.0))
 
 
 def _piece(starts: Float[Array | np.ndarray, " piece"], at: Times) -> Int[Array, "*run"]:
+    """The piece at a time, or at a Lambda."""
     began = jnp.asarray(starts).reshape(-1, *(1,) * at.ndim) <= at[None]
     return jnp.sum(began, axis=0, dtype=jnp.int32) - 1
 
@@ -75,10 +76,12 @@ def _of(values: Float[Array | np.ndarray, " piece"], piece: Int[Array, "*run"]) 
     return jnp.asarray(values)[piece]
 
 
-def _at(of: Pieces, piece: Int[Array, "*run"], time: Times) -> Times:
-    return _of(of.elapsed, piece) + _of(of.factor, piece) * (time - _of(of.time, piece))
+def _lambda(pieces: Pieces, piece: Int[Array, "*run"], time: Times) -> Times:
+    into = time - _of(pieces.time, piece)
+    return _of(pieces.elapsed, piece) + _of(pieces.factor, piece) * into
 
 
-def _area(of: Pieces, piece: Int[Array, "*run"], time: Times) -> Times:
-    into = time - _of(of.time, piece)
-    return _of(of.area, piece) + _of(of.elapsed, piece) * into + _of(of.factor, piece) * into**2 / 2
+def _area(pieces: Pieces, piece: Int[Array, "*run"], time: Times) -> Times:
+    into = time - _of(pieces.time, piece)
+    linear = _of(pieces.elapsed, piece) * into
+    return _of(pieces.area, piece) + linear + _of(pieces.factor, piece) * into**2 / 2

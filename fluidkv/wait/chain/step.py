@@ -4,23 +4,18 @@
 so that it works under `jit`, `vmap` and `scan`, and for masses under `grad` and `jacobian` too.
 """
 
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array
+from jaxtyping import Array, UInt32
 
 from fluidkv.errors import InputError
-from fluidkv.wait.chain.chains import (
-    CountChain,
-    CountState,
-    Flows,
-    FluidChain,
-    FluidState,
-    empty,
-)
-from fluidkv.wait.chain.counts import count_step
-from fluidkv.wait.chain.masses import fluid_step
+from fluidkv.runs.words import words
+from fluidkv.wait.chain.chain import Chain, Flows
+from fluidkv.wait.chain.counts import CountChain, CountState
+from fluidkv.wait.chain.masses import FluidChain, FluidState
 
 
 def step(
@@ -39,7 +34,7 @@ def step(
 
     Raises:
         InputError: while tracing, where `jax_enable_x64` is not set, a state of another shape or
-            kind, or no key for counts.
+            kind, or no key for counts, or something else than one.
 
     Source: WAIT, Algorithms 1 and 2.
 
@@ -61,9 +56,32 @@ def step(
     if not jax.config.read("jax_enable_x64"):
         allowed = "True: jax.config.update('jax_enable_x64', True), as numbers here have 64 bits"
         raise InputError("jax_enable_x64", False, allowed)
-    if not isinstance(chain, FluidChain | CountChain):
+    if not isinstance(chain, Chain):
         raise InputError("chain", chain, "from fluid_chain or count_chain")
-    start = jax.eval_shape(lambda: empty(chain))
+    typed = _typed(state, jax.eval_shape(chain.empty))
+    if isinstance(chain, FluidChain):
+        return chain.iterate(typed, None)
+    return chain.iterate(typed, partial(words, _key_words(key), typed.iterations))
+
+
+def empty(chain: CountChain | FluidChain) -> Any:
+    """The state of a chain, `FluidState` or `CountState`, where nobody has come yet.
+
+    Examples:
+        >>> from fluidkv.wait import Segments, count_chain, empty
+        >>> chain = count_chain(Segments(3, (1, 3), (6, 2)), (9, 4), base=1, per_kv_token=0)
+        >>> empty(chain).queue.tolist()
+        [0, 0]
+    """
+    return chain.empty()
+
+
+def _typed(state: Any, start: Any) -> Any:
+    """The state, in numbers of the same kinds as those of a start.
+
+    Raises:
+        InputError: a state of another chain, or of several runs.
+    """
     if jax.tree.structure(state) != jax.tree.structure(start):
         raise InputError("state", state, f"a {type(start).__name__}")
     for name, value, own in zip(start._fields, state, start, strict=True):
@@ -73,9 +91,21 @@ def step(
         kind = jnp.result_type(value)
         if jnp.issubdtype(own.dtype, jnp.integer) and not jnp.issubdtype(kind, jnp.integer):
             raise InputError(f"state.{name}", f"numbers of {kind}", "whole numbers")
-    typed: Any = jax.tree.map(lambda value, own: jnp.asarray(value, own.dtype), state, start)
-    if isinstance(chain, FluidChain):
-        return fluid_step(chain, typed)
-    if key is None:
-        raise InputError("key", key, "a JAX random key, from which counts are drawn")
-    return count_step(chain, typed, key)
+    return jax.tree.map(lambda value, own: jnp.asarray(value, own.dtype), state, start)
+
+
+def _key_words(key: Any) -> UInt32[Array, " word"]:
+    """The words of one key, typed or raw; there are at least two, of which two are used.
+
+    Raises:
+        InputError: something else.
+    """
+    dtype, shape, value = getattr(key, "dtype", None), getattr(key, "shape", None), key
+    if dtype is not None:
+        value = f"{dtype} of shape {shape}"
+        if jnp.issubdtype(dtype, jax.dtypes.prng_key) and shape == ():
+            return jax.random.key_data(key)
+        if dtype == jnp.uint32 and shape == (2,):
+            return jnp.asarray(key)
+    allowed = "a JAX random key, from which counts are drawn; jax.vmap maps over several"
+    raise InputError("key", value, allowed)

@@ -37,6 +37,7 @@ from fluidkv.serving.engines import engine
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 from fluidkv.wait.policy import NestedWait, Policy, Wait
 from fluidkv.wait.runs.run import run_policy
 from fluidkv.wait.runs.stages import as_prompts, engine_requests
@@ -228,7 +229,7 @@ def _run(
     most = max(math.ceil(table.arrival[-1] / clock.base) for table in own) + 1
     longer = {id(table): engine_requests(table) for table in own}
     prompts, rules = [longer[id(table)] for table in own], engine(engines[0].rules)
-    return as_prompts(serve(prompts, rules, limits, clock=clock, iterations=most))
+    return as_prompts(serve(prompts, Server(rules, limits, clock=clock), iterations=most))
 
 
 def _policy(one: Contender | None) -> Policy:

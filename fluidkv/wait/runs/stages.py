@@ -31,7 +31,7 @@ LPF = replace(RESTART, name="lpf", reserved_tokens=0)
 >>> from fluidkv.serving import serve
 >>> from fluidkv.runs import Requests
 >>> from fluidkv.wait import LPF, engine_requests
->>> run = serve(engine_requests(Requests([3, 3], [2, 2])), LPF, fk.Limits(9))
+>>> run = serve(engine_requests(Requests([3, 3], [2, 2])), fk.Server(LPF, fk.Limits(9)))
 >>> run.evictions.values.tolist()  # 3 + 3, 4 + 4; 5 + 5 does not fit
 [[0, 1]]
 """

@@ -23,6 +23,7 @@ from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import served_engine
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 from fluidkv.traces import Trace
 from fluidkv.workload import RequestClass, Workload
 
@@ -45,7 +46,7 @@ def test_each_engine_serves_the_same_requests_by_its_own_rules() -> None:
     for index, name in enumerate(names):
         for run in range(3):
             table = poisson(MIX, 4.0, 40, rng=run, per_iteration=False)
-            own = metrics(serve(table, name, Limits(160, 4), clock=CLOCK)).isel(run=0)
+            own = metrics(serve(table, Server(name, Limits(160, 4), clock=CLOCK))).isel(run=0)
             for metric in ("latency_p99", "ttft_p50", "preemptions"):
                 assert found.table[metric].values[index, run] == own[metric]
     assert found.mean(2, "preemptions") == 0 < found.mean(0, "preemptions")

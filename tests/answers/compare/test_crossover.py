@@ -17,6 +17,7 @@ from fluidkv.runs.measuring import metrics
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 from fluidkv.workload import RequestClass, Workload
 
 NO_EVICT, MAX_UTIL = POLICIES
@@ -68,10 +69,10 @@ def test_every_point_is_a_run_of_its_own() -> None:
         for place, multiple in enumerate(("1x", "2x")):
             asks = max_tokens_of(multiple).of(table)
             for policy, name in enumerate(POLICIES):
-                own = metrics(serve(asks, name, limits, clock=CLOCK, clients=8)).isel(run=0)
+                own = metrics(serve(asks, Server(name, limits, clock=CLOCK), clients=8)).isel(run=0)
                 there = found.by_max_tokens.table.isel(policy=policy, point=place, run=run)
                 assert there[SPEED] == own[SPEED]
-        larger = serve(table, NO_EVICT, Limits(1200, 4), clock=CLOCK, clients=8)
+        larger = serve(table, Server(NO_EVICT, Limits(1200, 4), clock=CLOCK), clients=8)
         there = found.by_capacity.table.isel(policy=0, point=1, run=run)
         assert there[SPEED] == metrics(larger).isel(run=0)[SPEED]
     assert found.ratio == 1

@@ -24,6 +24,7 @@ from fluidkv.serving.engines import SGLANG, VLLM
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import Allocation, Restore, Victim, name_of, rule_of
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 from fluidkv.serving.swap import Swap
 from fluidkv.traces import Trace
 from fluidkv.workload import RequestClass, Workload
@@ -50,7 +51,9 @@ def test_each_combination_is_a_run_of_serve_on_the_same_requests():
     ]
     tables = [poisson(MIX, 4.0, 40, rng=seed, per_iteration=False) for seed in range(3)]
     for index, victim in enumerate((Victim.LAST_ADMITTED, *TWO)):
-        run = serve(tables, replace(VLLM, victim=victim), LIMITS, clock=CLOCK, backend="reference")
+        run = serve(
+            tables, Server(replace(VLLM, victim=victim), LIMITS, clock=CLOCK, backend="reference")
+        )
         found = metrics(run)
         for name in ("recompute_tax", "preemptions", "ttft_p99", "longest_gap_p99"):
             assert answer.table[name].values[index].tolist() == found[name].values.tolist()
@@ -100,9 +103,9 @@ def test_what_does_not_look_at_predictions_is_run_once(monkeypatch):
     calls = []
     serve = module.serve
 
-    def counted(tables, rules, *args, **options):
-        calls.append(rules.victim)
-        return serve(tables, rules, *args, **options)
+    def counted(tables, server, **options):
+        calls.append(server.served.rules.victim)
+        return serve(tables, server, **options)
 
     monkeypatch.setattr(module, "serve", counted)
     noisy = {"perfect": Forecast(), "noisy": Forecast(LogNormalNoise(1.0))}
@@ -153,7 +156,7 @@ def test_a_trace_is_replayed_in_parts_with_its_own_predictions(tmp_path):
     part = slice(20, 40)
     coming = (trace.arrival_times_s or ())[part]
     second = replayed(trace.input_lengths[part], trace.decode_lengths[part], coming)
-    run = metrics(serve(second, VLLM, LIMITS, clock=CLOCK))
+    run = metrics(serve(second, Server(VLLM, LIMITS, clock=CLOCK)))
     assert answer.table.ttft_p99.values[0, 1] == run.ttft_p99.item()
     told = listed["file"].of(second, 0, 20)
     assert told.predicted_output.tolist() == said[20:40].tolist()

@@ -18,6 +18,7 @@ from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import ENGINES
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 from fluidkv.traces import Trace
 from fluidkv.workload import RequestClass, Workload
 
@@ -47,7 +48,7 @@ def test_each_row_is_the_run_of_its_setting():
             )
             table = saturated(TIERS, 104, rng=run)
             alone = metrics(
-                serve(table, "vllm", limits, clients=setting.clients, backend="reference")
+                serve(table, Server("vllm", limits, backend="reference"), clients=setting.clients)
             )
             for name in ("output_throughput", "preemptions", "ttft_p99", "latency_p99"):
                 assert found.table[name].values[index, run] == alone[name].item()

@@ -21,6 +21,7 @@ from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import VLLM
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 from fluidkv.workload import RequestClass, Workload
 
 HALF = Fraction(1, 2)
@@ -41,7 +42,7 @@ def test_without_a_preemption_or_a_queue_nothing_else_is_run():
     assert (found.choice.index, found.candidate) == (0, 0)
     assert found.to_dict()["nothing_to_gain"] is True
     table = poisson(TIERS, 10.0, 104, rng=0, per_iteration=False)
-    alone = metrics(serve(table, "vllm", Limits(400, 16), clock=CLOCK, backend="reference"))
+    alone = metrics(serve(table, Server("vllm", Limits(400, 16), clock=CLOCK, backend="reference")))
     assert alone.preemptions.item() == 0
     for name in found.felt:  # sums, in the order of another engine
         assert found.table[name].values[0, 0] == pytest.approx(alone[name].item(), rel=1e-12)
@@ -96,7 +97,7 @@ def test_what_if_serves_the_same_requests_with_other_memory_lengths_and_rate():
         assert same[name] == found.mean(0, name)
     twice = rows["capacity", 2.0]
     tables = [poisson(TIERS, 100.0, 104, rng=r, per_iteration=False) for r in range(2)]
-    run = serve(tables, "vllm", Limits(800, 16), clock=CLOCK, backend="reference")
+    run = serve(tables, Server("vllm", Limits(800, 16), clock=CLOCK, backend="reference"))
     assert twice.capacity == 800
     assert twice.metrics is not None
     assert twice.metrics["ttft_p99"] == pytest.approx(float(metrics(run).ttft_p99.mean()))
@@ -161,7 +162,9 @@ def test_goodput_counts_requests_within_all_bounds():
     assert found.felt[0] == "goodput"
     assert found.plan.asked == ()
     table = poisson(TIERS, 100.0, 104, rng=0, per_iteration=False)
-    run = serve(table, "vllm", Limits(400, 16), clock=CLOCK, backend="reference").isel(run=0)
+    run = serve(table, Server("vllm", Limits(400, 16), clock=CLOCK, backend="reference")).isel(
+        run=0
+    )
     ttft = run.first_token - run.arrival
     tpot = (run.last_token - run.first_token) / (run.output_length - 1)
     good = int(((ttft <= 0.15) & (tpot <= 0.02)).sum())

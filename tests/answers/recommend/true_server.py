@@ -12,9 +12,10 @@ from fluidkv.answers.served.setting import Setting
 from fluidkv.logs.read import read_log
 from fluidkv.runs.measuring import metrics
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.caching.run import serve_caching
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
+from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 from fluidkv.traces import read_trace
 from tests.answers.replay.logs import CLOCK, LIMITS, write_log
 
@@ -55,7 +56,7 @@ class TrueServer:
         limits = replace(
             self.limits, watermark=setting.watermark, max_num_seqs=setting.max_num_seqs
         )
-        return metrics(serve_caching(self.requests, "vllm", limits, CLOCK)).isel(run=0)
+        return metrics(serve(self.requests, Server("vllm+cache", limits, clock=CLOCK))).isel(run=0)
 
     def advice(self, folder: Path) -> Recommendation:
         """What is said of its log."""

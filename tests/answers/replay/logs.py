@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.caching.run import serve_caching
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 
 CLOCK = IterationClock(0.02, 2e-6, 1e-4)
 LIMITS = Limits(160 * 16, 16, 64, 512)
@@ -37,9 +37,9 @@ def write_log(
     """`requests.jsonl`, `timeseries.csv` and `meta.json` of one run by `CLOCK` and `limits`."""
     table = requests() if table is None else table
     run = (
-        serve_caching(table, "vllm", limits, CLOCK)
+        serve(table, Server("vllm+cache", limits, clock=CLOCK))
         if caching
-        else serve(table, "vllm", limits, clock=CLOCK, backend="reference")
+        else serve(table, Server("vllm", limits, clock=CLOCK, backend="reference"))
     ).isel(run=0)
     rows = [
         {

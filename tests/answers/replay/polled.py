@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.caching.run import serve_caching
+from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 from tests.answers.replay.logs import CLOCK, LIMITS, requests
 from tests.traces.results.written import Asked, vllm
 
@@ -29,7 +30,7 @@ def write_polled(
         answer_s: the longest that a page is waited for; polls begin a second after the last answer.
     """
     table = requests()
-    run = serve_caching(table, "vllm", LIMITS, CLOCK).isel(run=0)
+    run = serve(table, Server("vllm+cache", LIMITS, clock=CLOCK)).isel(run=0)
     asked = [
         Asked(5000 + sent - delay_s, int(inputs), first - sent + delay_s, tuple(gaps))
         for sent, inputs, first, last, outputs in zip(

@@ -1,4 +1,4 @@
-"""The log that an SGLang server would have written, had it been our literal scheduler."""
+"""The log that an SGLang server would have written, had it been our scheduler."""
 
 import json
 from pathlib import Path
@@ -67,7 +67,7 @@ def _logged(run: SglangRun) -> tuple[list[str], list[dict]]:
     events: list[dict] = []
     steps = retracted = 0
     while run.done < len(run.all):
-        before = run.server.ratio.now
+        before = run.server.new_token_ratio
         counts = run.step()
         row = run.server.row
         assert row is not None

@@ -10,6 +10,7 @@ from fluidkv.runs.measuring import metrics
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 from fluidkv.workload import RequestClass, Workload
 
 CLOCK = IterationClock(0.01, 1e-6, 1e-5)
@@ -31,7 +32,9 @@ def test_each_case_is_a_run_of_its_own_in_the_order_given():
     for case, row in zip(cases, range(3), strict=True):
         for run, table in enumerate(TABLES):
             alone = metrics(
-                serve(table, case.engine, case.limits, clock=case.clock, clients=case.clients)
+                serve(
+                    table, Server(case.engine, case.limits, clock=case.clock), clients=case.clients
+                )
             )
             for name in alone.data_vars:
                 ours, theirs = found[name].values[row, run], alone[name].values[0]

@@ -16,6 +16,7 @@ from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 from fluidkv.traces import Trace, preset
 
 
@@ -36,7 +37,7 @@ def test_percentiles_are_of_consecutive_requests_and_nobody_is_nan():
 
 def test_parts_of_a_run_make_up_the_run():
     table = poisson(preset("alpaca"), 30.0, 80, rng=0, per_iteration=False)
-    run = serve(table, "vllm", Limits(4_000, 16), clock=IterationClock(0.02, 1e-6, 1e-4))
+    run = serve(table, Server("vllm", Limits(4_000, 16), clock=IterationClock(0.02, 1e-6, 1e-4)))
     found = by_segment(run, ["output_throughput_per_time", "ttft_p99", "preemptions"])
     assert dict(found.sizes) == {"run": 1, "segment": SEGMENTS}
     assert set(found) == {"output_throughput_per_time", "ttft_p99"}
@@ -48,7 +49,7 @@ def test_parts_of_a_run_make_up_the_run():
 
 
 def test_parts_of_a_run_with_a_horizon_are_as_long_and_leave_the_warm_up_out():
-    run = serve(Requests([4] * 99, [9] * 99), "vllm", Limits(160, 16), iterations=60)
+    run = serve(Requests([4] * 99, [9] * 99), Server("vllm", Limits(160, 16)), iterations=60)
     (found,) = by_segment(run, ["output_throughput"], 20).output_throughput.values
     late = run.new_outputs.values[0, 20:]
     assert found.tolist() == late.reshape(SEGMENTS, 10).mean(axis=1).tolist()

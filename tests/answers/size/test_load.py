@@ -45,7 +45,9 @@ def test_saturated_engines_complete_what_the_two_rates_say():
     requests = fk.saturated(MIX, 800, rng=1)
     found = {}
     for engine in ("trtllm-no-evict", "vllm"):
-        run = fk.serve(requests, engine, Limits(4000, 1), clock=CLOCK, backend="reference")
+        run = fk.serve(
+            requests, fk.Server(engine, Limits(4000, 1), clock=CLOCK, backend="reference")
+        )
         found[engine] = float(fk.metrics(run, first=100).throughput_per_time[0])
     # Whole requests leave some memory over, and at the end it is not full: 5 % of 800 requests.
     assert found["trtllm-no-evict"] == pytest.approx(carried.reserving, rel=0.05)

@@ -10,7 +10,7 @@ from fluidkv.answers import Size
 from fluidkv.answers.served.slo import Slo
 from fluidkv.answers.size.search import meets
 from fluidkv.answers.size.sizes import Find
-from fluidkv.answers.size.trials import Server, dealt_out, measured
+from fluidkv.answers.size.trials import SizedServer, dealt_out, measured
 from fluidkv.errors import InputError
 from fluidkv.runs.arrivals import poisson, replayed
 from fluidkv.runs.measuring import metrics
@@ -68,7 +68,7 @@ def test_the_next_harder_size_misses_an_slo_and_is_near(found):
 def test_metrics_are_those_of_a_server_of_that_size_alone(pool):
     plan = pool.plan
     limits = Limits(pool.tokens(pool.answer), plan.block_size)
-    run = fk.serve(list(plan.tables), "vllm+cache", limits, clock=CLOCK)
+    run = fk.serve(list(plan.tables), fk.Server("vllm+cache", limits, clock=CLOCK))
     alone = metrics(run)
     for name in ("ttft_p99", "tpot_p99", "preemptions", "output_throughput_per_time"):
         np.testing.assert_array_equal(pool.found(pool.answer)[name], alone[name].values)
@@ -168,7 +168,9 @@ def test_the_smallest_pool_for_a_batch_at_once_is_known():
 
 def test_a_fleet_of_one_measures_what_its_run_does():
     table = poisson(MIX, 8.0, 80, rng=3, per_iteration=False)
-    run = fk.serve([table, table], "vllm", [Limits(1024, 16), Limits(4096, 16)], clock=CLOCK)
+    run = fk.serve(
+        [table, table], fk.Server("vllm", [Limits(1024, 16), Limits(4096, 16)], clock=CLOCK)
+    )
     ours, theirs = measured(run, [1, 1]), metrics(run)
     for name in set(ours) & {str(each) for each in theirs}:
         np.testing.assert_allclose(ours[name], theirs[name].values, rtol=1e-12, err_msg=name)
@@ -178,20 +180,20 @@ def test_a_fleet_of_one_measures_what_its_run_does():
 def test_a_fleet_is_measured_over_all_its_requests():
     table = poisson(MIX, 8.0, 90, rng=3, per_iteration=False)
     size = Size(64, replicas=3)
-    server = Server("vllm+cache", Limits(1, 16 // 16), CLOCK, [table])
+    server = SizedServer("vllm+cache", Limits(1, 16 // 16), CLOCK, [table])
     parts = dealt_out(table, size)
     assert sum(map(len, parts)) == 90
     np.testing.assert_array_equal(
         np.sort(np.concatenate([p.arrival for p in parts])), table.arrival
     )
-    runs = [fk.serve(part, "vllm", Limits(1024, 16), clock=CLOCK) for part in parts]
+    runs = [fk.serve(part, fk.Server("vllm", Limits(1024, 16), clock=CLOCK)) for part in parts]
     ttft = np.concatenate([(r.first_token - r.arrival).values[0] for r in runs])
-    whole = fk.serve(parts, "vllm", Limits(1024, 16), clock=CLOCK)
+    whole = fk.serve(parts, fk.Server("vllm", Limits(1024, 16), clock=CLOCK))
     values = measured(whole, [3])
     assert values["ttft_p99"][0] == pytest.approx(np.quantile(ttft, 0.99), rel=1e-12)
     assert values["preemptions"][0] == sum(float(metrics(r).preemptions[0]) for r in runs)
     assert not server.one_by_one
-    assert Server("sglang+cache", Limits(1), CLOCK, [table]).one_by_one
+    assert SizedServer("sglang+cache", Limits(1), CLOCK, [table]).one_by_one
 
 
 def test_a_faster_trace_is_the_same_requests_sooner():

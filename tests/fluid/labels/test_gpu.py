@@ -15,10 +15,11 @@ from fluidkv.fluid import simulation
 from fluidkv.fluid.labels import engine
 from fluidkv.fluid.labels.engine import RECORDS, advance
 from fluidkv.fluid.labels.gpu import GPU
-from fluidkv.fluid.labels.group import CPU
-from fluidkv.fluid.labels.tables import pack
+from fluidkv.fluid.labels.processors import CPU
 from fluidkv.runs import devices, gpu
 from fluidkv.runs.gpu import THREADS
+from fluidkv.workload import System, Workload
+from tests.fluid.labels.cases import packed
 
 
 def test_a_gpu_that_numba_plays_finds_the_same_bits():
@@ -31,7 +32,7 @@ def test_a_gpu_that_numba_plays_finds_the_same_bits():
     )
     assert run.returncode == 0, run.stderr
     found = json.loads(run.stdout)
-    assert len(found) == 6
+    assert len(found) == 7
     assert all(found.values()), found
 
 
@@ -50,7 +51,7 @@ def test_a_gpu_agrees_with_the_cpu_up_to_rounding():
     if problem is not None:
         pytest.skip(problem)
     lanes = 10_000
-    tables = pack(np.array([[(20, 7), (30, 4)]]), np.array([[0.5, 0.5]]), by_class=True)
+    tables = packed(System(Workload.from_lengths([(20, 7), (30, 4)]), 400), by_class=True)
     start = np.random.default_rng(0).random((lanes, 2, 7))
     start[:, 1, 4:] = 0.0
     arguments = tables, np.zeros(lanes, np.int64), start, np.full(lanes, 400.0)

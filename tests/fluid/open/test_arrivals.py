@@ -49,6 +49,7 @@ def test_the_key_decides_and_runs_differ():
         (lambda: poisson_arrivals(jax.random.key(0), 2.0), "rates"),
         (lambda: poisson_arrivals(jax.random.key(0), np.array([[np.inf]])), "rates"),
         (lambda: poisson_arrivals(jax.random.key(0), np.array([[-1.0]])), "rates"),
+        (lambda: poisson_arrivals(jax.random.key(0), np.array([[1e30]])), "rates"),
         (lambda: poisson_arrivals(jax.random.key(0), np.ones((2, 3, 1)), count=2), "count"),
         (lambda: poisson_arrivals(jax.random.key(0), np.ones((3, 1)), count=0), "count"),
     ],

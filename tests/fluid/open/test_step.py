@@ -160,6 +160,9 @@ def test_derivatives_are_those_of_differences(selection):
         (OpenModel(MASS, RATES), EMPTY._replace(masses=np.zeros((2, 5), np.float32)), "masses"),
         (OpenModel(MASS.with_capacity([60, 70]), RATES), EMPTY, "model"),
         (OpenModel(MASS, RATES), EMPTY._replace(queue=None), "queue"),
+        (OpenModel(MASS, np.ones((2, 3, 2))), EMPTY, "rates"),
+        (OpenModel(MASS, RATES, cap=RATES), EMPTY, "cap"),
+        (OpenModel(MASS, RATES, class_cap=np.ones(3)), EMPTY, "class_cap"),
     ],
 )
 def test_shapes_and_types_are_named_while_tracing(model, state, named):

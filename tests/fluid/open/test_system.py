@@ -18,6 +18,7 @@ from fluidkv.fluid import class_model, cohort_model, perturbed_starts, simulate
 from fluidkv.fluid.open.arrivals import class_rates, poisson_arrivals
 from fluidkv.fluid.open.system import simulate_open
 from fluidkv.fluid.quantities import QUANTITIES
+from fluidkv.systems import Systems
 from fluidkv.workload import RequestClass, System, Workload
 
 EPS = np.finfo(np.float64).eps
@@ -140,13 +141,16 @@ def test_starts_are_read_as_those_of_the_saturated_model():
     np.testing.assert_allclose(*found, rtol=0, atol=ROUNDING)
 
 
-def test_one_iteration_is_a_run_of_its_own():
-    first = run(np.ones((1, 2)), cap=[1.0, 2.0], record="queue")
-    again = run(np.ones((1, 1, 2)), cap=[1.0, 2.0], record="queue")
+@pytest.mark.parametrize("cap_on", ["total", "class"])
+def test_one_iteration_is_a_run_of_its_own(cap_on):
+    rules: dict[str, Any] = {"cap": [1.0, 2.0], "cap_on": cap_on, "record": "queue"}
+    first, again = run(np.ones((1, 2)), **rules), run(np.ones((1, 1, 2)), **rules)
     np.testing.assert_array_equal(again.queue, first.queue)
+    empty = [[0] * 2, [0] * 5]
     for b, cap in enumerate((1, 2)):
-        step = iterate_open(MIXED, [[0] * 2, [0] * 5], [0, 0], [1, 1], cap=Fraction(cap))
-        assert first.queue[b, 0].values.tolist() == [float(q) for q in step.queue]
+        step = iterate_open(MIXED, empty, [0, 0], [1, 1], cap=Fraction(cap), cap_on=cap_on)
+        wanted = [float(q) for q in step.queue]
+        np.testing.assert_allclose(first.queue[b, 0], wanted, rtol=0, atol=4 * EPS)
 
 
 @pytest.mark.parametrize(
@@ -178,6 +182,7 @@ def test_one_iteration_is_a_run_of_its_own():
         ({"every": 0}, "every"),
         ({"every": True}, "every"),
         ({"model": cohort_model(MIXED)}, "model"),
+        ({"model": class_model(Systems.of([MIXED, MIXED]))}, "model"),
     ],
 )
 def test_bad_input_is_named_in_one_line(changed, named):

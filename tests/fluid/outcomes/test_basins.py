@@ -10,7 +10,7 @@ from scipy import stats
 
 from fluidkv.errors import InputError
 from fluidkv.fluid import event_log, uniform_starts
-from fluidkv.fluid.outcomes import events
+from fluidkv.fluid.labels import engine
 from fluidkv.fluid.outcomes.basins import BALANCED, FIXED, MAXIMAL, NOT_SETTLED, basins
 from fluidkv.fluid.outcomes.results import discovered
 from fluidkv.systems import Systems
@@ -72,8 +72,8 @@ def test_a_trajectory_does_not_depend_on_those_beside_it(monkeypatch):
     starts = uniform_starts(KEY, system, count=300)
     together = basins(system, starts, iterations=60)  # a horizon that some do not reach
     assert 0 < (together.attractor == NOT_SETTLED).sum() < 300
-    monkeypatch.setattr(events, "_GROUP", 32)
-    monkeypatch.setattr(events, "cores", lambda: 3)
+    monkeypatch.setattr(engine, "CPU", engine.CPU._replace(size=lambda labels, lane: 32, call=640))
+    monkeypatch.setattr(engine, "cores", lambda: 3)
     xr.testing.assert_identical(basins(system, starts, iterations=60), together)
     alone = xr.concat([event_log(system, x, iterations=60) for x in starts[:20]], "batch")
     xr.testing.assert_equal(

@@ -17,7 +17,6 @@ from fluidkv.fluid import (
     start_families,
     uniform_starts,
 )
-from fluidkv.fluid.outcomes import convergence as module
 from fluidkv.fluid.outcomes.convergence import NOT_SETTLED, PERIODIC, RETURNED, convergence
 from fluidkv.systems import Systems
 from fluidkv.workload import System
@@ -57,29 +56,6 @@ def test_a_trajectory_does_not_depend_on_those_beside_it():
         alone = convergence(COPRIME, starts[i], iterations=600)
         for name, column in alone.items():
             assert np.array_equal(column[0], together[name][i]), name
-
-
-@pytest.mark.parametrize(
-    ("system", "radius"),
-    [
-        (COPRIME, None),  # all return
-        (COMMON, None),  # cycles of period 2
-        (mixed(4, 6, "1/2", 1), None),  # of 3 and 36
-        (mixed(5, 9, "1/2", 64), None),  # evictions up to the horizon
-        (mixed(5, 9, "1/2", 64), 0.9),  # a neighbourhood that evictions are in
-    ],
-)
-def test_looks_made_together_find_what_looks_one_by_one_find(system, radius, monkeypatch):
-    starts = np.concatenate(list(start_families(KEY, system, count=80).values()))
-    together = convergence(system, starts, iterations=1500, radius=radius)
-    monkeypatch.setattr(module, "_LOOKS", (1,))
-    alone = convergence(system, starts, iterations=1500, radius=radius)
-    for name in ("outcome", "settled", "last_eviction", "period"):
-        assert np.array_equal(together[name], alone[name]), name
-    # Other sums are made anew at other iterations: roundings of 1e-16 of masses below 100, which
-    # the modes of these systems enlarge by less than a hundred on the way.
-    for name in ("evicted", "final_state"):
-        np.testing.assert_allclose(together[name], alone[name], rtol=1e-10, atol=1e-10)
 
 
 def test_masses_of_classes_and_perturbed_starts_are_taken_as_they_are():

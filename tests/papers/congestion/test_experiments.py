@@ -13,7 +13,6 @@ from fluidkv.papers.congestion.claims.experiments import (
 )
 from fluidkv.papers.congestion.experiments import keeping
 from fluidkv.papers.congestion.experiments.printed_tables import TABLE_6, TABLE_7
-from fluidkv.verdict import Verdict
 
 
 @pytest.mark.parametrize(("every", "calm"), [(1, 0), (4, 3), (8, 7), (9, 8)])
@@ -33,22 +32,16 @@ def test_calm_is_counted_in_the_second_half_while_requests_wait() -> None:
 
 
 @pytest.mark.parametrize(
-    ("left", "verdict"),
-    [
-        (0.66, Verdict.HOLDS),
-        (0.85, Verdict.HOLDS),
-        (0.9, Verdict.UNDECIDED),
-        (0.5, Verdict.UNDECIDED),
-    ],
+    ("left", "holds"), [(0.66, True), (0.85, True), (0.9, False), (0.5, False)]
 )
-def test_what_is_left_is_compared_as_a_factor(monkeypatch, left: float, verdict: Verdict) -> None:
+def test_what_is_left_is_compared_as_a_factor(monkeypatch, left: float, holds: bool) -> None:
     monkeypatch.setattr(vidur_tables, "evictions", lambda case, engine: (1000.0, 1000 * left))
-    assert vidur_tables.reduction(TABLE_7).verdict is verdict
+    assert (vidur_tables.reduction(TABLE_7).counterexample is None) is holds
 
 
 def test_ten_points_off_near_a_reduction_of_all_is_seen(monkeypatch) -> None:
     monkeypatch.setattr(vidur_tables, "evictions", lambda case, engine: (1000.0, 113.0))
-    assert vidur_tables.reduction(TABLE_6).verdict is Verdict.UNDECIDED
+    assert vidur_tables.reduction(TABLE_6).counterexample is not None
 
 
 def test_tail_is_the_share_of_runs_on_the_smaller_side() -> None:
@@ -60,23 +53,21 @@ def test_tail_is_the_share_of_runs_on_the_smaller_side() -> None:
 
 def test_a_window_that_saves_less_is_the_counterexample(monkeypatch) -> None:
     monkeypatch.setattr(bursts, "window_ratio", lambda routing, w: {1: 0.3, 2: 0.4, 5: 0.1}[w])
-    found = bursts.longer_windows_help((1, 2, 5))
-    assert (found.verdict, found.witness) == (Verdict.UNDECIDED, "0.300 at 1, 0.400 at 2")
-    assert bursts.longer_windows_help((2, 5)).verdict is Verdict.HOLDS
+    assert bursts.longer_windows_help((1, 2, 5)).counterexample == "0.300 at 1, 0.400 at 2"
+    assert bursts.longer_windows_help((2, 5)).counterexample is None
 
 
 def test_throughput_is_over_the_steps_that_are_said(monkeypatch) -> None:
     monkeypatch.setattr(table_8, "by_run", lambda *_: np.full(4, 1.6066 * 3980))
-    assert table_8.throughput(True, "1.61").verdict is Verdict.UNDECIDED
-    assert table_8.throughput(True, "1.61", 3980).verdict is Verdict.HOLDS
+    assert table_8.throughput(True, "1.61").counterexample is not None
+    assert table_8.throughput(True, "1.61", 3980).counterexample is None
 
 
 @pytest.mark.parametrize(
-    ("swing", "period", "verdict"),
-    [(0.6, 64.0, Verdict.HOLDS), (0.4, 64.0, Verdict.FAILS), (0.6, 69.8, Verdict.FAILS)],
+    ("swing", "period", "holds"), [(0.6, 64.0, True), (0.4, 64.0, False), (0.6, 69.8, False)]
 )
 def test_an_oscillation_needs_its_swing_and_its_period(
-    monkeypatch, swing: float, period: float, verdict: Verdict
+    monkeypatch, swing: float, period: float, holds: bool
 ) -> None:
     def run(swing: float, period: float) -> keeping.Kept:
         return keeping.Kept(1.0, 1.0, 0.0, 2.0, 0.0, swing, period, np.ones(1))
@@ -85,4 +76,4 @@ def test_an_oscillation_needs_its_swing_and_its_period(
     monkeypatch.setattr(
         restart_resume, "runs", lambda engine, lengths: (runs[engine],) * len(keeping.INPUTS)
     )
-    assert restart_resume.oscillation_stays(keeping.ONE).verdict is verdict
+    assert (restart_resume.oscillation_stays(keeping.ONE).counterexample is None) is holds

@@ -29,9 +29,6 @@ from fluidkv.papers.measured.instances.sglang_study import (
     slower,
     until,
 )
-from fluidkv.serving.caching.sglang.admission import Admission
-from fluidkv.serving.caching.sglang.fast import FastSglang
-from fluidkv.serving.caching.sglang.reserved import Summed
 from fluidkv.serving.clock import IterationClock
 
 _DIGITS = 1e-5  # six are on record
@@ -80,18 +77,12 @@ def test_short_parts_give_counts_and_not_the_duration(source, end_s, wall_s) -> 
     assert run.wall_s == pytest.approx(wall_s, abs=0.05)
 
 
-def _by_ratio(self) -> Admission:
-    decoding = self.decoding.settled
-    reserved = Summed(0, decoding(), self.settings.clip, self.ratio.now)
-    return Admission(self.settings, self.pool, reserved, len(self.decoding), decoding)
-
-
 def test_without_a_tree_the_ratio_for_those_who_run_gives_what_is_measured(
     source, monkeypatch
 ) -> None:
     """Only this differs from 0.5.23's rule; measured are 54 running, no retraction, 275.6 s."""
     (setting,) = (each for each in SETTINGS if not each.tree)
-    monkeypatch.setattr(FastSglang, "_admission", _by_ratio)
+    monkeypatch.setattr(sglang_study, "reserves_in_full", lambda _: False)
     run, _ = outcome(source, fitted(source).clock, "", setting=setting)
     assert (run.retractions, run.running) == (0, 55)
     assert run.wall_s == pytest.approx(280.0, abs=0.05)

@@ -2,8 +2,8 @@
 
 from tests.papers.mutants import Mutant
 
-_BEHIND = ("if behind else None", "if False else None", "def _ahead")
-_WORSE = ("if bad else None", "if False else None", "def _each_is_worse")
+_BEHIND = ("not behind or", "True or", "def _ahead")
+_WORSE = ("not bad or", "True or", "def _each_is_worse")
 _PEAK = ("set(top) <= set(best)", "True", "def _peak")
 _WAYS = ("if not right:", "if False:", "def _goes")
 

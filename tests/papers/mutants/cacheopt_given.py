@@ -28,8 +28,8 @@ MUTANTS: list[Mutant] = [
     Mutant("cacheopt.figure-4.simulated", "each[0] > max", "each[0] < max"),
     Mutant("cacheopt.figure-6.simulated.preemption", "a >= b", "a <= b"),
     Mutant("cacheopt.figure-6.simulated.waiting", "a <= b", "a <= 2 * a + b", "def _waits"),
-    Mutant("cacheopt.figure-6.simulated.execution", "<= 10 else", "<= 60 else", "def _exec"),
+    Mutant("cacheopt.figure-6.simulated.execution", "<= 10 or", "<= 60 or", "def _exec"),
     Mutant("cacheopt.figure-6.simulated.response", "0 < at", "3 < at", "def _resp"),
-    Mutant("cacheopt.figure-6.simulated.best", "> 1 else", "> 2 else", "def _diff"),
+    Mutant("cacheopt.figure-6.simulated.best", "> 1 or", "> 2 or", "def _diff"),
     Mutant("cacheopt.figure-6.simulated.rate", "a < b for", "a > b for", "def _rate()"),
 ]

@@ -33,7 +33,7 @@ MUTANTS: list[Mutant] = [
     _mutant("example-6.n-0.state", '"17, 3, 0, 0"', '"16, 3, 0, 0"', "_ORBIT"),
     _mutant("example-3.n-6.spread", '"2636/729"', '"2637/729"', "_ROWS"),
     _mutant("example-6.block-ends", '"2, 3"', '"1, 2"', '"block-ends",'),
-    _mutant("appendix-a1.l1-4.evictions", "17, 20, 21", "17, 20, 22", "def _eviction_times"),
+    _mutant("appendix-a1.l1-4.evictions", '20, 21")', '20, 22")', "def _eviction_times"),
     # the cascade
     _mutant("equation-5", "case.spread == 0", "case.spread <= 1"),
     _mutant("equation-6.admission", "(case.l0 + 1)", "(case.l0 + 2)"),

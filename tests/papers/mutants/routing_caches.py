@@ -15,7 +15,7 @@ MUTANTS: list[Mutant] = [
     Mutant("routing.section-4-1.mooncake.conversation.nodes", "-1.3, 0)", "-1.2, 0)"),
     Mutant("routing.section-4-1.mooncake.synthetic.nodes", "-1, 1)", "-0.9, 1)"),
     Mutant("routing.section-4-1.mooncake.optimum", "16 <=", "17 <=", "def _optimum"),
-    Mutant("routing.section-4-1.mooncake.nodes", "<= 1 else", "<= 0.5 else", "def _whole"),
-    Mutant("routing.section-4-1.engines.vllm", "<= 0.05 else", "<= 0.001 else", "def _vllm"),
+    Mutant("routing.section-4-1.mooncake.nodes", "<= 1 or", "<= 0.5 or", "def _whole"),
+    Mutant("routing.section-4-1.engines.vllm", "<= 0.05 or", "<= 0.001 or", "def _vllm"),
     Mutant("routing.section-4-1.engines.sglang", "<= 2.2", "<= 1", "def _sglang"),
 ]

@@ -25,10 +25,10 @@ MUTANTS: list[Mutant] = [
     Mutant("routing.tables-2-3.ceiling", "Fraction(SHARED)", "Fraction(SHARED) / 2", "def _ceil"),
     Mutant("routing.table-2.simulated.order", "second[2] > first[2]", "second[2] < first[2]"),
     Mutant("routing.table-2.servers.order", "second[1] < first[1]", "second[1] > first[1]"),
-    Mutant("routing.table-2.simulated.factor", ">= 11.8 else", ">= 118 else"),
+    Mutant("routing.table-2.simulated.factor", ">= 11.8 or", ">= 118 or"),
     Mutant("routing.table-2.cache-aware.blind", "part > rule", "part >= rule"),
     Mutant("routing.table-2.cache-aware.hit-rate", ") < abs(", ") > abs(", "def _nearer"),
-    Mutant("routing.table-2.simulated.other-threshold", ">= 11.8 else", ">= 1.1 else"),
+    Mutant("routing.table-2.simulated.other-threshold", ">= 11.8 or", ">= 1.1 or"),
     Mutant("routing.table-2.simulated.every-residual", ', "rls", "sgd")', ', "rls")'),
     Mutant("routing.figure-14.simulated", "long > short", "long < short"),
     Mutant("routing.figure-2.simulated.conversations", "late[1] < late[0]", "late[1] > late[0]"),
@@ -44,7 +44,7 @@ MUTANTS: list[Mutant] = [
     ),
     Mutant("routing.figure-12.simulated.lead", '["hit_rate"] > aware', '["hit_rate"] < aware'),
     Mutant("routing.figure-13.simulated.lead", "factors[-1] > 1", "factors[-1] > 9"),
-    Mutant("routing.figure-12.simulated.throughput", "lbgr > aware else", "lbgr < aware else"),
+    Mutant("routing.figure-12.simulated.throughput", "lbgr > aware or", "lbgr < aware or"),
     Mutant("routing.figure-13.simulated.rlt", "if not rlt < lru", "if not rlt < 2 * lru"),
     Mutant("routing.section-5.averages", "_BENCHMARKS * _factor", "_factor", "def _leaves"),
     Mutant("routing.section-1.up-to", "_BENCHMARKS * average", "average", "def _up_to"),
@@ -56,7 +56,7 @@ MUTANTS: list[Mutant] = [
     ),
     Mutant("routing.section-5.averages.simulated.both.tails", "/ other", "/ base", "def _mean_f"),
     *(
-        Mutant(f"routing.{claim}", "if short", "if False", "def _reached")
+        Mutant(f"routing.{claim}", "not short or", "True or", "def _reached")
         for claim in (
             *(f"section-5.averages.simulated.{end}" for end in ("random", "rlt", "lbgr", "both")),
             *(f"figure-{n}.simulated.factors" for n in (3, 4, 8, 9)),

@@ -40,6 +40,6 @@ MUTANTS: list[Mutant] = [
     Mutant("tokenpd.appendix-a.rounding.preserves", "cost > 0)", "cost > HALF)", "def rounded"),
     Mutant("tokenpd.appendix-a.rounding.increases", "cost > 0)", "cost >= 0)", "def rounded"),
     Mutant(
-        "tokenpd.appendix-a.rounding.no-ties", "if not _tie", "if _tie", "replace(_ROUND, cases"
+        "tokenpd.appendix-a.rounding.no-ties", "if not _tie", "if _tie", "_ROUND,\n        cases"
     ),
 ]

@@ -6,7 +6,7 @@ MUTANTS: list[Mutant] = [
     Mutant("tokenpd.section-6.compared.h2o", "HARD, _TOLD, H2O", "HARD, _TOLD, POOLED, _TOLD"),
     Mutant("tokenpd.section-6.compared.h2o.network", "lambda d: d.above", "lambda d: True"),
     Mutant("tokenpd.section-4.compared.once", "lambda d: d.below", "lambda d: True"),
-    Mutant("tokenpd.section-6.compared.memory", "if bad else None", "if False else None"),
+    Mutant("tokenpd.section-6.compared.memory", "not bad or", "True or"),
     Mutant("tokenpd.section-6.compared.window", "lambda d: d.above", "lambda d: True"),
     Mutant("tokenpd.section-2.compared.pool", "lambda d: d.above", "lambda d: True"),
     Mutant("tokenpd.section-4.compared.price-adds", "POOLED, told)", 'H2O, "")'),

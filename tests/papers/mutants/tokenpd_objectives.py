@@ -4,7 +4,7 @@ from tests.papers.mutants import Mutant
 
 MUTANTS: list[Mutant] = [
     Mutant("tokenpd.section-3.risk.at-most", "of * (1 - of)", "of * (1 - of) / 2", "def _at_most"),
-    Mutant("tokenpd.section-3.risk.worth", "Fraction(1))", "Fraction(2))", "lambda = 0, 1/4"),
+    Mutant("tokenpd.section-3.risk.worth", "Fraction(1))", "Fraction(2))"),
     Mutant("tokenpd.section-3.risk.monotone", "Fraction(1, 2)", "Fraction(1)", "def _monotone"),
     Mutant("tokenpd.section-3.returns.in-unit", "0 <= value", "0 < value"),
     Mutant("tokenpd.section-3.returns.sum", "_returns(rows))", "_returns(rows)[:-1])"),

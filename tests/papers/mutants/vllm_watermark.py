@@ -22,7 +22,7 @@ MUTANTS: list[Mutant] = [
         for claim in ("latency.median", "itl.p99")
     ),
     Mutant(_V + "preemptions.level-off", "low <= 0 <= high", "low > 0", "def levels_off"),
-    Mutant(_V + "preemptions.level-off.less", "verdict(low > 0)", "verdict(high < 0)"),
+    Mutant(_V + "preemptions.level-off.less", "low > 0,", "high < 0,"),
     Mutant(_V + "preemptions.draws", "printed > high", "printed > low", _DRAWS),
     Mutant(_V + "throughput.draws", "printed > high", "printed > low", _DRAWS),
     Mutant(_V + "throughput.best", "fitted_clock()", "clock_of_one_number()", "def _best"),

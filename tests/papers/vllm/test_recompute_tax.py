@@ -14,6 +14,7 @@ from fluidkv.serving.engines import VLLM
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import Victim
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 
 _DIGITS = 6e-4  # four digits are on record
 
@@ -39,7 +40,7 @@ def test_a_tax_on_record_is_computed_again(index: int, seed: int) -> None:
     point = families.POINTS[index]
     limits = [Limits(row.blocks * 16, 16, max_num_seqs=64) for row in ROWS[:1]]
     limits = [replace(each, max_num_batched_tokens=point.setting.budget) for each in limits]
-    run = serve(families.drawn(point, seed), VLLM, limits, backend="reference")
+    run = serve(families.drawn(point, seed), Server(VLLM, limits, backend="reference"))
     tax = float(run.recomputed_tokens.sum() / run.tokens.sum())
     assert tax == pytest.approx(families.recorded()[point]["tax_1600"][seed], rel=_DIGITS)
 

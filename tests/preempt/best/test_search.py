@@ -23,8 +23,8 @@ from fluidkv.preempt.best.steps import choices, engine_of
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.engines import SGLANG, VLLM, VLLM_0_11
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.reference import Engine
 from fluidkv.serving.rules import Keeps, Requeue, Victim
+from fluidkv.serving.stepped import Engine
 
 RULES = (
     Victim.LAST_ADMITTED,

@@ -24,6 +24,7 @@ from fluidkv.serving.engines import engine
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import Allocation, Restore, Victim
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 from fluidkv.serving.swap import Swap
 
 
@@ -151,7 +152,7 @@ def test_with_every_part_left_out_it_is_the_engine_of_estimates_row_by_row(
     clock = draw.choice([None, IterationClock(0.5, 0.01, 0.02)])
     restore = draw.choice(list(Restore))
     rules = replace(engine("vllm"), allocation=Allocation.ESTIMATE_THEN_BLOCKS, restore=restore)
-    theirs = serve(table, rules, limits, clock=clock, backend="reference")
+    theirs = serve(table, Server(rules, limits, clock=clock, backend="reference"))
     ours = serve_cacheopt(table, replace(NOTHING, restore=restore), limits, clock=clock)
     for name in theirs.data_vars:
         assert np.array_equal(ours[name], theirs[name], equal_nan=name in FLOATS), name

@@ -1,5 +1,6 @@
 """Drawn runs with a prefix cache: prompts that continue each other, in a memory that is short."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
@@ -10,9 +11,12 @@ from fluidkv.prefix.pieces import Content, content, cut, joined
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.engines import VLLM, VLLM_0_11
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules, Requeue, Victim
+from fluidkv.serving.server import Server
+from fluidkv.serving.stepped import Engine
 
 CLOCKS = (
     IterationClock.iterations(),
@@ -74,6 +78,29 @@ def drawn(seed: int, *, offered: bool = False) -> Case:
     clock = draw.choice(CLOCKS[1:] if offered else CLOCKS)
     clients = None if offered else draw.choice([None, None, None, 3])
     return Case(requests, prompts, rules, limits, clock, clients)
+
+
+def literal(
+    requests: Requests,
+    prompts: Prompts | None,
+    rules: EngineRules,
+    limits: Limits,
+    clock: IterationClock,
+    clients: int | None = None,
+    **how: Any,
+) -> Engine:
+    """vLLM's rules with a prefix cache, as plain Python."""
+    server = Server(ServedEngine(rules, caching=True), limits, clock, prompts)
+    return Engine(requests, server, clients, **how)
+
+
+def compiled(*given: Any, **how: Any) -> Engine:
+    """The same as machine code."""
+    return literal(*given, **how, compiled=True)
+
+
+Kind = Callable[..., Engine]
+KINDS = (literal, compiled)
 
 
 def with_victims(case: Case, seed: int) -> Case:

@@ -7,17 +7,19 @@ import numpy as np
 import pytest
 import xarray as xr
 
-import fluidkv.serving.kernel.loop  # noqa: F401  loaded, so that few requests are its own too
 from fluidkv.prefix.prompts import private
 from fluidkv.runs.requests import Requests
+from fluidkv.serving import literal
+from fluidkv.serving import run as running
 from fluidkv.serving.arrays import RunArrays
-from fluidkv.serving.caching import run as caching
 from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.engines import VLLM, engine
-from fluidkv.serving.kernel.engine import finds_itself
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules, Gate, Requeue, Victim
 from fluidkv.serving.run import serve
+from fluidkv.serving.running.engine import finds_itself
+from fluidkv.serving.server import Server
 
 
 def _both(seed: int) -> tuple[xr.Dataset, xr.Dataset]:
@@ -43,14 +45,15 @@ def _both(seed: int) -> tuple[xr.Dataset, xr.Dataset]:
         watermark=float(rng.choice([0, 0, 0.05, 0.1])),
     )
     clock = IterationClock(1.0, 1e-3, 1e-2, per_prefill_pair=float(rng.choice([0, 1e-4])))
+    timed = clock if rng.random() < 0.7 else None
     how = {
-        "clock": clock if rng.random() < 0.7 else None,
         "clients": None if rng.random() < 0.7 else int(rng.integers(1, 20)),
         "every": int(rng.choice([1, 1, 3, 7])),
         "iterations": None if rng.random() < 0.8 else int(rng.integers(1, 60)),
     }
-    pool = caching.serve_caching(requests, rules, limits, prompts=private(requests), **how)
-    return caching.serve_caching(requests, rules, limits, **how), pool
+    engine = ServedEngine(rules, caching=True)
+    pool = serve(requests, Server(engine, limits, timed, private(requests), "kernel"), **how)
+    return serve(requests, Server(engine, limits, timed, backend="kernel"), **how), pool
 
 
 @pytest.mark.parametrize(
@@ -72,10 +75,10 @@ def test_runs_of_a_batch_are_what_they_are_alone() -> None:
     rng = np.random.default_rng(0)
     tables = [Requests(rng.integers(1, 60, n), rng.integers(1, 40, n)) for n in (30, 7, 30)]
     limits = [Limits(200 + 40 * place, 4) for place in range(3)]
-    together = serve(tables, "vllm+cache", limits)
+    together = serve(tables, Server("vllm+cache", limits))
     assert together.hit_tokens.sum() > 0
     for place, (table, memory) in enumerate(zip(tables, limits, strict=True)):
-        alone = serve(table, "vllm+cache", memory)
+        alone = serve(table, Server("vllm+cache", memory))
         for name in ("hit_tokens", "last_token", "evictions"):
             there = together[name].values[place, : len(table)]
             np.testing.assert_array_equal(there, alone[name].values[0])
@@ -95,18 +98,22 @@ def test_runs_of_a_batch_are_what_they_are_alone() -> None:
 def test_it_is_taken_where_victims_stand_behind_those_who_ask(
     monkeypatch: pytest.MonkeyPatch, rules: EngineRules, alike: bool
 ) -> None:
-    kernel, shares = caching.run_cached, []
+    kernel, shares = running.run_batch, []
 
-    def noted(rules: EngineRules, arrays: RunArrays, said: object, **how: Any) -> object:
-        shares.append(said is not None)
-        return kernel(rules, arrays, said, **how)  # pyright: ignore[reportArgumentType]
+    def noted(rules: EngineRules, arrays: RunArrays, said: Any, **how: Any) -> object:
+        shares.append(said is not None and not how["literally"])
+        return kernel(rules, arrays, said, **how)
 
-    monkeypatch.setattr(caching, "run_cached", noted)
+    monkeypatch.setattr(running, "run_batch", noted)
+    monkeypatch.setattr(literal, "is_loaded", lambda: True)  # so that few requests are its own too
     requests = Requests([4, 4], [8, 8])
-    caching.serve_caching(requests, rules, Limits(40, 2))
-    caching.serve_caching(requests, rules, Limits(40, 2), prompts=private(requests))
-    caching.serve_caching(requests, rules, Limits(40, 2), backend="reference")
-    assert shares == [not alike, True]
+    serve(requests, Server(ServedEngine(rules, caching=True), Limits(40, 2)))
+    serve(
+        requests,
+        Server(ServedEngine(rules, caching=True), Limits(40, 2), prompts=private(requests)),
+    )
+    serve(requests, Server(ServedEngine(rules, caching=True), Limits(40, 2), backend="reference"))
+    assert shares == [not alike, True, False]
     assert finds_itself(rules) == alike
 
 
@@ -115,7 +122,7 @@ def test_a_single_request_is_in_the_tables_that_its_rules_look_at() -> None:
     one = {"input_length": [4], "output_length": [8], "max_output": [20], "estimated_output": [3]}
     for name in ("vllm-priority", "vllm-lcf", "trtllm-no-evict", "sglang", "rlp", "s3"):
         kernel, literal = (
-            serve(Requests(**one), name, Limits(64, 2), backend=backend, iterations=200)
+            serve(Requests(**one), Server(name, Limits(64, 2), backend=backend), iterations=200)
             for backend in ("kernel", "reference")
         )
         assert kernel.identical(literal), name

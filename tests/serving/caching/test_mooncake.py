@@ -1,13 +1,16 @@
 """A real trace with prefixes: hits against a plain count, the fast engine against the literal."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from fluidkv.prefix.prompts import Prompts, prompts_of_blocks
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.caching.run import serve_caching
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
+from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 from fluidkv.traces import Trace, read_trace
 
 SIZE = 512
@@ -41,7 +44,9 @@ def test_in_ample_memory_every_known_block_is_found(trace) -> None:
         missing = [place for place, block in enumerate(findable) if block not in known]
         expected.append(SIZE * (missing[0] if missing else len(findable)))
         known.update(ids[: length // SIZE])
-    run = serve_caching(requests, "vllm", Limits(30_000_000, SIZE), CLOCK, prompts)
+    run = serve(
+        requests, Server("vllm+cache", Limits(30_000_000, SIZE), clock=CLOCK, prompts=prompts)
+    )
     assert run.hit_tokens.values[0].tolist() == expected
     assert run.evicted_blocks.sum() == 0
     assert np.sum(expected) > 0.2 * requests.input_length.sum()
@@ -49,10 +54,9 @@ def test_in_ample_memory_every_known_block_is_found(trace) -> None:
 
 def test_the_fast_engine_is_literal_on_a_real_trace(trace) -> None:
     requests, prompts, _ = first(trace, 60)
-    given = (requests, "vllm", Limits(200_000, SIZE, None, 8192), CLOCK, prompts)
+    server = Server("vllm+cache", Limits(200_000, SIZE, None, 8192), CLOCK, prompts)
     fast, literal = (
-        serve_caching(*given, backend="kernel"),
-        serve_caching(*given, backend="reference"),
+        serve(requests, replace(server, backend=backend)) for backend in ("kernel", "reference")
     )
     assert fast.identical(literal)
     assert fast.evicted_blocks.sum() > 0

@@ -10,21 +10,19 @@ import pytest
 from fluidkv.prefix.pieces import content
 from fluidkv.prefix.prompts import Prompts, private
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.caching.fast import FastEngine
-from fluidkv.serving.caching.pool import BlockPool
-from fluidkv.serving.caching.vllm import VllmEngine
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import VLLM
 from fluidkv.serving.limits import Limits
+from fluidkv.serving.stepped import Engine
+from tests.serving.caching.cases import KINDS, Kind
 
 Row = tuple[int, list[list[int]], list[int]]
-Served = VllmEngine | FastEngine
-Start = Callable[..., Served]
+Start = Callable[..., Engine]
 
 
-@pytest.fixture(params=[VllmEngine, FastEngine])
+@pytest.fixture(params=KINDS)
 def start(request: pytest.FixtureRequest) -> Start:
-    def started(rows: list[Row], blocks: int, **limits: float) -> Served:
+    def started(rows: list[Row], blocks: int, **limits: float) -> Engine:
         arrival, prompts, outputs = zip(*rows, strict=True)
         said = Prompts(map(content, prompts), (content([output]) for output in outputs))
         table = Requests(said.input_length, said.output_length, arrival=arrival)
@@ -34,7 +32,7 @@ def start(request: pytest.FixtureRequest) -> Start:
     return started
 
 
-def step(engine: Served, times: int = 1) -> dict[str, int]:
+def step(engine: Engine, times: int = 1) -> dict[str, int]:
     """The counts of the last of so many iterations."""
     counts: dict[str, int] = {}
     for _ in range(times):
@@ -67,19 +65,27 @@ def test_1_a_block_is_known_by_all_that_comes_before_it(start: Start) -> None:
     assert found == [0, 0, 4, 8]
 
 
-@pytest.mark.parametrize("second", [0, 1])
-def test_1_a_lookup_gives_the_oldest_copy(second: int) -> None:
-    """Once the oldest is reused, the next one."""
-    pool, text = BlockPool(4), content([[1, 4]])
-    assert pool.take(2) == [0, 1]
-    for block in (1, 0):
-        pool.write(block, text)
-    assert pool.lookup([text]) == [1]
-    pool.release([1])
-    pool.take(3)  # two that were never used, and block 1
-    assert (pool.cached, pool.distinct, pool.forgotten) == (1, 1, 1)
-    assert pool.lookup([text]) == [0]
-    assert pool.lookup([content([[second, 4]])]) == ([0] if second else [])
+def test_1_a_lookup_gives_the_oldest_copy(start: Start) -> None:
+    """A prompt of one block is computed twice, as its last token always is. A third request finds
+    it once both are done, and the blocks that are reused first are those released first: with the
+    oldest copy reused the younger one is found."""
+    rows: list[Row] = [
+        (0, [[1, 4]], [10, 1]),
+        (1, [[1, 4]], [11, 1]),
+        (2, [[2, 4]], [12, 1]),
+        (3, [[1, 5]], [13, 1]),
+    ]
+    engine = start(rows, blocks=2)
+    counts = step(engine, 2)
+    assert (counts["cached_blocks"], counts["distinct_blocks"]) == (2, 1)
+    counts = step(engine)
+    assert (counts["cached_blocks"], counts["distinct_blocks"], counts["evicted_blocks"]) == (
+        2,
+        2,
+        1,
+    )
+    step(engine)
+    assert engine.admissions == [(3, 4, 1)]
 
 
 def test_2_a_block_is_cached_when_it_is_scheduled(start: Start) -> None:
@@ -196,8 +202,8 @@ def test_7_a_watermark_stays_free_while_something_runs(start: Start) -> None:
     assert step(engine, 2)["running"] == 1
 
 
-@pytest.mark.parametrize("kind", [VllmEngine, FastEngine])
-def test_8_a_preempted_request_finds_the_beginning_that_nobody_took(kind: type[Served]) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_8_a_preempted_request_finds_the_beginning_that_nobody_took(kind: Kind) -> None:
     """Two requests of 4 tokens in 6 blocks of 2; both want a fourth block when none is left.
 
     Request 1 is evicted with 3 blocks and 6 tokens computed. Request 0 then takes one of them, the
@@ -225,9 +231,9 @@ def test_9_a_lookup_without_admission_changes_nothing(start: Start) -> None:
     ]
     engine = start(rows, blocks=6)
     step(engine, 2)
-    line = list(engine.line if isinstance(engine, FastEngine) else engine.pool.free)
+    line = engine.line
     counts = step(engine)
     assert (counts["waiting"], engine.found(2)) == (1, 8)
-    after = list(engine.line if isinstance(engine, FastEngine) else engine.pool.free)
+    after = engine.line
     assert set(line) < set(after)
     assert [block for block in after if block in line] == line

@@ -1,28 +1,21 @@
 """An engine that is handed its requests does what one does that they come to."""
 
-from typing import Any
-
 import pytest
 
 from fluidkv.errors import InputError
 from fluidkv.prefix.prompts import private
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.caching import fast
-from fluidkv.serving.caching.fast import FastEngine
+from fluidkv.serving import stepped
 from fluidkv.serving.caching.names import BlockNames
 from fluidkv.serving.caching.sglang.fast import FastSglang
 from fluidkv.serving.caching.sglang.reference import SglangEngine
-from fluidkv.serving.caching.vllm import VllmEngine
 from fluidkv.serving.caching.worker import Worker
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import VLLM
-from fluidkv.serving.kernel import worker as worker_kernel
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.sglang_settings import SglangSettings
-from tests.serving.caching.cases import drawn
-from tests.serving.caching.test_fast import OF_REQUESTS
-
-KINDS = (VllmEngine, FastEngine)
+from tests.serving.caching.cases import KINDS, Kind, compiled, drawn, literal
+from tests.serving.caching.test_stepped import OF_REQUESTS
 
 
 def handed_out(worker: Worker, arrivals: list[float]) -> None:
@@ -35,7 +28,7 @@ def handed_out(worker: Worker, arrivals: list[float]) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_worker_is_the_engine_alone(kind: type[VllmEngine | FastEngine]) -> None:
+def test_one_worker_is_the_engine_alone(kind: Kind) -> None:
     for seed in range(60):
         case = drawn(seed, offered=True)
         alone = kind(*case.given)
@@ -51,25 +44,21 @@ def test_one_worker_is_the_engine_alone(kind: type[VllmEngine | FastEngine]) -> 
 def test_a_long_call_is_made_in_parts_between_which_it_can_be_interrupted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    calls, go_on = [], worker_kernel.go_on
-
-    def counted(*given: Any) -> None:
-        calls.append(given)
-        go_on(*given)
 
     requests = Requests([10] * 30, [20] * 30)
-    server = FastEngine(requests, None, VLLM, Limits(90), IterationClock(1.0), offered=True)
+    server = compiled(requests, None, VLLM, Limits(90), IterationClock(1.0), offered=True)
     for index in range(30):
         server.offer(index)
-    monkeypatch.setattr(worker_kernel, "go_on", counted)
-    monkeypatch.setattr(fast, "MOST_COST", 500)
+    calls, call = [], server._call
+    monkeypatch.setattr(server, "_call", lambda *given: (calls.append(given), call(*given))[1])
+    monkeypatch.setattr(stepped, "MOST_COST", 500)
     server.advance(float("inf"))
     assert server.done == 30
     assert len(calls) > 10
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_two_workers_share_a_table_and_nothing_else(kind: type[VllmEngine | FastEngine]) -> None:
+def test_two_workers_share_a_table_and_nothing_else(kind: Kind) -> None:
     """Every other request each: what one serves the other has never heard of."""
     for seed in range(30):
         case = drawn(seed, offered=True)
@@ -92,7 +81,7 @@ REQUESTS, CLOCK = Requests([10, 20], [5, 5], arrival=[0, 3]), IterationClock(0.0
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_worker_stops_as_soon_as_the_clock_is_there(
-    kind: type[VllmEngine | FastEngine],
+    kind: Kind,
 ) -> None:
     worker = kind(REQUESTS, None, VLLM, Limits(100), IterationClock(1.0), offered=True)
     worker.offer(0)
@@ -105,7 +94,7 @@ def _made(kind: str) -> Worker:
         return FastSglang(REQUESTS, None, SglangSettings(100), CLOCK)
     if kind == "sglang, literal":
         return SglangEngine(REQUESTS, None, SglangSettings(100), CLOCK)
-    engine = FastEngine if kind == "vllm" else VllmEngine
+    engine = compiled if kind == "vllm" else literal
     return engine(REQUESTS, None, VLLM, Limits(100), CLOCK, offered=True)
 
 
@@ -132,7 +121,7 @@ def test_an_offer_that_cannot_be_is_refused(kind: str, offers: list[int], said: 
 
 def test_who_comes_by_the_table_is_not_offered() -> None:
     with pytest.raises(InputError, match=r"^index: got 0; allowed: none: .* without offered=True"):
-        FastEngine(REQUESTS, None, VLLM, Limits(100), CLOCK).offer(0)
+        compiled(REQUESTS, None, VLLM, Limits(100), CLOCK).offer(0)
 
 
 def test_names_of_another_table_are_refused() -> None:
@@ -140,7 +129,7 @@ def test_names_of_another_table_are_refused() -> None:
         with pytest.raises(
             InputError, match=r"^names: got .*; allowed: those of 2 in blocks of 16"
         ):
-            FastEngine(
+            compiled(
                 *(REQUESTS, None, VLLM, Limits(96, 16), CLOCK),
                 names=BlockNames(private(table), size),
             )

@@ -26,6 +26,7 @@ from fluidkv.serving.clock_fit.line import least_squares
 from fluidkv.serving.clock_fit.points import FEW, FIRST, IDLE, RECOMPUTE, TickPoints, tick_points
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 
 PAGE = Path(__file__).parents[3] / "docs" / "clock.md"
 
@@ -39,7 +40,7 @@ def preempting_run(seed: int = 0, capacity: int = 41408, span_s: float = 60.0) -
     lengths = rng.integers(200, 1500, 200), rng.integers(300, 800, 200)
     requests = Requests(*lengths, arrival=np.sort(rng.uniform(0, span_s, 200)))
     limits = Limits(capacity, 16, 256, 2048)
-    return serve(requests, "vllm", limits, clock=CLOCK, backend="reference").isel(run=0)
+    return serve(requests, Server("vllm", limits, clock=CLOCK, backend="reference")).isel(run=0)
 
 
 def log_of(run: xr.Dataset, tick_s: float = 1.0) -> dict[str, Any]:
@@ -323,7 +324,7 @@ def test_the_prefix_cache_halved_what_was_computed_again(traces_dir, measured):
         log.input_lengths, log.decode_lengths, arrival=log.arrival_s - log.arrival_s[0]
     )
     limits = Limits(41392, 16, 256, 2048)  # vLLM keeps one of its 2,588 blocks for itself
-    run = serve(requests, "vllm", limits, clock=clock, backend="reference").isel(run=0)
+    run = serve(requests, Server("vllm", limits, clock=clock, backend="reference")).isel(run=0)
     points = tick_points(**log_of(run))
     without, found = (
         hidden_recompute(fit_clock(points).clock, points),

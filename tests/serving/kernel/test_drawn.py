@@ -10,9 +10,7 @@ import numpy as np
 from fluidkv.serving.arrays import RunArrays
 from fluidkv.serving.counts import COUNTS
 from fluidkv.serving.engines import VLLM
-from fluidkv.serving.kernel.engine import run_kernel
 from fluidkv.serving.limits import UNLIMITED
-from fluidkv.serving.literal import run_literally
 from fluidkv.serving.rules import (
     Allocation,
     EngineRules,
@@ -27,6 +25,7 @@ from fluidkv.serving.rules import (
     Restore,
     Victim,
 )
+from fluidkv.serving.running.engine import run_batch
 from tests.serving.engine_runs import assert_equal, drawn, one
 
 Setting = tuple[EngineRules, RunArrays, int]
@@ -209,7 +208,9 @@ def settings(count: int, few: int) -> Iterator[Setting]:
 def test_drawn_rules_and_what_seldom_meets() -> None:
     evictions = 0
     for rules, arrays, iterations in settings(20, 10):
-        found = run_kernel(rules, arrays, jumps=True, iterations=iterations)
-        assert_equal(found, run_literally(rules, arrays, jumps=True, iterations=iterations))
+        found = run_batch(rules, arrays, jumps=True, iterations=iterations)
+        assert_equal(
+            found, run_batch(rules, arrays, jumps=True, iterations=iterations, literally=True)
+        )
         evictions += found.counts[..., COUNTS.index("preempt")].sum()
     assert evictions > 10_000

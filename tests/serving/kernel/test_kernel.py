@@ -18,12 +18,8 @@ from fluidkv.serving.arrays import RunArrays
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.counts import COUNTS
 from fluidkv.serving.engines import ENGINES, FCFS_NEW_FIRST, RESTART, SGLANG, VLLM, engine
-from fluidkv.serving.kernel import engine as kernel_engine
-from fluidkv.serving.kernel.batches import new_found, new_space
-from fluidkv.serving.kernel.engine import LONGEST, covers, run_kernel
 from fluidkv.serving.kernel.layout import Space, Tables
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.literal import run_literally
 from fluidkv.serving.records.replay import read_records
 from fluidkv.serving.records.vidur import VidurCounts
 from fluidkv.serving.records.vllm import VllmRecord
@@ -37,6 +33,10 @@ from fluidkv.serving.rules import (
     Victim,
 )
 from fluidkv.serving.run import serve
+from fluidkv.serving.running import engine as kernel_engine
+from fluidkv.serving.running.batches import new_found, new_space
+from fluidkv.serving.running.engine import LONGEST, covers, run_batch
+from fluidkv.serving.server import Server
 from tests.serving.engine_runs import assert_equal, crowds, drawn, one, only, row
 from tests.serving.strategies import any_rules, batches
 
@@ -49,8 +49,8 @@ ORACLES = Path(
 
 def check(rules: EngineRules, arrays: RunArrays, **how: object) -> RunRecords:
     """What the kernel found, which is what the literal engine finds."""
-    found = run_kernel(rules, arrays, **how)  # pyright: ignore[reportArgumentType]
-    assert_equal(found, run_literally(rules, arrays, **how))  # pyright: ignore[reportArgumentType]
+    found = run_batch(rules, arrays, **how)  # pyright: ignore[reportArgumentType]
+    assert_equal(found, run_batch(rules, arrays, **how, literally=True))  # pyright: ignore[reportArgumentType]
     return found
 
 
@@ -144,17 +144,17 @@ def test_windows_and_calls_end_anywhere(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize("batch_size", [1, 3, 100])
 def test_a_run_is_the_same_alone_and_in_any_batch(batch_size: int) -> None:
     arrays = crowds(9)
-    together = run_kernel(VLLM, arrays, jumps=True, iterations=300, batch_size=batch_size)
+    together = run_batch(VLLM, arrays, jumps=True, iterations=300, batch_size=batch_size)
     for run in range(8):
-        alone = run_kernel(VLLM, row(arrays, run), jumps=True, iterations=300)
+        alone = run_batch(VLLM, row(arrays, run), jumps=True, iterations=300)
         mine, steps = only(together, run), int(alone.iterations[0])
         windows = {"counts": mine.counts[:, :steps], "time": mine.time[:, :steps]}
         assert_equal(mine._replace(**windows), alone)
 
 
 def test_without_requests_the_counts_are_the_same() -> None:
-    whole = run_kernel(RESTART, crowds(10), jumps=True, iterations=300)
-    found = run_kernel(RESTART, crowds(10), jumps=True, iterations=300, keep_requests=False)
+    whole = run_batch(RESTART, crowds(10), jumps=True, iterations=300)
+    found = run_batch(RESTART, crowds(10), jumps=True, iterations=300, keep_requests=False)
     assert found.requests is None
     assert_equal(found, whole._replace(requests=None))
 
@@ -162,9 +162,9 @@ def test_without_requests_the_counts_are_the_same() -> None:
 def test_without_requests_nothing_is_written_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     found = new_found(1, 1)
     found.times[:] = found.outputs[:] = 7
-    monkeypatch.setattr(kernel_engine, "new_found", lambda *shape: found)
+    monkeypatch.setattr(kernel_engine, "new_found", lambda *shape, **kind: found)
     for rules in (VLLM, RESTART):
-        run_kernel(rules, crowds(10), jumps=True, iterations=300, keep_requests=False)
+        run_batch(rules, crowds(10), jumps=True, iterations=300, keep_requests=False)
         assert (found.times == 7).all()
         assert (found.outputs == 7).all()
 
@@ -173,13 +173,13 @@ def test_a_call_ends_after_some_work(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[int, int]] = []
     monkeypatch.setattr(kernel_engine, "MOST_COST", 20)
     alone = row(crowds(11), 0)
-    run_kernel(VLLM, alone, jumps=True, iterations=90, on_progress=lambda *now: told.append(now))
+    run_batch(VLLM, alone, jumps=True, iterations=90, on_progress=lambda *now: told.append(now))
     assert len(told) > 10
 
 
 def test_progress_adds_up_and_an_interrupt_ends_the_runs() -> None:
     told: list[tuple[int, int]] = []
-    found = run_kernel(
+    found = run_batch(
         VLLM, crowds(11), jumps=True, iterations=300, on_progress=lambda *now: told.append(now)
     )
     assert told[-1] == (found.iterations.sum(), found.done.sum())
@@ -188,7 +188,7 @@ def test_progress_adds_up_and_an_interrupt_ends_the_runs() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_kernel(VLLM, crowds(11), jumps=True, iterations=300, on_progress=interrupt)
+        run_batch(VLLM, crowds(11), jumps=True, iterations=300, on_progress=interrupt)
     assert main_thread().is_alive()
 
 
@@ -199,8 +199,8 @@ def test_what_the_kernel_cannot_hold_goes_elsewhere() -> None:
     assert covers(VLLM, arrays)
     assert not covers(VLLM, arrays._replace(output_length=np.array([[6]])))
     with pytest.raises(InputError, match="backend"):
-        serve(Requests([LONGEST], [4]), "vllm", memory, backend="kernel")
-    assert serve(Requests([LONGEST], [4]), "vllm", memory).served.item() == 1
+        serve(Requests([LONGEST], [4]), Server("vllm", memory, backend="kernel"))
+    assert serve(Requests([LONGEST], [4]), Server("vllm", memory)).served.item() == 1
 
 
 @pytest.mark.parametrize("rules", [VLLM, FCFS_NEW_FIRST], ids=lambda rules: rules.label)
@@ -243,7 +243,9 @@ def test_every_row_of_the_recorded_vllm_schedulers_is_equal() -> None:
     assert all(record.rules == VLLM for record in records)
     assert [len(record.rows) for record in records] == [800] * 8
     tables, limits = zip(*((record.requests, record.limits) for record in records), strict=True)
-    runs = serve(tables, VLLM, limits, iterations=800, keep_requests=False, backend="kernel")
+    runs = serve(
+        tables, Server(VLLM, limits, backend="kernel"), iterations=800, keep_requests=False
+    )
     for index, record in enumerate(records):
         ours = np.stack([runs[name].values[index] for name in record.columns], axis=1)
         np.testing.assert_array_equal(ours, record.rows, err_msg=record.source)
@@ -253,7 +255,7 @@ def test_evictions_and_iterations_of_the_recorded_vidur_runs_are_equal() -> None
     [record] = read_records(oracle("vidur/counts.json"))
     assert isinstance(record, VidurCounts)
     tables, limits = zip(*((run.requests, run.limits) for run in record.runs), strict=True)
-    runs = serve(tables, "vidur-sarathi", limits, keep_requests=False, backend="kernel")
+    runs = serve(tables, Server("vidur-sarathi", limits, backend="kernel"), keep_requests=False)
     assert len(record.runs) == 4
     expected = [(run.evictions, run.iterations) for run in record.runs]
     evictions = runs.preempt.sum("window").values.astype(int).tolist()
@@ -264,22 +266,22 @@ def test_runs_of_one_table_read_it_once() -> None:
     table = Requests([7, 9, 4, 8] * 9, [9, 3, 12, 5] * 9, priority=[2, 0, 1] * 12)
     limits = [Limits(capacity) for capacity in (40, 60, 90)]
     for name in ("vllm-priority", "s3", "sglang"):
-        found = serve(table, name, limits, backend="kernel")
-        assert found.identical(serve(table, name, limits, backend="reference"))
+        found = serve(table, Server(name, limits, backend="kernel"))
+        assert found.identical(serve(table, Server(name, limits, backend="reference")))
         others = [table.asking(table.max_output) for _ in limits]
-        assert found.identical(serve(others, name, limits, backend="kernel"))
+        assert found.identical(serve(others, Server(name, limits, backend="kernel")))
 
 
 def test_serve_takes_the_kernel_by_name_and_for_much_work() -> None:
     requests = Requests([20] * 300, [30] * 300)
-    how = {"clock": IterationClock(0.1, 1e-4), "clients": 40}
-    by_name = serve(requests, "sglang", Limits(900), backend="kernel", **how)
-    literal = serve(requests, "sglang", Limits(900), backend="reference", **how)
+    server = Server("sglang", Limits(900), IterationClock(0.1, 1e-4))
+    by_name = serve(requests, dataclasses.replace(server, backend="kernel"), clients=40)
+    literal = serve(requests, dataclasses.replace(server, backend="reference"), clients=40)
     assert by_name.identical(literal)
-    assert serve(requests, "sglang", Limits(900), **how).identical(literal)
+    assert serve(requests, server, clients=40).identical(literal)
     assert engine("sglang") == SGLANG
     with pytest.raises(InputError, match="batch_size"):
-        serve(requests, "sglang", Limits(900), batch_size=0)
+        serve(requests, Server("sglang", Limits(900)), batch_size=0)
 
 
 def _full_of_sevens(tables: Tables) -> Space:
@@ -301,5 +303,5 @@ def test_nothing_is_read_that_was_not_written(name: str, monkeypatch: pytest.Mon
 
 
 def test_a_horizon_of_no_iteration_has_no_windows() -> None:
-    found = run_kernel(VLLM, crowds(14), jumps=True, iterations=0)
+    found = run_batch(VLLM, crowds(14), jumps=True, iterations=0)
     assert found.counts.shape == (8, 0, len(COUNTS))

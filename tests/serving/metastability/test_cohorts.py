@@ -10,6 +10,7 @@ from fluidkv.runs.requests import Requests
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.metastability.cohorts import idle, serve_cohorts
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 from fluidkv.workload import RequestClass
 
 ITERATIONS = 400
@@ -29,7 +30,10 @@ def _literally(request: RequestClass, limits: Limits, arrivals: np.ndarray):
             )
         )
     return serve(
-        tables, "restart", limits, iterations=ITERATIONS, keep_requests=False, backend="reference"
+        tables,
+        Server("restart", limits, backend="reference"),
+        iterations=ITERATIONS,
+        keep_requests=False,
     )
 
 

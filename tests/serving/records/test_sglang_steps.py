@@ -62,8 +62,8 @@ def untiring(admission: Admission, *given: Any) -> tuple[Request | None, bool]:
 KEEP, FILL = Batch.keep, Admission.fill
 SGLANG = "fluidkv.serving.caching.sglang"
 WRONG = {
-    "nothing is reserved": ("reserved.shares", lambda *_: 0.0),
-    "newcomers are charged nothing": ("reserved.Summed.charge", nothing),
+    "nothing is reserved": ("admission.shares", lambda *_: 0.0),
+    "newcomers are charged nothing": ("admission.Reserved.charge", nothing),
     "the ratio starts again": ("ratio.NewTokens.estimate", lambda ratio, _: ratio.reset()),
     "the estimate looks at now": ("ratio.RETRACT_STEPS", 0),
     "the ratio stands still": ("ratio.NewTokens.sink", nothing),

@@ -9,13 +9,11 @@ from typing import Any
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.serving.caching.fast import FastEngine
-from fluidkv.serving.caching.pool import BlockPool
-from fluidkv.serving.caching.vllm import VllmEngine
 from fluidkv.serving.records.replay import VllmPrefixRecord, read_records, replay
 from tests.serving.records.record_copies import MISSING
 from tests.serving.records.test_replay import oracle
-from tests.serving.records.wrong_caches import ENGINES, POOLS, Renewing
+from tests.serving.records.wrong_caches import RENEWING, WRONG
+from tests.serving.records.wrong_caches import changed as changed_rules
 
 NAMES = (
     *("burst_same_prompt_bs16_chunked", "multiturn_bs16", "scan_loop_bs16"),
@@ -67,11 +65,11 @@ def by_hand(path: Path) -> VllmPrefixRecord:
 # ------------------------------------------------------------------------------------ replayed
 
 
-@pytest.mark.parametrize("engine", [VllmEngine, FastEngine])
+@pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("name", NAMES)
-def test_every_row_of_the_oracles_is_equal(name, engine):
+def test_every_row_of_the_oracles_is_equal(name, compiled):
     record = recorded(name)
-    result = record.replay(lambda _: None, engine=engine)
+    result = record.replay(lambda _: None, compiled=compiled)
     assert (result.equal, result.rows, result.difference) == (True, len(record.rows), None)
     assert len(record.columns) == 17
     assert record.notes == ()
@@ -99,27 +97,18 @@ def test_the_loop_hits_nothing_and_who_comes_back_finds_most_of_itself():
 # ------------------------------------------------------------------------------ wrong rules
 
 
-def with_pool(pool: type[BlockPool]) -> Callable[..., VllmEngine]:
-    def engine(*given: Any) -> VllmEngine:
-        made = VllmEngine(*given)
-        made.pool = pool(made.limits.blocks)
-        return made
-
-    return engine
-
-
-@pytest.mark.parametrize("wrong", [*POOLS, *ENGINES], ids=lambda kind: kind.__name__)
-def test_one_wrong_rule_is_seen_in_the_records(wrong):
+@pytest.mark.parametrize("name", WRONG)
+def test_one_wrong_rule_is_seen_in_the_records(name, monkeypatch):
     """Otherwise they would say nothing about that rule."""
-    engine = with_pool(wrong) if issubclass(wrong, BlockPool) else wrong
-    found = (recorded(name).replay(lambda _: None, engine=engine) for name in NAMES)
-    assert not all(result.equal for result in found)
+    changed_rules(monkeypatch, *WRONG[name])
+    assert not all(recorded(each).replay(lambda _: None).equal for each in NAMES)
 
 
-def test_the_records_do_not_tell_whether_a_lookup_in_vain_renews_what_it_found():
+def test_the_records_do_not_tell_whether_a_lookup_in_vain_renews_what_it_found(monkeypatch):
     """So rule 9 rests on the source alone; docs/engines.md says so."""
+    changed_rules(monkeypatch, *RENEWING)
     for name in NAMES:
-        assert recorded(name).replay(lambda _: None, engine=with_pool(Renewing)).equal
+        assert recorded(name).replay(lambda _: None).equal
 
 
 # ---------------------------------------------------------------------------- what files may say

@@ -7,15 +7,11 @@ from typing import Any
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.serving.caching.fast import FastEngine
-from fluidkv.serving.caching.vllm import VllmEngine
 from fluidkv.serving.engines import VLLM_LCF, VLLM_PRIORITY
-from fluidkv.serving.progress import Computing, Request
-from fluidkv.serving.records import vllm
 from fluidkv.serving.records.replay import VllmPrefixRecord, VllmRecord, read_records, replay
-from fluidkv.serving.reference import Engine
 from fluidkv.serving.rules import EngineRules, Gate, Requeue, Victim
 from tests.serving.records.record_copies import OURS, changed_record
+from tests.serving.records.wrong_caches import WRONG_ROUNDS, changed
 
 PRIORITY = sorted(path.stem for path in OURS.glob("priority_*.json"))
 LEAST = sorted(path.stem for path in OURS.glob("least_computed_*.json"))
@@ -83,44 +79,10 @@ def test_one_wrong_rule_is_seen_with_least_computed(changes):
     assert some_differs(LEAST, changes)
 
 
-class Over(Engine):
-    """Who evicts itself ends the round, as it did in vLLM 0.11."""
-
-    def _one_after_the_other(self, newcomers: Computing) -> Any:
-        before = list(self.running)
-        evicted, computing = super()._one_after_the_other(newcomers)
-        for request in before:
-            if request in evicted and request not in computing:
-                behind = before[before.index(request) :]
-                computing = {r: tokens for r, tokens in computing.items() if r not in behind}
-        return evicted, computing
-
-
-class Spent(Engine):
-    """The tokens of a victim that was served already are not handed on."""
-
-    def _victim(self, running: list[Request], asker: Request | None = None) -> Request:
-        victim = super()._victim(running, asker)
-        if asker is not None:
-            self.spent += self.given.pop(victim, 0)
-        return victim
-
-    def _compute(self, request: Request, tokens: int) -> None:
-        left = self.limits.budget - self.spent - sum(self.given.values())
-        self.given[request] = min(tokens, left)
-        super()._compute(request, self.given[request])
-
-    def _one_after_the_other(self, newcomers: Computing) -> Any:
-        self.given: dict[Request, int] = {}
-        self.spent = 0
-        evicted, _ = super()._one_after_the_other(newcomers)
-        return evicted, {request: tokens for request, tokens in self.given.items() if tokens}
-
-
-@pytest.mark.parametrize(("wrong", "name"), [(Over, "after_itself"), (Spent, "tokens_handed_on")])
-def test_one_wrong_round_is_seen(wrong, name, monkeypatch):
+@pytest.mark.parametrize("name", WRONG_ROUNDS)
+def test_one_wrong_round_is_seen(name, monkeypatch):
     assert replay(recorded(f"priority_{name}")).equal
-    monkeypatch.setattr(vllm, "Engine", wrong)
+    changed(monkeypatch, WRONG_ROUNDS[name])
     assert not replay(recorded(f"priority_{name}")).equal
 
 
@@ -135,11 +97,11 @@ def test_who_evicts_itself_does_not_end_the_round():
 # ------------------------------------------------------------------------------------ with a cache
 
 
-@pytest.mark.parametrize("engine", [VllmEngine, FastEngine])
+@pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("name", CACHED)
-def test_every_row_with_a_cache_is_equal(name, engine):
+def test_every_row_with_a_cache_is_equal(name, compiled):
     record = with_cache(name)
-    result = record.replay(lambda _: None, engine=engine)
+    result = record.replay(lambda _: None, compiled=compiled)
     assert (result.equal, result.rows, record.notes) == (True, len(record.rows), ())
     assert result.evictions > 4
     found = record.columns.index("hit_tokens")
@@ -157,11 +119,9 @@ def test_every_row_with_a_cache_is_equal(name, engine):
     ids=str,
 )
 def test_one_wrong_rule_is_seen_with_a_cache(changes):
-    for engine in (VllmEngine, FastEngine):
-        records = map(with_cache, CACHED)
-        wrong = (replace(each, rules=replace(each.rules, **changes)) for each in records)
-        results = [each.replay(lambda _: None, engine=engine) for each in wrong]
-        assert not all(result.equal for result in results)
+    records = map(with_cache, CACHED)
+    wrong = (replace(each, rules=replace(each.rules, **changes)) for each in records)
+    assert not all(each.replay(lambda _: None).equal for each in wrong)
 
 
 def test_what_other_victims_ask_for_is_refused_beside_a_cache():

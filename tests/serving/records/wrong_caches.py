@@ -1,133 +1,128 @@
-"""vLLM's prefix cache with one rule changed each: what a record has to tell from the real one."""
+"""The engine with one rule changed each: what a record has to tell from the real one.
 
-from collections.abc import Iterable
+The loop as plain Python is its own source, so that a wrong rule is a change of its text.
+"""
 
-from fluidkv.prefix.pieces import Content, cut
-from fluidkv.serving.caching.pool import BlockPool
-from fluidkv.serving.caching.vllm import VllmEngine
-from fluidkv.serving.progress import Request
+import inspect
+from collections.abc import Sequence
+from types import FunctionType, ModuleType
+from typing import Any, NamedTuple
 
+import pytest
 
-class Newest(BlockPool):
-    """A lookup gives the newest copy."""
+from fluidkv.serving.kernel import admit, choosing, evict, execute, loop, pool, worker
 
-    def lookup(self, texts: Iterable[Content]) -> list[int]:
-        found = super().lookup(texts)
-        return [self.copies[text][-1] for block in found if (text := self.texts[block])]
-
-
-class FirstToLast(BlockPool):
-    """A request's beginning is released first."""
-
-    def release(self, held: list[int]) -> None:
-        super().release(held[::-1])
+_MODULES = (admit, choosing, evict, execute, loop, pool, worker)
 
 
-class AllToTheEnd(BlockPool):
-    """Unfinished blocks wait behind the others."""
+class Change(NamedTuple):
+    """Text of a function of a module that is another one; `names`: what the new text needs."""
 
-    def release(self, held: list[int]) -> None:
-        before = list(self.free)
-        super().release(held)
-        new = [block for block in self.free if block not in before]
-        self.free = before + new
-
-
-class OneCopy(BlockPool):
-    """Nothing is in two blocks."""
-
-    def write(self, block: int, text: Content) -> None:
-        if text not in self.copies:
-            super().write(block, text)
+    module: ModuleType
+    function: str
+    old: str
+    new: str
+    names: Sequence[Any] = ()
 
 
-class LatestFirst(BlockPool):
-    """The block released last is reused first."""
-
-    def take(self, count: int) -> list[int]:
-        self.free.reverse()
-        taken = super().take(count)
-        self.free.reverse()
-        return taken
-
-
-class NothingKept(BlockPool):
-    """A free block says nothing."""
-
-    def release(self, held: list[int]) -> None:
-        super().release(held)
-        for block in held:
-            if self.holders[block] == 0:
-                self._forget(block)
+def changed(monkeypatch: pytest.MonkeyPatch, *changes: Change) -> None:
+    """The loop as plain Python has these until the end of a test."""
+    for module, name, old, new, names in changes:
+        right = getattr(module, name)
+        text = inspect.getsource(right)
+        assert text.count(old) == 1, (name, old)
+        known = vars(module) | {each.__name__: each for each in names}
+        space: dict[str, Any] = {}
+        exec(text.replace(old, new).replace("@inlined\n", ""), known, space)
+        wrong = FunctionType(space[name].__code__, known, name)
+        for each in _MODULES:
+            if getattr(each, name, None) is right:
+                monkeypatch.setattr(each, name, wrong)
 
 
-class Renewing(BlockPool):
-    """A lookup moves what it found to the end of the line, whether or not admission follows."""
+_RENEWS = """for place in range(found - 1, -1, -1):
+        block = blocks.copies[blocks.names[blocks.first[r] + place]].oldest
+        if blocks.line[block].holders == 0:
+            _unlink(run, blocks.line, block)
+            _link(run, blocks.line, block, blocks.line[blocks.line.size - 1].before)
+    return found, unheld"""
 
-    def lookup(self, texts: Iterable[Content]) -> list[int]:
-        found = super().lookup(texts)
-        for block in reversed(found):
-            if block in self.free:
-                self.free.remove(block)
-                self.free.append(block)
-        return found
+_WRITES = """for place in range(run.loose):
+        r = lists[place].loose
+        done, more = requests[r].computed, requests[r].computed + requests[r].tokens
+        for full in range(done // run.block_size, more // run.block_size):
+            at = blocks.first[r] + full
+            _write(run, blocks, blocks.held[at], blocks.names[at])
+    computing, tokens, prefilled"""
 
+RENEWING = (Change(pool, "look_up", "return found, unheld", _RENEWS),)
+"""A lookup moves what it found to the end of the line, whether or not admission follows."""
 
-class PromptsOnly(VllmEngine):
-    """Outputs are not cached."""
+WRONG = {
+    "a lookup gives the newest copy": (
+        Change(pool, "look_up", ".oldest", ".newest"),
+        Change(pool, "share", ".oldest", ".newest"),
+    ),
+    "a beginning is released first": (
+        Change(pool, "release", "request.blocks - 1, -1, -1", "request.blocks"),
+    ),
+    "unfinished blocks wait behind the others": (
+        Change(
+            pool,
+            "release",
+            "ends if line[block].name == NONE else line[ends].before",
+            "line[ends].before",
+        ),
+    ),
+    "nothing is in two blocks": (
+        Change(
+            pool,
+            "_write",
+            "line[block].name = name\n",
+            "if copies.oldest != NONE:\n        return\n    line[block].name = name\n",
+        ),
+    ),
+    "the block released last is reused first": (
+        Change(pool, "_take", "line[line.size - 1].after", "line[line.size - 1].before"),
+    ),
+    "a free block says nothing": (
+        Change(
+            pool,
+            "look_up",
+            "if block == NONE:",
+            "if block == NONE or blocks.line[block].holders == 0:",
+        ),
+    ),
+    "outputs are not cached": (
+        Change(
+            pool,
+            "compute",
+            "(computed + tokens) // size)",
+            "min(computed + tokens, request.input) // size)",
+        ),
+    ),
+    "a block counts as cached from the next step on": (
+        Change(pool, "compute", "(computed + tokens) // size)", "computed // size)"),
+        Change(execute, "execute", "computing, tokens, prefilled", _WRITES, (pool._write,)),
+    ),
+    "hits in the free line are not asked for": (
+        Change(admit, "admit", "held, known - unheld)", "held, known)"),
+    ),
+    "a prompt that is wholly cached computes nothing": (
+        Change(pool, "look_up", "request.outputs - 1)", "request.outputs)"),
+    ),
+}
+"""vLLM's prefix cache, but."""
 
-    def _compute(self, request: Request, tokens: int) -> None:
-        kept = self.pool.write
-        prompt = cut(self.texts[request.index], 0, request.input_length)
-
-        def write(block: int, text: Content) -> None:
-            if text == cut(prompt, 0, sum(piece.length for piece in text)):
-                kept(block, text)
-
-        self.pool.write = write
-        super()._compute(request, tokens)
-        self.pool.write = kept
-
-
-class WhenComputed(VllmEngine):
-    """A block counts as cached from the next step on."""
-
-    def step(self) -> dict[str, int]:
-        late: list[tuple[int, Content]] = []
-        write = self.pool.write
-
-        def later(block: int, text: Content) -> None:
-            late.append((block, text))
-
-        def computed() -> None:
-            for block, text in late:
-                write(block, text)
-
-        self.pool.write, self._computed = later, computed
-        counts = super().step()
-        self.pool.write = write
-        return counts
-
-    def execute(self, computing: dict[Request, int]) -> dict[str, int]:
-        self._computed()
-        return super().execute(computing)
-
-
-class HitsAreFree(VllmEngine):
-    """What is found in the line of free blocks is not asked for on admission."""
-
-    def _may_share(self, request: Request, found: list[int], chunk: int) -> bool:
-        return self.limits.blocks_of(request.length) - len(found) <= self.pool_free
-
-
-class FoundWhole(VllmEngine):
-    """A prompt that is wholly cached has no block to compute again."""
-
-    def _lookup(self, request: Request) -> list[int]:
-        size, text = self.limits.block_size, self.texts[request.index]
-        whole = range(request.length // size)
-        return self.pool.lookup(cut(text, 0, (place + 1) * size) for place in whole)
-
-
-POOLS = (Newest, FirstToLast, AllToTheEnd, OneCopy, LatestFirst, NothingKept)
-ENGINES = (PromptsOnly, WhenComputed, HitsAreFree, FoundWhole)
+WRONG_ROUNDS = {
+    "after_itself": Change(
+        evict,
+        "_one_after_the_other",
+        "            evicted += 1\n",
+        "            evicted += 1\n            if gone == r:\n                return evicted\n",
+    ),
+    "tokens_handed_on": Change(
+        evict, "_one_after_the_other", "            left += requests[gone].tokens\n", ""
+    ),
+}
+"""Who evicts itself ends the round, as in vLLM 0.11; a victim's tokens are not handed on."""

@@ -18,10 +18,9 @@ from fluidkv.errors import InputError
 from fluidkv.runs.rates import RateSteps
 from fluidkv.runs.requests import Requests
 from fluidkv.runs.words import run_keys, words
-from fluidkv.wait.chain import alias, rates
-from fluidkv.wait.chain.draws import gamma, poisson
-from fluidkv.wait.chain.plan import CHAIN_RECORDS
+from fluidkv.wait.chain import draws, rates
 from fluidkv.wait.chain.reference import Counts, Draws, chain_reference
+from fluidkv.wait.chain.runs import CHAIN_RECORDS
 from fluidkv.wait.chain.simulate import simulate_chain
 from fluidkv.wait.model import PromptType, WaitSystem
 from fluidkv.wait.policy import NestedWait, Wait
@@ -38,7 +37,8 @@ CONSTANT = RateSteps((0, 9, 30), (1, 1, 1))  # the law without steps, by the cod
 
 
 def _chain(model: Segments | WaitSystem, **kwargs: Any) -> xr.Dataset:
-    """`simulate_chain`; of at most 128 runs, so that all tests of a model share a compilation."""
+    """`simulate_chain`; of at most 128 runs, with all records or none, so that all tests of a model
+    share a compilation."""
     if isinstance(model, Segments):
         kwargs = {"base": SYSTEM.base, "per_kv_token": SYSTEM.per_kv_token} | kwargs
     thresholds = kwargs.pop("thresholds", NESTED if isinstance(model, Segments) else EACH)
@@ -123,17 +123,21 @@ def _run_of_prompts(
 
 
 @pytest.mark.parametrize(
-    ("model", "steps"),
-    [(SEGMENTS, None), (SEGMENTS, STEPS), (SYSTEM, STEPS), (PREFILLED, STEPS)],
-    ids=["segments", "segments, steps", "types, steps", "types, steps, prefill"],
+    ("model", "steps", "prefill"),
+    [
+        (SEGMENTS, None, None),
+        (SEGMENTS, STEPS, None),
+        (SEGMENTS, None, Fraction(1, 300)),
+        (SEGMENTS, STEPS, Fraction(1, 300)),
+        (SYSTEM, STEPS, None),
+        (PREFILLED, STEPS, None),  # a system has a prefill cost of its own
+    ],
+    ids=["segments", "steps", "prefill", "steps, prefill", "types, steps", "types, steps, prefill"],
 )
-@pytest.mark.parametrize("prefill", [None, Fraction(1, 300)], ids=["", "prefill"])
 def test_compiled_counts_equal_literal_ones(
     model: Segments | WaitSystem, steps: RateSteps | None, prefill: Fraction | None
 ) -> None:
     nested = isinstance(model, Segments)
-    if not nested and prefill is not None:
-        pytest.skip("a system has a prefill cost of its own; the argument is for segments")
     thresholds = NESTED if nested else EACH
     own = {} if prefill is None else {"per_prefill_token": prefill}
     found = _chain(model, runs=3, iterations=230, rate_steps=steps, record=CHAIN_RECORDS, **own)
@@ -170,15 +174,15 @@ def test_a_run_depends_on_its_number_alone() -> None:
     many = _chain(SEGMENTS, runs=130, iterations=40)
     few = _chain(SEGMENTS, runs=2, iterations=40)
     assert many.isel(run=slice(2)).identical(few)
-    timed = _chain(SEGMENTS, runs=2, iterations=40, record=("time",))
+    timed = _chain(SEGMENTS, runs=2, iterations=40, record=CHAIN_RECORDS)
     assert (timed.queue == few.queue).all()  # when waits are drawn changes the clock only
     assert not (timed.idle_time == few.idle_time).any()
     assert not few.queue.equals(_chain(SEGMENTS, runs=2, iterations=40, seed=1).queue)
 
 
 def test_a_run_ends_at_the_first_end_after_its_horizon() -> None:
-    whole = _chain(SEGMENTS, runs=5, iterations=60, record=("time",))
-    cut = _chain(SEGMENTS, runs=5, horizon=20.0, record=("time",))
+    whole = _chain(SEGMENTS, runs=5, iterations=60, record=CHAIN_RECORDS)
+    cut = _chain(SEGMENTS, runs=5, horizon=20.0, record=CHAIN_RECORDS)
     ends = whole.each_time.values
     assert (cut.iterations == (ends < 20).sum(axis=1) + 1).all()
     assert (cut.time.values == ends[np.arange(5), cut.iterations.values - 1]).all()
@@ -186,23 +190,23 @@ def test_a_run_ends_at_the_first_end_after_its_horizon() -> None:
 
 
 def test_the_first_excess_is_dated() -> None:
-    names = ("held_tokens", "time", "kv_tokens")
     level = 1.1 * sum(n * float(cost) for n, cost in zip(NESTED, SEGMENTS.costs, strict=True))
-    found = _chain(SEGMENTS, runs=4, iterations=200, memory=level, record=names)
+    found = _chain(SEGMENTS, runs=4, iterations=200, memory=level, record=CHAIN_RECORDS)
     above = found.held_tokens.values > level
     assert above.any(axis=1).all()
     first = np.arange(4), above.argmax(axis=1)
     duration = 0.5 + found.kv_tokens.values / 500
     start = (found.each_time.values - duration)[first]
     np.testing.assert_allclose(found.exceeded, start, rtol=1e-12)  # sums of some hundred roundings
-    never = _chain(SEGMENTS, runs=4, iterations=200, memory=1e6, record=names)
+    never = _chain(SEGMENTS, runs=4, iterations=200, memory=1e6, record=CHAIN_RECORDS)
     assert np.isnan(never.exceeded).all()
 
 
 def test_a_level_that_is_reached_is_not_exceeded() -> None:
-    peak = float(_chain(SEGMENTS, runs=4, iterations=200).peak_held.max())
+    run = partial(_chain, SEGMENTS, runs=4, iterations=200, record=CHAIN_RECORDS)
+    peak = float(run().peak_held.max())
     for level, dated in ((peak, False), (peak - 1, True)):
-        found = _chain(SEGMENTS, runs=4, iterations=200, memory=level)
+        found = run(memory=level)
         assert bool(found.exceeded.notnull().any()) == dated
 
 
@@ -234,7 +238,7 @@ def test_waits_drawn_together_count_those_who_wait() -> None:
 def test_waits_drawn_together_take_as_long_as_one_by_one() -> None:
     """Fails for right samplers once in 1e6 seeds."""
     together = _chain(SEGMENTS, runs=128, iterations=30)
-    apart = _chain(SEGMENTS, runs=128, iterations=30, record=("time",), seed=9)
+    apart = _chain(SEGMENTS, runs=128, iterations=30, record=CHAIN_RECORDS, seed=9)
     for name in ("time", "in_system"):
         assert _same_law(together[name].values, apart[name].values)
 
@@ -242,12 +246,22 @@ def test_waits_drawn_together_take_as_long_as_one_by_one() -> None:
 # ------------------------------------------------------------------------------------------ laws
 
 
+def _law(table: np.ndarray) -> list[int]:
+    """Units of each outcome of a table, counted."""
+    units = [0] * len(table)
+    for column, cell in enumerate(table.tolist()):
+        threshold, alias = cell >> 16, cell & 0xFFFF
+        units[column] += threshold
+        units[alias] += 2**48 - threshold
+    return units
+
+
 @pytest.mark.parametrize(("n", "p"), [(1, Fraction(1, 3)), (60, Fraction(3, 7)), (9, Fraction(1))])
 def test_binomial_tables_hold_the_law(n: int, p: Fraction) -> None:
-    columns = alias.columns_for(n + 1)
+    columns = draws.columns_for(n + 1)
     whole = 2**48 * columns
-    table = alias.cells(alias.binomial_units(n, p, whole.bit_length() - 1), columns)
-    for k, units in enumerate(alias.law(table)):
+    table = draws.cells(draws.binomial_units(n, p, whole.bit_length() - 1), columns)
+    for k, units in enumerate(_law(table)):
         mass = comb(n, k) * p**k * (1 - p) ** (n - k) if k <= n else 0
         # Rounded down by less than a unit; the likeliest outcome took up all that was lost.
         assert -1 < units - mass * whole < n + 1
@@ -255,8 +269,8 @@ def test_binomial_tables_hold_the_law(n: int, p: Fraction) -> None:
 
 def test_tables_of_a_large_mean_have_its_mean_and_variance() -> None:
     mean, bits = 5_000_000, 64
-    first, _ = alias.poisson_window(mean)
-    units = alias.poisson_units(mean, bits)
+    first, _ = draws.poisson_window(mean)
+    units = draws.poisson_units(mean, bits)
     assert sum(units) == 2**bits
     off = [first + i - mean for i in range(len(units))]
     # Each of 45,000 outcomes, 22,500 away at most, is a unit of 2^-64 off at most: by 6e-11 and,
@@ -268,7 +282,7 @@ def test_tables_of_a_large_mean_have_its_mean_and_variance() -> None:
 
 def test_binomial_tables_of_the_largest_threshold_take_no_time() -> None:
     n, p = 65_534, Fraction(59, 60)
-    units = alias.binomial_units(n, p, 64)  # over a minute in exact integers
+    units = draws.binomial_units(n, p, 64)  # over a minute in exact integers
     assert sum(units) == 2**64
     mean = Fraction(sum(k * u for k, u in enumerate(units)), 2**64)
     assert abs(mean - n * p) < 1e-9  # 65,535 outcomes, as far away, a unit each: 2.4e-10
@@ -276,11 +290,11 @@ def test_binomial_tables_of_the_largest_threshold_take_no_time() -> None:
 
 @pytest.mark.parametrize("mean", [0.3, 7.5, 640.0])
 def test_poisson_tables_hold_the_law(mean: float) -> None:
-    first, size = alias.poisson_window(mean)
-    columns = alias.columns_for(size)
+    first, size = draws.poisson_window(mean)
+    columns = draws.columns_for(size)
     whole = 2**48 * columns
-    table = alias.cells(alias.poisson_units(mean, whole.bit_length() - 1), columns)
-    found = np.array(alias.law(table)[:size], float) / whole
+    table = draws.cells(draws.poisson_units(mean, whole.bit_length() - 1), columns)
+    found = np.array(_law(table)[:size], float) / whole
     mass = stats.poisson.pmf(np.arange(first, first + size), mean)
     assert stats.poisson.cdf(first - 1, mean) + stats.poisson.sf(first + size - 1, mean) < 2**-64
     seldom = mass < 1e-6
@@ -293,7 +307,7 @@ def test_poisson_counts_are_quantiles() -> None:
     mean = np.repeat([0.0, 0.4, 8.0, 300.0, 12345.6], 7)
     u = np.tile([1e-9, 1e-7, 0.02, 0.5, 0.97, 1 - 1e-7, 1 - 1e-9], 5)
     with jax.enable_x64(True):
-        found = np.asarray(jax.jit(poisson)(jnp.asarray(mean), jnp.asarray(u)))
+        found = np.asarray(jax.jit(draws.poisson)(jnp.asarray(mean), jnp.asarray(u)))
     assert found.tolist() == stats.poisson.ppf(u, mean).astype(int).tolist()
 
 
@@ -301,7 +315,7 @@ def test_gamma_variates_have_the_law() -> None:
     shapes = np.repeat([0.0, 1.0, 2.0, 37.0], 8_000)
     with jax.enable_x64(True):
         keys = run_keys(5, np.arange(shapes.size))
-        drawn = jax.jit(lambda of: gamma(of, partial(words, keys, jnp.int32(3)), 7))(
+        drawn = jax.jit(lambda of: draws.gamma(of, partial(words, keys, jnp.int32(3)), 7))(
             jnp.asarray(shapes)
         )
     drawn = np.asarray(drawn)
@@ -355,7 +369,7 @@ def test_runs_have_the_law_of_runs_of_single_prompts(model: Segments | WaitSyste
     chain = xr.concat(
         [
             _chain(
-                model, runs=128, horizon=15.0, seed=seed, record=("time",),
+                model, runs=128, horizon=15.0, seed=seed, record=CHAIN_RECORDS,
                 rate_steps=None if nested else CONSTANT,
             )
             for seed in range(8)
@@ -393,7 +407,7 @@ def test_rate_steps_measure_time_by_the_factor() -> None:
         for f, g, u in zip(factor, grid, units, strict=True)
     ]
     with jax.enable_x64(True):
-        of = rates.pieces(steps)
+        of = rates.pieces_of(steps)
         a, width = jnp.asarray(begin), jnp.asarray(end - begin)
         # The trapezoid rule is off by a step times a jump: 4e-5 * 3.
         np.testing.assert_allclose(jax.jit(rates.elapsed)(of, a, width), units, atol=2e-4)
@@ -446,7 +460,7 @@ _FAST = WaitSystem([PromptType(10**10, 1, 1)], 1, 0)
             {"model": _fast(10**6), "thresholds": (1,), "iterations": None, "horizon": 3e3},
             "horizon",
         ),
-        ({"model": _FAST, "thresholds": (1,), "iterations": 2}, "iterations"),
+        ({"model": _FAST, "thresholds": (1,), "iterations": 2}, "thresholds"),
         ({"model": _fast(10**8), "thresholds": (1,), "iterations": 2}, "thresholds"),
         ({"seed": -1}, "seed"),
         ({"record": ("stages",)}, "record"),

@@ -8,7 +8,8 @@ import pytest
 import xarray as xr
 
 from fluidkv.errors import InputError
-from fluidkv.wait.chain.runs import _advance
+from fluidkv.runs.rates import RateSteps
+from fluidkv.wait.chain import runs
 from fluidkv.wait.chain.simulate import simulate_chain
 from fluidkv.wait.model import PromptType, WaitSystem
 from fluidkv.wait.segments import Segments
@@ -22,7 +23,11 @@ LEVELS = [(9, 5, 2), (4,), (6, 3)]
 BASES = [Fraction(1, 2), Fraction(1), Fraction(3, 4)]
 CLOCK = {"base": BASES, "per_kv_token": Fraction(1, 500)}
 TYPES = [
-    WaitSystem((PromptType(4, 3, 1), PromptType(2, 3, 6)), Fraction(1, 2), Fraction(1, 500)),
+    WaitSystem(
+        (PromptType(4, 3, 1), PromptType(2, 3, 6), PromptType(1, 2, 2)),
+        Fraction(1, 2),
+        Fraction(1, 500),
+    ),
     WaitSystem((PromptType(1, 2, 2),), Fraction(1), Fraction(0)),
 ]
 
@@ -45,61 +50,55 @@ def same(one: xr.Dataset, other: xr.Dataset) -> None:
         np.testing.assert_allclose(of_all.values, values.values, rtol=rounding, err_msg=str(name))
 
 
-@pytest.mark.parametrize(
-    "how",
-    [
-        {"iterations": 300},
-        {"horizon": 40.0, "memory": [300.0, 60.0, 100.0], "record": ("queue", "time", "entered")},
-    ],
-    ids=["iterations", "horizon"],
-)
-def test_nested_chains_are_those_of_each_system_alone(how: dict) -> None:
-    found = simulate_chain(NESTED, LEVELS, runs=3, seed=4, **CLOCK, **how)
+RECORDED: dict[str, Any] = {"horizon": 40.0, "record": ("queue", "time", "entered"), "runs": 3}
+
+
+def test_nested_chains_are_those_of_each_system_alone() -> None:
+    levels = [300.0, 60.0, 100.0]
+    found = simulate_chain(NESTED, LEVELS, seed=4, **CLOCK, memory=levels, **RECORDED)
     assert found.sizes["system"] == 3
-    for place, (model, thresholds, base) in enumerate(zip(NESTED, LEVELS, BASES, strict=True)):
-        one = how | ({"memory": how["memory"][place]} if "memory" in how else {})
-        clock = {"base": base, "per_kv_token": Fraction(1, 500)}
-        alone = simulate_chain(model, thresholds, runs=3, seed=4, **clock, **one)
-        same(found.isel(system=place), alone)
+    # SHORT is filled up to three segments; MIDDLE is held to itself alone below.
+    clock = {"base": BASES[1], "per_kv_token": Fraction(1, 500), "memory": levels[1]}
+    same(found.isel(system=1), simulate_chain(SHORT, LEVELS[1], seed=4, **clock, **RECORDED))
 
 
 def test_types_are_those_of_each_system_alone() -> None:
-    found = simulate_chain(TYPES, [(2, 5), (3, 0)], runs=4, horizon=[30.0, 20.0], seed=1)
-    for place, (thresholds, horizon) in enumerate((((2, 5), 30.0), ((3,), 20.0))):
-        alone = simulate_chain(TYPES[place], thresholds, runs=4, horizon=horizon, seed=1)
+    options: dict[str, Any] = {"runs": 4, "seed": 1, "record": tuple(runs.CHAIN_RECORDS)}
+    options["rate_steps"] = RateSteps((0, 9, 30), (1, 0, 1.5))
+    found = simulate_chain(TYPES, [(2, 5, 1), (3, 0, 0)], horizon=[30.0, 20.0], **options)
+    for place, (thresholds, horizon) in enumerate((((2, 5, 1), 30.0), ((3,), 20.0))):
+        alone = simulate_chain(TYPES[place], thresholds, horizon=horizon, **options)
         same(found.isel(system=place), alone)
 
 
-def test_groups_may_begin_and_end_within_a_system() -> None:
-    """Runs of 3 systems in groups of 128, more than of one system."""
-    found = simulate_chain(NESTED, LEVELS, runs=110, iterations=40, seed=2, **CLOCK)
-    alone = simulate_chain(
-        MIDDLE, LEVELS[2], base=BASES[2], per_kv_token=Fraction(1, 500), runs=110, iterations=40,
-        seed=2,
-    )  # fmt: skip
-    same(found.isel(system=2), alone)
+def test_groups_may_begin_and_end_within_a_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs of 3 systems in groups of 128, more than of one system; waits are drawn together."""
+    monkeypatch.setattr(runs, "cores", lambda: 3)
+    options: dict[str, Any] = {"runs": 110, "iterations": 40, "seed": 2}
+    found = simulate_chain(NESTED, LEVELS, **CLOCK, **options)
+    clock = {"base": BASES[2], "per_kv_token": Fraction(1, 500)}
+    same(found.isel(system=2), simulate_chain(MIDDLE, LEVELS[2], **clock, **options))
 
 
-def test_a_sweep_over_thresholds_of_one_model_compiles_once() -> None:
-    thresholds = np.array([[n, 5, 2] for n in (6, 7, 8, 9)])
-    clock: dict[str, Any] = {"base": BASES[0], "per_kv_token": Fraction(1, 500)}
-    simulate_chain(LONG, thresholds, runs=2, iterations=10, **clock)
-    compiled = cast(Any, _advance)._cache_size  # of JAX, which its types do not say
+def test_a_sweep_over_thresholds_compiles_once() -> None:
+    simulate_chain(NESTED, LEVELS, **CLOCK, **RECORDED)
+    compiled = cast(Any, runs._advance)._cache_size  # of JAX, which its types do not say
     before = compiled()
-    said = {"first": ([6, 7, 8, 9], "request", "first threshold")}
-    found = simulate_chain(LONG, thresholds + 1, runs=2, iterations=10, coords=said, **clock)
+    thresholds = [(10, 5, 2), (5, 0, 0), (7, 3, 0)]
+    labels = {"first": ([10, 5, 7], "request", "first threshold")}
+    found = simulate_chain(NESTED, thresholds, **CLOCK, **RECORDED, coords=labels)
     assert compiled() == before
-    assert found.threshold.values.tolist() == (thresholds + 1).tolist()
+    assert found.threshold.values.tolist() == [list(row) for row in thresholds]
     assert found["first"].attrs["units"] == "request"
-    assert found.sizes["system"] == 4
+    assert found.sizes["system"] == 3
     assert complaints(found) == []
 
 
 def test_one_of_several_of_one_system_has_that_dimension() -> None:
     clock: dict[str, Any] = {"base": BASES[0], "per_kv_token": Fraction(1, 500)}
-    one = simulate_chain(LONG, [LEVELS[0]], iterations=5, **clock)
+    one = simulate_chain(SHORT, [LEVELS[1]], **clock, **RECORDED)
     assert one.sizes["system"] == 1
-    assert "system" not in simulate_chain(LONG, LEVELS[0], iterations=5, **clock).dims
+    assert "system" not in simulate_chain(SHORT, LEVELS[1], **clock, **RECORDED).dims
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 from fluidkv.wait.policy import NestedWait, Wait
 from fluidkv.wait.runs.compare import MEASURES, Served, Unlimited, compare_policies
 from fluidkv.wait.runs.stages import LPF, engine_requests
@@ -43,8 +44,8 @@ def test_lpf_on_prompts_is_restart_on_the_requests_of_congestion(
     limits = Limits(capacity, admission_rate=rate)
     ours = engine_requests(Requests(inputs, outputs, arrival=arrival))
     theirs = Requests(inputs - 1, outputs + 1, arrival=arrival)
-    one = serve(ours, LPF, limits, backend="reference")
-    other = serve(theirs, "restart", limits, backend="reference")
+    one = serve(ours, Server(LPF, limits, backend="reference"))
+    other = serve(theirs, Server("restart", limits, backend="reference"))
     for name in ("used_blocks", "preempt", "completed", "admit_new", "waiting"):
         np.testing.assert_array_equal(one[name], other[name], err_msg=name)
 

@@ -8,6 +8,7 @@ import pytest
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 from fluidkv.wait.model import PromptType, WaitSystem
 from fluidkv.wait.policy import NestedWait, Wait
 from fluidkv.wait.runs.arrivals import poisson_prompts
@@ -77,6 +78,8 @@ def test_engines_of_first_come_first_served_pay_the_same_for_prefill():
     own = run_policy(table, Wait([2]), clock=SYSTEM.clock)
     for new_first in (True, False):
         rules = fcfs(new_first=new_first)
-        run = serve(engine_requests(table), rules, Limits(99), clock=SYSTEM.clock, iterations=1)
+        run = serve(
+            engine_requests(table), Server(rules, Limits(99), clock=SYSTEM.clock), iterations=1
+        )
         assert run.prefill_tokens.values[0, 0] == 12
         assert run.time.values[0, 0] == own.time.values[0, 0] == 0.5 + 12 / 512 + 12 / 64

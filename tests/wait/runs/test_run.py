@@ -17,6 +17,7 @@ from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 from fluidkv.wait.model import PromptType, WaitSystem
 from fluidkv.wait.policy import NestedWait, Wait
 from fluidkv.wait.runs import engine
@@ -160,7 +161,7 @@ def test_a_prompt_is_a_request_of_serve_with_one_output_more():
     ours = run_policy(Requests([4], [3]), Wait([1]), clock=clock, iterations=1)
     assert ours.kv_tokens.item() == 4
     # A new one each time lets the first go on: look at it alone in `serve`, and at the sums here.
-    theirs = serve(Requests([4], [4]), "vllm", Limits(100), clock=clock)
+    theirs = serve(Requests([4], [4]), Server("vllm", Limits(100), clock=clock))
     assert theirs.kv_tokens.values[0].tolist() == [4, 5, 6, 7]
     table = Requests([4] * 4, [3] * 4)
     run = run_policy(table, Wait([1]), clock=clock)

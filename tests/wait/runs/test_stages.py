@@ -22,6 +22,7 @@ from fluidkv.papers.wait.instances.fcfs import (
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 from fluidkv.wait.model import PromptType, WaitSystem
 from fluidkv.wait.runs.stages import engine_requests, fcfs
 from fluidkv.wait.theory.fluid import fluid_equilibrium
@@ -36,7 +37,7 @@ EXAMPLE_2 = {"arrivals": 4, "capacity": 12}
 def test_tokens_of_an_iteration_are_those_of_the_paper():
     """A prompt (3, 2) holds 3, 4 and 5 at stages 0, 1 and 2; its iterations last 1 + tokens."""
     system = WaitSystem((PromptType(1, 3, 2),), 1, 1)
-    run = serve(engine_requests(Requests([3], [2])), "vllm", Limits(9), clock=system.clock)
+    run = serve(engine_requests(Requests([3], [2])), Server("vllm", Limits(9), clock=system.clock))
     assert run.kv_tokens.values[0].tolist() == [3, 4, 5]
     assert run.time.values[0, -1] == 3 + system.types[0].lifetime_cost
 
@@ -59,7 +60,7 @@ def by_the_engine(arrivals: np.ndarray, *, new_first: bool):
     ones = np.ones(9 + times.size, np.int64)
     table = engine_requests(Requests(ones, ones, arrival=np.concatenate([np.zeros(9), times])))
     rules = fcfs(new_first=new_first)
-    return serve(table, rules, Limits(12), iterations=arrivals.size, start=[1] * 3)
+    return serve(table, Server(rules, Limits(12)), iterations=arrivals.size, start=[1] * 3)
 
 
 @BOTH
@@ -227,5 +228,5 @@ def evictions(come: tuple[int, int], later: tuple[int, int], new_first: bool) ->
     inputs, outputs, arrival = zip(*rows, strict=True)
     table = engine_requests(Requests(inputs, outputs, arrival=arrival))
     limits = Limits(PROPOSITION_3_MEMORY)
-    run = serve(table, fcfs(new_first=new_first), limits, iterations=2, start=[1, 1, 2])
+    run = serve(table, Server(fcfs(new_first=new_first), limits), iterations=2, start=[1, 1, 2])
     return int(run.preempt.sum().item())

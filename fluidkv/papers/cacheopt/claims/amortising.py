@@ -12,7 +12,6 @@ from itertools import product
 from fluidkv.ledger.claim import Origin
 from fluidkv.ledger.ranges import Range
 from fluidkv.papers.cacheopt.paper import statements
-from fluidkv.verdict import Verdict
 
 CLAIMS = statements()
 
@@ -80,67 +79,58 @@ def _named(batch: Batch, available: int) -> str:
     return f"{' and '.join(map(str, batch))}, A' = {available}: given {shares}"
 
 
-@CLAIMS.over(
-    replace(_PAIRS, name=_named),
-    "section-3-3-2.looser",
-    "section 3.3.2, case 3",
-    "Of two requests with the same prompt, the one with the looser objective and the longer "
-    "predicted output is cut more.",
-    expected=Verdict.FAILS,
-    ours="it may be cut no more, or less: it is given more",
-    paper="a request with a looser SLO and a longer predicted output should have a higher cut",
-    note="What is given grows with the weight, and the weight with the time left.",
-)
+@CLAIMS.fails("section-3-3-2.looser", "section 3.3.2, case 3", over=replace(_PAIRS, name=_named))
 def _looser(batch: Batch, available: int) -> bool:
+    """Of two requests with the same prompt, the one with the looser objective and the longer
+    predicted output is cut more.
+
+    Ours: it may be cut no more, or less: it is given more
+    Paper: a request with a looser SLO and a longer predicted output should have a higher cut
+    Note: What is given grows with the weight, and the weight with the time left."""
     tight, loose = batch
     both = tight.slack < loose.slack and tight.output < loose.output
     cuts = _cuts(batch, available)
     return not both or tight.prompt != loose.prompt or cuts[1] > cuts[0]
 
 
-@CLAIMS.over(
-    _PAIRS,
-    "section-3-3-2.looser-alone",
-    "section 3.3.2, case 3",
-    "Of two requests alike but for their time left, the one with the looser objective is cut less.",
-    origin=Origin.READING,
-    ours="always: it is given more",
-    paper="a looser SLO [...] a higher demand cut",
+@CLAIMS.claim(
+    "section-3-3-2.looser-alone", "section 3.3.2, case 3", over=_PAIRS, origin=Origin.READING
 )
 def _looser_alone(batch: Batch, available: int) -> bool:
+    """Of two requests alike but for their time left, the one with the looser objective is cut less.
+
+    Ours: always: it is given more
+    Paper: a looser SLO [...] a higher demand cut"""
     tight, loose = batch
     alike = tight.slack < loose.slack and replace(tight, slack=loose.slack) == loose
     cuts = _cuts(batch, available)
     return not alike or cuts[1] < cuts[0]
 
 
-@CLAIMS.over(
-    replace(_PAIRS, name=_named),
-    "section-3-3-2.longer.by-prompt",
-    "section 3.3.2, case 3",
-    "Of two requests alike but for their predicted output, the one with the longer is cut more.",
-    ours="both are given as much",
-    paper="and with a longer predicted output length",
-    note="The weight has the prompt (Table 2), not the predicted output, which the sentence names.",
+@CLAIMS.claim(
+    "section-3-3-2.longer.by-prompt", "section 3.3.2, case 3", over=replace(_PAIRS, name=_named)
 )
 def _longer(batch: Batch, available: int) -> bool:
+    """Of two requests alike but for their predicted output, the one with the longer is cut more.
+
+    Ours: both are given as much
+    Paper: and with a longer predicted output length
+    Note: The weight has the prompt (Table 2), not the predicted output, which the sentence names.
+    """
     short, long = batch
     alike = short.output < long.output and replace(short, output=long.output) == long
     cuts = _cuts(batch, available)
     return not alike or cuts[1] > cuts[0]
 
 
-@CLAIMS.over(
-    _PAIRS,
-    "section-3-3-2.longer.by-output",
-    "section 3.3.2, case 3",
-    "The same, where the weight has the predicted output in place of the prompt.",
-    expected=Verdict.FAILS,
-    origin=Origin.READING,
-    ours="it may be given more by more than it demands more",
-    paper="and with a longer predicted output length",
+@CLAIMS.fails(
+    "section-3-3-2.longer.by-output", "section 3.3.2, case 3", over=_PAIRS, origin=Origin.READING
 )
 def _longer_by_output(batch: Batch, available: int) -> bool | str:
+    """The same, where the weight has the predicted output in place of the prompt.
+
+    Ours: it may be given more by more than it demands more
+    Paper: and with a longer predicted output length"""
     short, long = batch
     if short.output >= long.output or replace(short, output=long.output) != long:
         return True
@@ -150,48 +140,48 @@ def _longer_by_output(batch: Batch, available: int) -> bool | str:
     )
 
 
-@CLAIMS.over(
-    replace(_PAIRS, name=_named),
+@CLAIMS.fails(
     "section-3-3-2.within-demand",
     "section 3.3.2, case 3",
-    "Nobody is given more than it demands.",
-    expected=Verdict.FAILS,
+    over=replace(_PAIRS, name=_named),
     origin=Origin.READING,
-    ours="weights do not know demands",
-    paper="to match its total demand as closely as possible",
-    note="What is too much for one is missing for the others.",
 )
 def _within_demand(batch: Batch, available: int) -> bool:
+    """Nobody is given more than it demands.
+
+    Ours: weights do not know demands
+    Paper: to match its total demand as closely as possible
+    Note: What is too much for one is missing for the others."""
     return min(_cuts(batch, available)) >= 0
 
 
-@CLAIMS.over(
-    _PAIRS,
-    "section-3-3-2.all-given",
-    "section 3.3.2, case 3, with Table 2",
-    "What is given is A' in all, and the cuts are E_kvc.",
-    ours="exactly",
-    paper="A_i = A' w_i / sum w_i; E_kvc = sum M_i - A",
-    note="So the sums over RT and s^p that w_i is divided by change nothing.",
-)
+@CLAIMS.claim("section-3-3-2.all-given", "section 3.3.2, case 3, with Table 2", over=_PAIRS)
 def _all_given(batch: Batch, available: int) -> bool:
+    """What is given is A' in all, and the cuts are E_kvc.
+
+    Ours: exactly
+    Paper: A_i = A' w_i / sum w_i; E_kvc = sum M_i - A
+    Note: So the sums over RT and s^p that w_i is divided by change nothing."""
     excess = sum(r.tokens for r in batch) - available
     plain = [r.slack * r.prompt for r in batch]
     same = given(batch, available) == [Fraction(available * w, sum(plain)) for w in plain]
     return same and sum(_cuts(batch, available)) == excess
 
 
-@CLAIMS.over(
-    Range("two requests with times 0 to 3 and lengths up to 3, not both at 0",
-          lambda: _batches(0), name=_named),
+@CLAIMS.fails(
     "section-3-3-2.most-urgent",
     "section 3.3.2, case 3",
-    "A request that has no time left is given something.",
-    expected=Verdict.FAILS,
+    over=Range(
+        "two requests with times 0 to 3 and lengths up to 3, not both at 0",
+        lambda: _batches(0),
+        name=_named,
+    ),
     origin=Origin.READING,
-    ours="nothing: its weight is 0",
-    paper="critical requests will join the KVC allocation",
-    note="Critical requests are those whose time left is about that of an iteration.",
-)  # fmt: skip
+)
 def _most_urgent(batch: Batch, available: int) -> bool:
+    """A request that has no time left is given something.
+
+    Ours: nothing: its weight is 0
+    Paper: critical requests will join the KVC allocation
+    Note: Critical requests are those whose time left is about that of an iteration."""
     return min(given(batch, available)) > 0

@@ -9,12 +9,11 @@ from fractions import Fraction
 from itertools import product
 
 from fluidkv import preempt
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import holds_for
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.ranges import Range
 from fluidkv.papers.cacheopt.claims.hoeffding import TENTHS, Law
 from fluidkv.papers.cacheopt.paper import statements
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.verdict import Evidence
 
 CLAIMS = statements(origin=Origin.READING)
 
@@ -28,32 +27,25 @@ _PREDICTIONS = Range(
 )
 
 
-@CLAIMS.over(
-    _PREDICTIONS,
-    "equation-2.noise-in-the-prediction",
-    "(2)",
-    "(2) holds for a fixed length and an unbiased prediction of it, with the range of predictions.",
-    ours="by (1) for E[X^] - X^",
-    paper="the range of request length for request i in the predicted values",
-)
+@CLAIMS.claim("equation-2.noise-in-the-prediction", "(2)", over=_PREDICTIONS)
 def _noise_in_the_prediction(law: Law, confidence: Fraction) -> bool:
+    """(2) holds for a fixed length and an unbiased prediction of it, with the range of predictions.
+
+    Ours: by (1) for E[X^] - X^
+    Paper: the range of request length for request i in the predicted values"""
     truth, width = preempt.expected(law), Fraction(law[-1][0] - law[0][0])
     short = sum(p for said, p in law if preempt.reaches(truth - said, width, confidence))
     return short <= 1 - confidence
 
 
-@CLAIMS.over(
-    _PREDICTIONS,
-    "equation-2.range-of-predictions",
-    "(2)",
-    "(2) holds for a length that is drawn, with the range of its predictions for b - a.",
-    expected=Verdict.FAILS,
-    ours="a predictor that always says the mean has range 0, and pads nothing",
-    paper="the range of request length for request i in the predicted values",
-    note="Holds with the range of the length (`equation-2.mean`).",
-)
+@CLAIMS.fails("equation-2.range-of-predictions", "(2)", over=_PREDICTIONS)
 def _range_of_predictions(law: Law, confidence: Fraction) -> bool | str:
-    """The prediction is the mean, always: no range, no padding."""
+    """(2) holds for a length that is drawn, with the range of its predictions for b - a.
+
+    Ours: a predictor that always says the mean has range 0, and pads nothing
+    Paper: the range of request length for request i in the predicted values
+    Note: Holds with the range of the length (`equation-2.mean`)."""
+    # The prediction is the mean, always: no range, no padding.
     mean = preempt.expected(law)
     short = sum(
         (p for x, p in law if preempt.reaches(x - mean, Fraction(), confidence)), Fraction()
@@ -67,26 +59,22 @@ def _range_of_predictions(law: Law, confidence: Fraction) -> bool | str:
 @CLAIMS.claim(
     "equation-3.coverage",
     "(3)",
-    "Padding by (3), added to an unbiased bounded prediction, covers at least the promised share.",
-    evidence=Evidence.SAMPLED,
     checked=f"{_DRAWS:,} draws of each of six families, c = 0.5 to 0.9",
+    evidence=Evidence.SAMPLED,
 )
-def _coverage() -> Outcome:
-    """The least share by which what is covered is more than what was promised."""
+def _coverage() -> Finding:
+    """Padding by (3), added to an unbiased bounded prediction, covers at least the promised share.
+
+    Paper: satisfied with a high specified probability
+    Note: Five families of lengths about their mean, and one of predictions about the length."""
+    # The least share by which what is covered is more than what was promised.
     least, bad = 1.0, None
     for (name, family), confidence in product(_FAMILIES.items(), _CONFIDENCES):
         covered = family(confidence)
         least = min(least, covered - confidence)
         if covered < confidence and bad is None:
             bad = f"{name}: {covered:.4f} for {confidence}"
-    return holds_for(
-        bad,
-        ours=f"at least {least:.3f} more than promised",
-        paper="satisfied with a high specified probability",
-        evidence=Evidence.SAMPLED,
-        refuted=Evidence.SAMPLED,
-        note="Five families of lengths about their mean, and one of predictions about the length.",
-    )
+    return Finding(bad, f"at least {least:.3f} more than promised")
 
 
 def _drawn(name: str) -> Callable[[float], float]:

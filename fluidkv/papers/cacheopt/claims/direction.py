@@ -8,14 +8,12 @@ from fractions import Fraction
 from itertools import combinations_with_replacement, product
 
 from fluidkv import preempt
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import verdict
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.ranges import Range
 from fluidkv.papers.cacheopt.claims.hoeffding import TENTHS, Law
 from fluidkv.papers.cacheopt.paper import statements
-from fluidkv.verdict import Evidence, Verdict
 
-CLAIMS = statements()
+CLAIMS = statements(origin=Origin.READING)
 
 _DEFAULT = Fraction(9, 10)
 
@@ -41,34 +39,33 @@ _MIXED = Range(
 )
 
 
-@CLAIMS.over(
-    _WHOLE_MEANS,
+@CLAIMS.fails(
     "section-1.ensured",
     "section 1, component (1), and section 3.2",
-    "Padding added or subtracted by the deviation direction ensures a request's demand with the "
-    "specified probability, here 90 %.",
-    expected=Verdict.FAILS,
-    ours="half of the requests are given too little",
-    paper="the demand is satisfied with a high specified probability",
-    note="The prediction is the mean, the classifier always right, estimates are whole tokens.",
+    over=_WHOLE_MEANS,
+    origin=Origin.PRINTED,
 )
 def _ensured(law: Law) -> bool | str:
+    """Padding added or subtracted by the deviation direction ensures a request's demand with the
+    specified probability, here 90 %.
+
+    Ours: half of the requests are given too little
+    Paper: the demand is satisfied with a high specified probability
+    Note: The prediction is the mean, the classifier always right, estimates are whole tokens."""
     mean = preempt.expected(law)
     left = preempt.covered(law, mean, _DEFAULT, Fraction(1))
     lengths = ", ".join(f"{x} with probability {p}" for x, p in law)
     return left >= _DEFAULT or f"lengths {lengths}; predicted {mean}: covered with {left}"
 
 
-@CLAIMS.over(
-    _WHOLE_MEANS,
-    "section-1.ensured.added",
-    "section 1, component (1), and section 3.2",
-    "Padding that is always added ensures a request's demand with the specified probability.",
-    origin=Origin.READING,
-    ours="with 90 % it is never short at all",
-    paper="the demand is satisfied with a high specified probability",
+@CLAIMS.claim(
+    "section-1.ensured.added", "section 1, component (1), and section 3.2", over=_WHOLE_MEANS
 )
 def _ensured_if_added(law: Law) -> bool:
+    """Padding that is always added ensures a request's demand with the specified probability.
+
+    Ours: with 90 % it is never short at all
+    Paper: the demand is satisfied with a high specified probability"""
     return preempt.covered(law, preempt.expected(law), _DEFAULT) == 1
 
 
@@ -86,29 +83,25 @@ def _reals(law: Law, confidence: Fraction, accuracy: Fraction) -> tuple[Fraction
     return covered, under
 
 
-@CLAIMS.over(
-    _MIXED,
-    "section-3-2.subtracted.left",
-    "section 3.2, sentence after (3)",
-    "With padding subtracted by direction, no more than P(said to be under) + 1 - c is covered.",
-    origin=Origin.READING,
-    ours="q P(X > X^) + (1 - q) P(X <= X^) + 1 - c, for a classifier right in q of the cases",
-    paper="not said",
-    note="By (2) for X^ - X. A symmetric law with a perfect classifier: at most 60 % at c = 90 %.",
-)
+@CLAIMS.claim("section-3-2.subtracted.left", "section 3.2, sentence after (3)", over=_MIXED)
 def _subtracted(law: Law, confidence: Fraction, accuracy: Fraction) -> bool:
+    """With padding subtracted by direction, no more than P(said to be under) + 1 - c is covered.
+
+    Ours: q P(X > X^) + (1 - q) P(X <= X^) + 1 - c, for a classifier right in q of the cases
+    Paper: not said
+    Note: By (2) for X^ - X. A symmetric law with a perfect classifier: at most 60 % at c = 90 %."""
     covered, under = _reals(law, confidence, accuracy)
     return covered <= under + 1 - confidence
 
 
-@CLAIMS.claim(
-    "section-3-2.subtracted.better-classifier",
-    "section 3.2, sentence after (3)",
-    "A perfect classifier of directions may cover fewer requests than a coin.",
-    origin=Origin.READING,
-    checked="laws of two lengths up to 5 and probabilities over up to 4, c = 9/10",
-)
-def _better_classifier() -> Outcome:
+@CLAIMS.claim("section-3-2.subtracted.better-classifier", "section 3.2, sentence after (3)")
+def _better_classifier() -> Finding:
+    """A perfect classifier of directions may cover fewer requests than a coin.
+
+    Checked: laws of two lengths up to 5 and probabilities over up to 4, c = 9/10
+    Paper: not said
+    Note: Whoever is rightly said to be over loses memory that it needs: what lies below its
+    prediction seldom lies t below it."""
     fewer = []
     for law in preempt.small_laws(atoms=2, longest=5, denominator=4):
         mean = preempt.expected(law)
@@ -117,14 +110,7 @@ def _better_classifier() -> Outcome:
         if perfect < coin:
             lengths = ", ".join(f"{x} with probability {p}" for x, p in law)
             fewer.append(f"lengths {lengths}; predicted {mean}: {perfect} against {coin}")
-    return Outcome(
-        verdict(bool(fewer)),
-        Evidence.EXACT,
-        fewer[0] if fewer else "in no case",
-        "not said",
-        note="Whoever is rightly said to be over loses memory that it needs: what lies below its "
-        "prediction seldom lies t below it.",
-    )
+    return Finding(bool(fewer), fewer[0] if fewer else "in no case")
 
 
 def _counted(errors: tuple[int, ...], padding: int) -> tuple[int, int]:
@@ -147,19 +133,14 @@ _ERRORS = Range(
 )
 
 
-@CLAIMS.over(
-    _ERRORS,
-    "figure-17.h.fewer",
-    "section 5.4, Figure 17h",
-    "With more padding, added and subtracted by direction, neither over- nor underpredictions "
-    "become more.",
-    expected=Verdict.FAILS,
-    origin=Origin.READING,
-    ours="padding past an error turns it round",
-    paper="fewer over- and underpredictions with more padding, positive and negative",
-    note="The direction is always right here.",
-)
+@CLAIMS.fails("figure-17.h.fewer", "section 5.4, Figure 17h", over=_ERRORS)
 def _fewer(errors: tuple[int, ...]) -> bool | str:
+    """With more padding, added and subtracted by direction, neither over- nor underpredictions
+    become more.
+
+    Ours: padding past an error turns it round
+    Paper: fewer over- and underpredictions with more padding, positive and negative
+    Note: The direction is always right here."""
     for padding in range(4):
         before, after = _counted(errors, padding), _counted(errors, padding + 1)
         if after[0] > before[0] or after[1] > before[1]:
@@ -170,16 +151,12 @@ def _fewer(errors: tuple[int, ...]) -> bool | str:
     return True
 
 
-@CLAIMS.over(
-    _ERRORS,
-    "figure-17.h.changed-places",
-    "section 5.4, Figure 17h",
-    "Padding past the largest error changes over- and underpredictions into one another.",
-    origin=Origin.READING,
-    ours="as many over as there were under, and the reverse",
-    paper="not said",
-    note="At c = 90 % padding by (3) is past the largest error.",
-)
+@CLAIMS.claim("figure-17.h.changed-places", "section 5.4, Figure 17h", over=_ERRORS)
 def _changed_places(errors: tuple[int, ...]) -> bool:
+    """Padding past the largest error changes over- and underpredictions into one another.
+
+    Ours: as many over as there were under, and the reverse
+    Paper: not said
+    Note: At c = 90 % padding by (3) is past the largest error."""
     over, under = _counted(errors, 0)
     return _counted(errors, max(map(abs, errors)) + 1) == (under, over)

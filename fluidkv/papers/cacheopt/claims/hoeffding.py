@@ -8,13 +8,11 @@ from fractions import Fraction
 from itertools import pairwise, product
 
 from fluidkv import preempt
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import verdict
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.ranges import Range, Seen
 from fluidkv.papers.cacheopt.paper import statements
-from fluidkv.verdict import Evidence, Verdict
 
-CLAIMS = statements()
+CLAIMS = statements(origin=Origin.READING)
 
 Law = tuple[tuple[int, Fraction], ...]
 
@@ -53,32 +51,31 @@ def _passes(law: dict[int, Fraction], squares: int) -> int | None:
     return None
 
 
-@CLAIMS.over(
-    Range("one law and every pair of laws of up to three lengths up to 3, over up to 3",
-          lambda: product(tuple(preempt.small_laws(atoms=3, longest=3, denominator=3)), repeat=2)),
+@CLAIMS.claim(
     "equation-1",
     "(1)",
-    "A sum of independent bounded lengths passes its mean by t no more often than (1) says.",
-    ours="for one and two lengths, at every t",
-    paper="P(S - E[S] >= t) <= exp(...)",
-)  # fmt: skip
+    over=lambda: product(tuple(preempt.small_laws(atoms=3, longest=3, denominator=3)), repeat=2),
+    origin=Origin.PRINTED,
+)
 def _equation_1(first: Law, second: Law) -> bool | str:
+    """A sum of independent bounded lengths passes its mean by t no more often than (1) says.
+
+    Checked: one law and every pair of laws of up to three lengths up to 3, over up to 3
+    Ours: for one and two lengths, at every t
+    Paper: P(S - E[S] >= t) <= exp(...)"""
     spreads = [law[-1][0] - law[0][0] for law in (first, second)]
     both = _passes(_sums(first, second), sum(s**2 for s in spreads))
     alone = _passes(dict(first), spreads[0] ** 2)
     return both is None and alone is None
 
 
-@CLAIMS.over(
-    _LAWS,
-    "equation-2.mean",
-    "(2)",
-    "A length passes its prediction no more often than (2) says, where the prediction is the mean.",
-    ours="at every t",
-    paper="P(X - X^ >= t) <= exp(-2 t^2 / (b - a)^2)",
-    note="(1) for one variable; what (2) needs besides is that X^ = E[X].",
-)
+@CLAIMS.claim("equation-2.mean", "(2)", over=_LAWS, origin=Origin.PRINTED)
 def _equation_2(*law: tuple[int, Fraction]) -> bool | str:
+    """A length passes its prediction no more often than (2) says, where the prediction is the mean.
+
+    Ours: at every t
+    Paper: P(X - X^ >= t) <= exp(-2 t^2 / (b - a)^2)
+    Note: (1) for one variable; what (2) needs besides is that X^ = E[X]."""
     return _passes(dict(law), (law[-1][0] - law[0][0]) ** 2) is None
 
 
@@ -91,80 +88,59 @@ def _broken(law: Law, predicted: int, confidence: Fraction) -> str:
     return f"lengths {lengths}; predicted {predicted}, c = {confidence}: short with {short}"
 
 
-@CLAIMS.over(
-    _SMALL,
-    "equation-2.any-prediction",
-    "(2)",
-    "(2) holds for a prediction that is a possible length, whatever the mean is.",
-    expected=Verdict.FAILS,
-    origin=Origin.READING,
-    ours="not for X^ below the mean",
-    paper="X^ its predicted length",
-    note="The text does not say that X^ is the mean; two lengths, equally likely, are enough.",
-)
+@CLAIMS.fails("equation-2.any-prediction", "(2)", over=_SMALL)
 def _any_prediction(law: Law, confidence: Fraction) -> bool | str:
+    """(2) holds for a prediction that is a possible length, whatever the mean is.
+
+    Ours: not for X^ below the mean
+    Paper: X^ its predicted length
+    Note: The text does not say that X^ is the mean; two lengths, equally likely, are enough."""
     return next(filter(None, (_broken(law, x, confidence) for x, _ in law)), True)
 
 
-@CLAIMS.over(
-    _SMALL,
-    "equation-2.mode",
-    "(2)",
-    "(2) holds where the prediction is the most likely length.",
-    expected=Verdict.FAILS,
-    origin=Origin.READING,
-    ours="one length more likely than the other, and predicted",
-    paper="X^ its predicted length",
-    note="What a classifier of lengths says. Laws with one mode only.",
-)
+@CLAIMS.fails("equation-2.mode", "(2)", over=_SMALL)
 def _mode(law: Law, confidence: Fraction) -> bool | str:
+    """(2) holds where the prediction is the most likely length.
+
+    Ours: one length more likely than the other, and predicted
+    Paper: X^ its predicted length
+    Note: What a classifier of lengths says. Laws with one mode only."""
     most, *others = preempt.modes(law)
     return bool(others) or _broken(law, most, confidence) or True
 
 
-@CLAIMS.over(
-    _SMALL,
-    "equation-2.median",
-    "(2)",
-    "(2) holds where the prediction is the median.",
-    expected=Verdict.FAILS,
-    origin=Origin.READING,
-    ours="the same law",
-    paper="X^ its predicted length",
-    note="What least absolute errors find. Laws with one median; up to c = 1/2 it holds there.",
-)
+@CLAIMS.fails("equation-2.median", "(2)", over=_SMALL)
 def _median(law: Law, confidence: Fraction) -> bool | str:
+    """(2) holds where the prediction is the median.
+
+    Ours: the same law
+    Paper: X^ its predicted length
+    Note: What least absolute errors find. Laws with one median; up to c = 1/2 it holds there."""
     middle, *others = preempt.medians(law)
     return bool(others) or _broken(law, middle, confidence) or True
 
 
-@CLAIMS.claim(
-    "equation-3",
-    "(3)",
-    "The padding t of (3) is where the right side of (2) is 1 - c.",
-    checked="as formulas",
-)
-def _equation_3() -> Outcome:
+@CLAIMS.claim("equation-3", "(3)", origin=Origin.PRINTED)
+def _equation_3() -> Finding:
+    """The padding t of (3) is where the right side of (2) is 1 - c.
+
+    Checked: as formulas
+    Paper: solving the equation"""
     from sympy import exp, log, simplify, sqrt, symbols
 
     c, width = symbols("c width", positive=True)
     t = sqrt(-(width**2) / 2 * log(1 - c))
     rest = simplify(exp(-2 * t**2 / width**2) - (1 - c))
-    return Outcome(verdict(rest == 0), Evidence.EXACT, f"rest {rest}", "solving the equation")
+    return Finding(rest == 0, f"rest {rest}")
 
 
-@CLAIMS.over(
-    _PROMISES,
-    "equation-3.equality",
-    "(3), sentence before it",
-    "With the padding of (3) a request falls short with probability 1 - c.",
-    expected=Verdict.FAILS,
-    origin=Origin.READING,
-    ours="less often: (2) is an inequality",
-    paper="P(X - X^ >= t) = 1 - c",
-    note="The equation that is solved is that of the bound.",
-)
+@CLAIMS.fails("equation-3.equality", "(3), sentence before it", over=_PROMISES)
 def _equality(law: Law, confidence: Fraction) -> bool | str:
+    """With the padding of (3) a request falls short with probability 1 - c.
+
+    Ours: less often: (2) is an inequality
+    Paper: P(X - X^ >= t) = 1 - c
+    Note: The equation that is solved is that of the bound."""
     short = preempt.falls_short(law, preempt.expected(law), confidence)
     return short == 1 - confidence or f"lengths {_words(law)}, c = {confidence}: {short}"
 
@@ -173,56 +149,51 @@ def _words(law: Law) -> str:
     return ", ".join(f"{x} ({p})" for x, p in law)
 
 
-@CLAIMS.over(
-    Range("c = 1/100 ... 99/100",
-          lambda: pairwise(Fraction(n, 100) for n in range(1, 100))),
+@CLAIMS.claim(
     "equation-3.increases",
     "(3)",
-    "A higher confidence leads to more padding.",
-    ours="strictly, from each hundredth to the next",
-    paper="higher c, more padding, and vice versa",
-)  # fmt: skip
+    over=lambda: pairwise(Fraction(n, 100) for n in range(1, 100)),
+    origin=Origin.PRINTED,
+)
 def _increases(lower: Fraction, higher: Fraction) -> bool:
+    """A higher confidence leads to more padding.
+
+    Checked: c = 1/100 ... 99/100
+    Ours: strictly, from each hundredth to the next
+    Paper: higher c, more padding, and vice versa"""
     both = preempt.hoeffding_padding([float(lower), float(higher)], 0, 1)
     between = Fraction(float(both.mean()))
     one = Fraction(1)
     return preempt.reaches(between, one, lower) and not preempt.reaches(between, one, higher)
 
 
-@CLAIMS.claim(
-    "equation-3.past-the-range",
-    "(3) with section 5",
-    "At the default confidence of 90 % the padding is more than the whole range of lengths.",
-    origin=Origin.READING,
-)
-def _past_the_range() -> Outcome:
-    """So is it from 1 - e^-2 on: nobody's length, whatever was predicted, is so far away."""
+@CLAIMS.claim("equation-3.past-the-range", "(3) with section 5")
+def _past_the_range() -> Finding:
+    """At the default confidence of 90 % the padding is more than the whole range of lengths.
+
+    Paper: not said
+    Note: added to any prediction in [a, b] it passes b: every request is given more memory than any
+    of them can use"""
+    # So is it from 1 - e^-2 on: nobody's length, whatever was predicted, is so far away.
     one, default = Fraction(1), Fraction(9, 10)
     longer = not preempt.reaches(one, one, default)
     # The confidence from which on it is, to four digits.
     least = next(n for n in range(10**4) if not preempt.reaches(one, one, Fraction(n, 10**4)))
-    return Outcome(
-        verdict(longer),
-        Evidence.EXACT,
+    return Finding(
+        longer,
         f"{float(preempt.hoeffding_padding(0.9, 0, 1)):.4f} (b - a); more than b - a from "
         f"c = {least / 10**4} on",
-        "not said",
-        note="added to any prediction in [a, b] it passes b: every request is given more memory "
-        "than any of them can use",
     )
 
 
-@CLAIMS.over(
-    _PROMISES,
-    "equation-3.least",
-    "(3)",
-    "Less padding than (3) keeps the promise: min(b - m, (m - a) c / (1 - c)) for the mean m.",
-    origin=Origin.READING,
-    ours="never more than (3), by Markov's inequality for X - a",
-    paper="not said",
-    note="For one variable (1) is not sharp; this is, where only the mean and the range are known.",
-)
+@CLAIMS.claim("equation-3.least", "(3)", over=_PROMISES)
 def _least(law: Law, confidence: Fraction) -> bool | Seen:
+    """Less padding than (3) keeps the promise: min(b - m, (m - a) c / (1 - c)) for the mean m.
+
+    Ours: never more than (3), by Markov's inequality for X - a
+    Paper: not said
+    Note: For one variable (1) is not sharp; this is, where only the mean and the range are known.
+    """
     low, high, mean = law[0][0], law[-1][0], preempt.expected(law)
     padding = min(high - mean, (mean - low) * confidence / (1 - confidence))
     short = sum(p for x, p in law if x > mean + padding)
@@ -230,20 +201,21 @@ def _least(law: Law, confidence: Fraction) -> bool | Seen:
     return short <= 1 - confidence and not more and Seen(padding)
 
 
-@CLAIMS.over(
-    Range("every law of two requests of length 1 or 2, probabilities over 4, c = 1/10 ... 9/10",
-          lambda: ((parts, c) for parts in product(range(5), repeat=4) if sum(parts) == 4
-                   for c in TENTHS)),
+@CLAIMS.claim(
     "section-6.independence",
     "section 6",
-    "The promise to each request is kept however requests depend on one another.",
-    origin=Origin.READING,
-    ours="(2) is about one variable",
-    paper="independence might not hold perfectly",
-    note="That it does not hold costs the promise nothing. What section 6 does not name is that "
-    "the prediction is the mean.",
-)  # fmt: skip
+    over=lambda: (
+        (parts, c) for parts in product(range(5), repeat=4) if sum(parts) == 4 for c in TENTHS
+    ),
+)
 def _independence(parts: tuple[int, int, int, int], confidence: Fraction) -> bool:
+    """The promise to each request is kept however requests depend on one another.
+
+    Checked: every law of two requests of length 1 or 2, probabilities over 4, c = 1/10 ... 9/10
+    Ours: (2) is about one variable
+    Paper: independence might not hold perfectly
+    Note: That it does not hold costs the promise nothing. What section 6 does not name is that the
+    prediction is the mean."""
     both, first, second, _ = (Fraction(n, 4) for n in parts)
     for long in (both + first, both + second):
         if 0 < long < 1:

@@ -15,7 +15,6 @@ from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import Restore
-from fluidkv.verdict import Verdict
 
 CLAIMS = statements(origin=Origin.READING)
 
@@ -40,39 +39,36 @@ def _met(left: Fraction, epsilon: Fraction, longest: Fraction = Fraction(1)) -> 
     return left >= longest  # its own iteration
 
 
-@CLAIMS.over(
-    Range(
-        "iterations of T_max, RT of 1 to 5.9 T_max in tenths, epsilon = 0.1 ... 0.9 T_max",
-        lambda: _times(n * _TENTH for n in range(1, 10)),
-    ),
+@CLAIMS.fails(
     "selection.epsilon",
     f"{_SECTION}, critical requests",
-    "Whoever is batched when RT - T_max first falls below a small epsilon meets its objective.",
-    ours="it may be left with less than the iteration that it is batched in",
-    paper="must be batched in order to satisfy their SLO",
-    expected=Verdict.FAILS,
+    over=lambda: _times(n * _TENTH for n in range(1, 10)),
 )
 def _epsilon(left: Fraction, epsilon: Fraction) -> bool | str:
+    """Whoever is batched when RT - T_max first falls below a small epsilon meets its objective.
+
+    Checked: iterations of T_max, RT of 1 to 5.9 T_max in tenths, epsilon = 0.1 ... 0.9 T_max
+    Ours: it may be left with less than the iteration that it is batched in
+    Paper: must be batched in order to satisfy their SLO"""
     if _met(left, epsilon):
         return True
     return f"RT = {float(left):g} T_max when it comes, epsilon = {float(epsilon):g} T_max"
 
 
-@CLAIMS.over(
-    Range(
-        "iterations of T_max, RT of 1 to 5.9 T_max in tenths, epsilon = 1 ... 3 T_max",
-        lambda: _times(n * _TENTH for n in range(10, 31)),
-    ),
+@CLAIMS.claim(
     "selection.epsilon.an-iteration",
     f"{_SECTION}, critical requests",
-    "With epsilon of at least T_max it does, where iterations last T_max.",
-    ours="in all {count} cases",
-    paper="epsilon is a small number",
-    note="Proof. When it was last passed over, RT was at least T_max + epsilon; an iteration later "
-    "epsilon is left, which is enough iff epsilon is at least T_max. Where iterations are shorter "
-    "than the longest one so far, less is enough.",
+    over=lambda: _times(n * _TENTH for n in range(10, 31)),
 )
 def _an_iteration(left: Fraction, epsilon: Fraction) -> bool | str:
+    """With epsilon of at least T_max it does, where iterations last T_max.
+
+    Checked: iterations of T_max, RT of 1 to 5.9 T_max in tenths, epsilon = 1 ... 3 T_max
+    Ours: in all {count} cases
+    Paper: epsilon is a small number
+    Note: Proof. When it was last passed over, RT was at least T_max + epsilon; an iteration later
+    epsilon is left, which is enough iff epsilon is at least T_max. Where iterations are shorter
+    than the longest one so far, less is enough."""
     return _met(left, epsilon) or f"RT = {left}, epsilon = {epsilon}"
 
 
@@ -115,18 +111,14 @@ _RUNS = Range(
 )
 
 
-@CLAIMS.over(
-    _RUNS,
-    "selection.ends",
-    f"{_SECTION}, preemptions for critical requests",
-    "Every request is served in the end.",
-    ours="two late requests take turns: each is preempted for the other before its prompt is done",
-    paper="preemptions are executed to make A = D",
-    note="Whoever is late stays critical, since RT - T_max < epsilon; a preempted request loses "
-    "the prompt tokens that it computed.",
-    expected=Verdict.FAILS,
-)
+@CLAIMS.fails("selection.ends", f"{_SECTION}, preemptions for critical requests", over=_RUNS)
 def _ends_as_printed(table: Requests, limits: Limits) -> bool | str:
+    """Every request is served in the end.
+
+    Ours: two late requests take turns: each is preempted for the other before its prompt is done
+    Paper: preemptions are executed to make A = D
+    Note: Whoever is late stays critical, since RT - T_max < epsilon; a preempted request loses the
+    prompt tokens that it computed."""
     if _ends(_BARE, table, limits):
         return True
     rows = zip(table.input_length, table.output_length, table.estimated_output, strict=True)
@@ -137,17 +129,14 @@ def _ends_as_printed(table: Requests, limits: Limits) -> bool | str:
     )
 
 
-@CLAIMS.over(
-    _RUNS,
-    "selection.ends.spared",
-    f"{_SECTION}, preemptions for critical requests",
-    "If nobody is preempted before it emits a token, every request is served in the end.",
-    ours="in all {count} runs",
-    paper="no such rule",
-    note="Proof, where somebody can always be let in: each time that somebody is, outputs still to "
-    "come become fewer by one at least before it is preempted.",
-)
+@CLAIMS.claim("selection.ends.spared", f"{_SECTION}, preemptions for critical requests", over=_RUNS)
 def _ends_if_spared(table: Requests, limits: Limits) -> bool | str:
+    """If nobody is preempted before it emits a token, every request is served in the end.
+
+    Ours: in all {count} runs
+    Paper: no such rule
+    Note: Proof, where somebody can always be let in: each time that somebody is, outputs still to
+    come become fewer by one at least before it is preempted."""
     return _ends(replace(_BARE, spares_newcomers=True), table, limits) or str(limits)
 
 
@@ -160,19 +149,19 @@ def _fitting(seed: int) -> tuple[Requests, Limits]:
     return table, Limits(int((inputs + outputs).sum()))
 
 
-@CLAIMS.over(
-    Range(
-        "drawn runs of two to four requests, in time, A' = sum M", lambda: map(_fitting, range(60))
-    ),
+@CLAIMS.claim(
     "section-3-3-2.case-1",
     f"{_SECTION}, case 1",
-    "Where the demands add up to what there is, each request gets a token in every iteration from "
-    "the first to its last, and nobody is preempted.",
+    over=lambda: map(_fitting, range(60)),
     origin=Origin.PRINTED,
-    paper="guaranteed to receive the KVC they demand during execution",
-    note="M has the estimated output, which is right here; an underestimate guarantees nothing.",
 )
 def _case_1(table: Requests, limits: Limits) -> bool | str:
+    """Where the demands add up to what there is, each request gets a token in every iteration from
+    the first to its last, and nobody is preempted.
+
+    Checked: drawn runs of two to four requests, in time, A' = sum M
+    Paper: guaranteed to receive the KVC they demand during execution
+    Note: M has the estimated output, which is right here; an underestimate guarantees nothing."""
     run = CacheOptEngine(table, _BARE, limits, IterationClock.iterations())
     while run.done < len(run.all) and run.iteration < _LONG:
         run.step()

@@ -100,7 +100,7 @@ def computed(setting: Setting, seeds: Iterable[int] = range(SEEDS)) -> list[Row]
         opt_13b.limits(more_outputs=max(1, setting.padding)), swap=serving.Swap(per_token=BUS_S)
     )
     tables = [requests_of(setting, seed) for seed in seeds]
-    found = serving.serve(tables, rules, limits, clock=opt_13b.clock())
+    found = serving.serve(tables, serving.Server(rules, limits, clock=opt_13b.clock()))
     return [_row(found.isel(run=k)) for k in range(len(tables))]
 
 

@@ -30,6 +30,7 @@ from fluidkv.preempt.predictors.predictor import with_predictions
 from fluidkv.serving.engines import RLP
 from fluidkv.serving.rules import Allocation, Victim
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ def run_of(job: Job) -> Measures:
     table = with_estimates(table, ConstantPadding(job.padding), seed=job.seed)
     rules = replace(RLP, victim=POLICIES[job.policy], allocation=Allocation.ESTIMATE_THEN_BLOCKS)
     limits, clock = opt_13b.limits(capacity), opt_13b.clock()
-    run = serve(table, rules, limits, clock=clock, backend="reference", iterations=_HORIZON)
+    run = serve(table, Server(rules, limits, clock=clock, backend="reference"), iterations=_HORIZON)
     if int(run.served[0]) < len(table):
         raise ValueError(f"{job} did not end")
     return Measures(

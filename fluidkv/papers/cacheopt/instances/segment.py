@@ -221,7 +221,8 @@ def _served(method: Method, segment: Segment, table: Requests, seed: int) -> xr.
             table, method.settings, limits, clock=opt_13b.clock(), iterations=_HORIZON
         )
     return serving.serve(
-        table, engine(method.engine), limits, clock=opt_13b.clock(), backend="reference"
+        table,
+        serving.Server(engine(method.engine), limits, clock=opt_13b.clock(), backend="reference"),
     )
 
 

@@ -76,7 +76,7 @@ def tables(case: Case, trace: Path | None, rate: float | None) -> list[Requests]
 
 def served_rate(case: Case, waiting: Sequence[Requests]) -> float:
     """Requests a second that vLLM serves of those that all wait."""
-    run = serving.serve(waiting, VLLM, case.limits, clock=case.clock, every=10**6)
+    run = serving.serve(waiting, serving.Server(VLLM, case.limits, clock=case.clock), every=10**6)
     return float(runs.metrics(run).throughput_per_time.mean())
 
 

@@ -114,7 +114,7 @@ def run(
     else:
         requests = runs.poisson(classes, rate_per_s, REQUESTS, rng=0, per_iteration=False)
     return serving.serve(
-        requests, engine, limits(engine, cap), clock=clock(), iterations=iterations
+        requests, serving.Server(engine, limits(engine, cap), clock=clock()), iterations=iterations
     )
 
 

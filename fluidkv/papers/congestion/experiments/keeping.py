@@ -146,8 +146,7 @@ def _served(
     ]
     found = serving.serve(
         [saturated(c, count, in_turn=True) for c, count in zip(classes, counts, strict=True)],
-        engine,
-        [serving.Limits(capacity(c)) for c in classes],
+        serving.Server(engine, [serving.Limits(capacity(c)) for c in classes]),
         iterations=horizon,
         keep_requests=False,
     )

@@ -6,8 +6,7 @@ runs of the test are predicted. Ours are on record (`fixed_lengths`).
 
 from collections.abc import Iterator, Sequence
 
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import observed
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.statements import Statements
 from fluidkv.papers.measured.instances.fixed_lengths import (
     SERVERS,
@@ -37,15 +36,13 @@ def pairs(tests: Sequence[int]) -> Iterator[tuple[Row, Predicted]]:
             yield row, ours
 
 
-@CLAIMS.claim(
-    "memory",
-    _README,
-    "The KV tokens of a log are the GiB that a test states, over the bytes of a token, to within "
-    "the digits of these GiB.",
-    kind="remark",
-    checked="the four tests with a log of their start",
-)
-def _memory() -> Outcome:
+@CLAIMS.claim("memory", _README, kind="remark")
+def _memory() -> Finding:
+    """The KV tokens of a log are the GiB that a test states, over the bytes of a token, to within
+    the digits of these GiB.
+
+    Checked: the four tests with a log of their start
+    Paper: the logs' own"""
     bad, shown = None, []
     for test, server in SERVERS.items():
         if server.logged is None:
@@ -55,29 +52,27 @@ def _memory() -> Outcome:
         if abs(off) > 0.005 / server.memory_gib:
             bad = bad or f"test {test}: {server.reckoned:,} for {server.logged:,}"
         shown.append(f"{test}: {off:+.3%}")
-    return observed(bad, ", ".join(shown), "the logs' own")
+    return Finding(bad, ", ".join(shown))
 
 
-@CLAIMS.claim(
-    "running",
-    _README,
-    "While requests wait and memory is full, no fewer run than the fewest, and no more than the "
-    "most, of our run of the same lengths and memory.",
-    kind="remark",
-    checked="every such line of the 24 logs",
-)
-def _running() -> Outcome:
-    """A weak one: 54 to 62 for 7,168 tokens in and 1,024 out, but 43 to 89 for 1,024 in and out."""
+@CLAIMS.claim("running", _README, kind="remark")
+def _running() -> Finding:
+    """While requests wait and memory is full, no fewer run than the fewest, and no more than the
+    most, of our run of the same lengths and memory.
+
+    Checked: every such line of the 24 logs
+    Paper: the logs' own"""
+    # A weak one: 54 to 62 for 7,168 tokens in and 1,024 out, but 43 to 89 for 1,024 in and out.
     bad, lines = None, 0
     for row, ours in recorded():
         for running, part in row.full:
             lines += 1
             if not ours.least <= running <= ours.most:
                 bad = bad or f"test {row.test}, {row.prompts} prompts: {running} at {part} %"
-    return observed(bad, f"{lines} lines, all inside", "the logs' own")
+    return Finding(bad, f"{lines} lines, all inside")
 
 
-def times(tests: Sequence[int], names: Sequence[str], part: float) -> Outcome:
+def times(tests: Sequence[int], names: Sequence[str], part: float) -> Finding:
     """Times of the other runs of the same lengths, to within a part."""
     bad, shown = None, []
     for row, ours in pairs(tests):
@@ -86,7 +81,7 @@ def times(tests: Sequence[int], names: Sequence[str], part: float) -> Outcome:
             shown.append(f"{off:+.1%}")
             if abs(off) > part:
                 bad = bad or f"test {row.test}, {row.prompts} prompts: {name} {off:+.1%}"
-    return observed(bad, ", ".join(shown), f"within {part:.0%}")
+    return Finding(bad, ", ".join(shown), paper=f"within {part:.0%}")
 
 
 for _id, _says, _tests, _names, _part, _expected in (
@@ -145,15 +140,12 @@ for _id, _says, _tests, _names, _part, _expected in (
     )(times)
 
 
-@CLAIMS.claim(
-    "duration.same-day",
-    _README,
-    "Test 4: runs of 100 and 200 requests, made within minutes of the fitted one, last as long as "
-    "measured to within 1 %, and their 99th percentile of the time to the first token is so, too.",
-    kind="remark",
-    checked=_CHECKED,
-)
-def _same_day() -> Outcome:
+@CLAIMS.claim("duration.same-day", _README, checked=_CHECKED, kind="remark")
+def _same_day() -> Finding:
+    """Test 4: runs of 100 and 200 requests, made within minutes of the fitted one, last as long as
+    measured to within 1 %, and their 99th percentile of the time to the first token is so, too.
+
+    Paper: within 1%"""
     first, bad, shown = of_test(4)[0], None, []
     for row, ours in pairs((4,)):
         if row.at[:5] != first.at[:5]:
@@ -163,19 +155,16 @@ def _same_day() -> Outcome:
             shown.append(f"{off:+.1%}")
             if abs(off) > 0.01:
                 bad = bad or f"{row.prompts} prompts: {name} {off:+.1%}"
-    return observed(bad, ", ".join(shown), "within 1%")
+    return Finding(bad, ", ".join(shown))
 
 
-@CLAIMS.claim(
-    "duration.other-lengths",
-    _README,
-    "A clock from requests of 1,024 tokens in and out holds for other lengths, to within 5 %.",
-    expected=Verdict.FAILS,
-    kind="remark",
-    checked="test 2, three runs on record",
-)
-def _other_lengths() -> Outcome:
-    """By the bytes of cache and weights the cache costs too much: runs with more of it are slow."""
+@CLAIMS.fails("duration.other-lengths", _README, kind="remark")
+def _other_lengths() -> Finding:
+    """A clock from requests of 1,024 tokens in and out holds for other lengths, to within 5 %.
+
+    Checked: test 2, three runs on record
+    Paper: within 5%"""
+    # By the bytes of cache and weights the cache costs too much: runs with more of it are slow.
     first, bad, shown = of_test(2)[0], None, []
     for row, ours in recorded():
         if row.test == 2 and row.shape != first.shape:
@@ -183,4 +172,4 @@ def _other_lengths() -> Outcome:
             shown.append(f"{row.input_length} in, {row.max_output} out: {off:+.1%}")
             if abs(off) > 0.05:
                 bad = bad or shown[-1]
-    return observed(bad, "; ".join(shown), "within 5%")
+    return Finding(bad, "; ".join(shown))

@@ -6,110 +6,82 @@ step. They were chosen with all servers in sight but one, which was looked up af
 
 from collections.abc import Iterable
 
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import observed
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.statements import Statements
 from fluidkv.serving.machines.against import Comparison, compared, pools
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.verdict import Evidence
 
+_CHECKED = "the rows of `fluidkv clocks`, in sight when the three numbers were chosen"
 CLAIMS = Statements(
     "measured.modelled",
     "measured servers",
     origin=Origin.PREDICTION,
     evidence=Evidence.SAMPLED,
+    checked=_CHECKED,
 )
 _TABLE = "fluidkv clocks"
-_CHECKED = "the rows of `fluidkv clocks`, in sight when the three numbers were chosen"
 PROFILES = "vidur-a100"
 
 
-def _within(rows: Iterable[Comparison], part: float) -> Outcome:
+def _within(rows: Iterable[Comparison], part: float) -> Finding:
     """Whether the modelled duration is the measured one, to within a part."""
     bad, shown = None, []
     for row in rows:
         shown.append(f"{row.error:+.0%}")
         if abs(row.error) > part:
             bad = bad or f"{row.engine}, {row.model} on {row.gpu}: {row.error:+.0%}"
-    return observed(bad, ", ".join(shown), f"within {part:.0%}")
+    return Finding(bad, ", ".join(shown), paper=f"within {part:.0%}")
 
 
-@CLAIMS.claim(
-    "steps",
-    _TABLE,
-    "A step of a server on one GPU lasts as its weights and cache take at 0.8 of the bandwidth, "
-    "and 1 ms, to within 25 %.",
-    kind="remark",
-    checked=_CHECKED,
-)
-def _steps() -> Outcome:
-    """Batches in which reading takes longer than multiplying, of servers: no profiles."""
+@CLAIMS.claim("steps", _TABLE, kind="remark")
+def _steps() -> Finding:
+    """A step of a server on one GPU lasts as its weights and cache take at 0.8 of the bandwidth,
+    and 1 ms, to within 25 %."""
+    # Batches in which reading takes longer than multiplying, of servers: no profiles.
     rows = [row for row in compared() if row.what == "step" and row.inside]
     return _within((row for row in rows if row.server != PROFILES), 0.25)
 
 
-@CLAIMS.claim(
-    "steps.held-out",
-    _TABLE,
-    "A step of a server that was not looked at before, one request of Llama-3.1-8B on an RTX PRO "
-    "6000, lasts as long as modelled to within 5 %.",
-    kind="remark",
-    checked="87 tokens in a second of the log of LLMServingSim's example",
-)
-def _held_out() -> Outcome:
+@CLAIMS.claim("steps.held-out", _TABLE, kind="remark")
+def _held_out() -> Finding:
+    """A step of a server that was not looked at before, one request of Llama-3.1-8B on an RTX PRO
+    6000, lasts as long as modelled to within 5 %.
+
+    Checked: 87 tokens in a second of the log of LLMServingSim's example"""
     return _within((row for row in compared() if row.held_out), 0.05)
 
 
-@CLAIMS.claim(
-    "steps.profiles",
-    _TABLE,
-    "The line through Vidur's profiled decode batches is the modelled one to within 25 %, at 0 and "
-    "at 100,000 tokens.",
-    expected=Verdict.FAILS,
-    kind="remark",
-    checked=_CHECKED,
-)
-def _profiles() -> Outcome:
+@CLAIMS.fails("steps.profiles", _TABLE, kind="remark")
+def _profiles() -> Finding:
+    """The line through Vidur's profiled decode batches is the modelled one to within 25 %, at 0 and
+    at 100,000 tokens."""
     rows = [row for row in compared() if row.server == PROFILES and row.what == "step"]
     return _within(rows, 0.25)
 
 
-@CLAIMS.claim(
-    "steps.large-batch",
-    _TABLE,
-    "A batch that takes longer to multiply than to read, 256 requests of Qwen2-7B, lasts as long "
-    "as modelled to within 25 %.",
-    expected=Verdict.FAILS,
-    kind="remark",
-    checked=_CHECKED,
-)
-def _large() -> Outcome:
+@CLAIMS.fails("steps.large-batch", _TABLE, kind="remark")
+def _large() -> Finding:
+    """A batch that takes longer to multiply than to read, 256 requests of Qwen2-7B, lasts as long
+    as modelled to within 25 %."""
     return _within((row for row in compared() if not row.inside), 0.25)
 
 
-@CLAIMS.claim(
-    "prefill",
-    _TABLE,
-    "A token of prefill lasts as its operations take at 0.7 of the peak, to within 25 %.",
-    expected=Verdict.FAILS,
-    kind="remark",
-    checked=_CHECKED,
-)
-def _prefill() -> Outcome:
+@CLAIMS.fails("prefill", _TABLE, kind="remark")
+def _prefill() -> Finding:
+    """A token of prefill lasts as its operations take at 0.7 of the peak, to within 25 %."""
     return _within((row for row in compared() if row.what == "prefill"), 0.25)
 
 
-@CLAIMS.claim(
-    "pool",
-    _TABLE,
-    "A GPU has the tokens of cache that its memory leaves beside the weights and 1.5 GiB, to "
-    "within 15 %.",
-    kind="remark",
-    checked="three servers whose share of the memory is known",
-)
-def _pool() -> Outcome:
+@CLAIMS.claim("pool", _TABLE, kind="remark")
+def _pool() -> Finding:
+    """A GPU has the tokens of cache that its memory leaves beside the weights and 1.5 GiB, to
+    within 15 %.
+
+    Checked: three servers whose share of the memory is known
+    Paper: within 15%"""
     bad, shown = None, []
     for row in pools():
         shown.append(f"{row.measured:,}: {row.error:+.1%}")
         if abs(row.error) > 0.15:
             bad = bad or shown[-1]
-    return observed(bad, ", ".join(shown), "within 15%")
+    return Finding(bad, ", ".join(shown))

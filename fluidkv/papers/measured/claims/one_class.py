@@ -7,8 +7,7 @@ are by the clock of the first of the runs.
 
 from collections.abc import Sequence
 
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import observed
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.statements import Statements
 from fluidkv.papers.measured.instances.one_class_runs import (
     RATIOS,
@@ -42,7 +41,7 @@ def _counted(row: Row, by: IterationClock) -> tuple[int, int]:
     return ours.preemptions, ours.running
 
 
-def counts(rows: Sequence[Row]) -> Outcome:
+def counts(rows: Sequence[Row]) -> Finding:
     """Preemptions, and the most that run at once, where that was measured."""
     bad, shown = None, []
     for row in rows:
@@ -54,7 +53,7 @@ def counts(rows: Sequence[Row]) -> Outcome:
     measured = [
         f"{row.preemptions}" + (f" of {row.running} running" if row.running else "") for row in rows
     ]
-    return observed(bad, "; ".join(shown), "; ".join(measured))
+    return Finding(bad, "; ".join(shown), paper="; ".join(measured))
 
 
 for _id, _says, _rows in (
@@ -90,14 +89,13 @@ for _id, _says, _rows in (
 
 
 @CLAIMS.claim(
-    "sglang.ratios",
-    "tests/fixtures/sglang-0.5/qwen3-8b-own-client/boot.log",
-    "Before and after each of the three retractions SGLang's new-token ratio is the logged one, to "
-    "within what one pass takes away from it.",
-    kind="remark",
-    checked="one run, by the clock of vLLM's first start",
+    "sglang.ratios", "tests/fixtures/sglang-0.5/qwen3-8b-own-client/boot.log", kind="remark"
 )
-def _ratios() -> Outcome:
+def _ratios() -> Finding:
+    """Before and after each of the three retractions SGLang's new-token ratio is the logged one, to
+    within what one pass takes away from it.
+
+    Checked: one run, by the clock of vLLM's first start"""
     a_pass = 0.7 * (1 - 0.14) / 600 + 1e-4  # and the last of four digits
     ours = served(SGLANG_OWN, clock()).ratios
     off = [
@@ -108,19 +106,16 @@ def _ratios() -> Outcome:
     fine = len(ours) == len(RATIOS) and max(off) <= a_pass
     shown = ", ".join(f"{before:.4f} to {after:.4f}" for before, after in ours)
     printed = ", ".join(f"{before:.4f} to {after:.4f}" for before, after in RATIOS)
-    return observed(None if fine else shown, shown, printed)
+    return Finding(None if fine else shown, shown, paper=printed)
 
 
-@CLAIMS.claim(
-    "sglang.reserves-all",
-    _TABLE,
-    "SGLang 0.5.20 reserves all that is asked for, where clients ignore the end of text, as 0.5.23 "
-    "does.",
-    expected=Verdict.FAILS,
-    checked="one run of each of three",
-)
-def _reserves_all() -> Outcome:
-    """All three clients send `ignore_eos`; by that rule 29 run in each, and none is retracted."""
+@CLAIMS.fails("sglang.reserves-all", _TABLE)
+def _reserves_all() -> Finding:
+    """SGLang 0.5.20 reserves all that is asked for, where clients ignore the end of text, as 0.5.23
+    does.
+
+    Checked: one run of each of three"""
+    # All three clients send `ignore_eos`; by that rule 29 run in each, and none is retracted.
     rows, bad, shown = (SGLANG, SGLANG_OWN, SGLANG_LESS), None, []
     for row in rows:
         ours = served(row, clock(), known=True)
@@ -128,10 +123,10 @@ def _reserves_all() -> Outcome:
         if (ours.preemptions, ours.running) != (row.preemptions, row.running):
             bad = bad or f"{row.name}: {shown[-1]}"
     measured = "; ".join(f"{row.preemptions} of {row.running} running" for row in rows)
-    return observed(bad, "; ".join(shown), measured)
+    return Finding(bad, "; ".join(shown), paper=measured)
 
 
-def durations(rows: Sequence[Row]) -> Outcome:
+def durations(rows: Sequence[Row]) -> Finding:
     """To within 5 %, by the clock of vLLM's first start."""
     bad, shown, measured = None, [], []
     for row in rows:
@@ -141,7 +136,7 @@ def durations(rows: Sequence[Row]) -> Outcome:
         measured.append(f"{row.duration_s:.2f} s")
         if abs(ours / row.duration_s - 1) > 0.05:
             bad = bad or f"{row.name}: {shown[-1]}"
-    return observed(bad, ", ".join(shown), ", ".join(measured))
+    return Finding(bad, ", ".join(shown), paper=", ".join(measured))
 
 
 CLAIMS.claim(

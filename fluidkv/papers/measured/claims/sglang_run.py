@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import observed
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.statements import Statements
 from fluidkv.papers.measured.instances.sglang_published import REPEATS, SETTINGS, Published
 from fluidkv.papers.measured.instances.sglang_study import (
@@ -49,7 +48,7 @@ def _main() -> Run:
     return recorded()[_MAIN][0]
 
 
-def close(names: Sequence[str], part: float, form: str) -> Outcome:
+def close(names: Sequence[str], part: float, form: str) -> Finding:
     """Each number within a part of those of the logged run."""
     ours, measured, bad = _main(), REPEATS[0], None
     for name in names:
@@ -59,7 +58,7 @@ def close(names: Sequence[str], part: float, form: str) -> Outcome:
     shown, printed = (
         ", ".join(form.format(_of(name)(run)) for name in names) for run in (ours, measured)
     )
-    return observed(bad, shown, printed)
+    return Finding(bad, shown, paper=printed)
 
 
 for _id, _says, _names, _part, _form in (
@@ -93,14 +92,9 @@ for _id, _says, _names, _part, _form in (
     )
 
 
-@CLAIMS.claim(
-    "ratios",
-    _LOG,
-    "Of all 20 retractions, the new-token ratio after is the logged one to within 0.01.",
-    kind="remark",
-    checked=_FIRST,
-)
-def _ratios() -> Outcome:
+@CLAIMS.claim("ratios", _LOG, checked=_FIRST, kind="remark")
+def _ratios() -> Finding:
+    """Of all 20 retractions, the new-token ratio after is the logged one to within 0.01."""
     ours, logged = (
         np.array([one.ratio_after for one in retractions(who)]) for who in ("predicted", "measured")
     )
@@ -108,10 +102,10 @@ def _ratios() -> Outcome:
     off = np.abs(ours - logged).max() if same else np.inf
     shown = f"{len(ours)} retractions, off by {off:.4f} at most"
     bad = None if same and off <= 0.01 else shown
-    return observed(bad, shown, f"{len(logged)}, ratios {logged[0]} to {logged[-1]}")
+    return Finding(bad, shown, paper=f"{len(logged)}, ratios {logged[0]} to {logged[-1]}")
 
 
-def by_clocks(studies: Sequence[str]) -> Outcome:
+def by_clocks(studies: Sequence[str]) -> Finding:
     """Retractions within 25 %, running and duration within 5 %."""
     bad, shown, measured = None, [], REPEATS[0]
     for study in studies:
@@ -122,7 +116,7 @@ def by_clocks(studies: Sequence[str]) -> Outcome:
         if not (fine and abs(run.wall_s / measured.wall_s - 1) <= 0.05):
             bad = bad or f"{study}: {shown[-1]}"
     wanted = f"{measured.retractions}, {measured.running}, {measured.wall_s:.0f} s"
-    return observed(bad, "; ".join(shown), wanted)
+    return Finding(bad, "; ".join(shown), paper=wanted)
 
 
 CLAIMS.claim(
@@ -145,15 +139,10 @@ CLAIMS.claim(
 )(by_clocks)
 
 
-@CLAIMS.claim(
-    "noise",
-    _RUNS,
-    "What four repeats of the run differ by, ours does too, when arrivals move by 0.1 s or the "
-    "clock by three standard errors: 19 and 20 retractions both lie among the draws.",
-    kind="remark",
-    checked=f"{DRAWS} draws of each",
-)
-def _noise() -> Outcome:
+@CLAIMS.claim("noise", _RUNS, checked=f"{DRAWS} draws of each", kind="remark")
+def _noise() -> Finding:
+    """What four repeats of the run differ by, ours does too, when arrivals move by 0.1 s or the
+    clock by three standard errors: 19 and 20 retractions both lie among the draws."""
     studies = (f"clock {SPREADS[-1]}", f"moved {MOVED_S[-1]:g} s")
     bad, shown = None, []
     for study in studies:
@@ -163,26 +152,23 @@ def _noise() -> Outcome:
         if missing:
             bad = bad or f"{study}: no draw with {min(missing)}"
     measured = sorted(run.retractions for run in REPEATS)
-    return observed(bad, " and ".join(shown), f"{measured[0]} to {measured[-1]}")
+    return Finding(bad, " and ".join(shown), paper=f"{measured[0]} to {measured[-1]}")
 
 
-@CLAIMS.claim(
-    "noise.milliseconds",
-    _RUNS,
-    "Arrivals that move by a millisecond leave the number of retractions as it is.",
-    kind="remark",
-    checked=f"{DRAWS} draws",
-)
-def _milliseconds() -> Outcome:
+@CLAIMS.claim("noise.milliseconds", _RUNS, checked=f"{DRAWS} draws", kind="remark")
+def _milliseconds() -> Finding:
+    """Arrivals that move by a millisecond leave the number of retractions as it is.
+
+    Paper: 19 to 20 in four repeats"""
     counts = {run.retractions for run in recorded()[f"moved {MOVED_S[0]:g} s"]}
     shown = ", ".join(map(str, sorted(counts)))
     bad = None if counts == {_main().retractions} else f"{shown} retractions"
-    return observed(bad, f"{shown} in all draws", "19 to 20 in four repeats")
+    return Finding(bad, f"{shown} in all draws")
 
 
 def other_settings(
     names: Sequence[str], numbers: Sequence[tuple[str, float, float]], form: str
-) -> Outcome:
+) -> Finding:
     """Under each setting, numbers within a part of the measured ones, or an amount."""
     bad, shown, printed = None, [], []
     for setting in SETTINGS:
@@ -196,7 +182,7 @@ def other_settings(
                 bad = bad or f"{measured.name}: {form.format(value)} for {form.format(wanted)}"
         shown.append(", ".join(form.format(_of(n)(run)) for n, *_ in numbers))
         printed.append(", ".join(form.format(_of(n)(measured)) for n, *_ in numbers))
-    return observed(bad, "; ".join(shown), "; ".join(printed))
+    return Finding(bad, "; ".join(shown), paper="; ".join(printed))
 
 
 _RATES = ("reasoning", "reasoning_q0.5", "reasoning_q1")

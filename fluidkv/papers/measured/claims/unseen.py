@@ -8,8 +8,7 @@ from collections.abc import Sequence
 
 from fluidkv.answers.served.bias import OUTPUT
 from fluidkv.answers.served.elsewhere import recorded
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import observed
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.statements import Statements
 from fluidkv.papers.measured.instances.unseen import (
     DURATION,
@@ -36,7 +35,7 @@ ONE_GPU = tuple(log.name for log in LOGS if log.modelled is not None)
 TWO_GPUS = tuple(log.name for log in LOGS if log.modelled is None)
 
 
-def within(logs: Sequence[str], part: str, whats: Sequence[str], most: float) -> Outcome:
+def within(logs: Sequence[str], part: str, whats: Sequence[str], most: float) -> Finding:
     """Each error of each log is at most so large; of times and of series it is above 0."""
     bad, shown = None, []
     for log in logs:
@@ -45,7 +44,7 @@ def within(logs: Sequence[str], part: str, whats: Sequence[str], most: float) ->
             shown.append("missing" if row is None else f"{row.off:+.1%}")
             if row is None or abs(row.off) > most:
                 bad = bad or f"{log}: {what} {shown[-1]}"
-    return observed(bad, ", ".join(shown), f"within {most:.0%}")
+    return Finding(bad, ", ".join(shown), paper=f"within {most:.0%}")
 
 
 for _id, _says, _logs, _part, _whats, _most, _expected in (
@@ -127,7 +126,7 @@ for _id, _says, _logs, _part, _whats, _most, _expected in (
     )(within)
 
 
-def printed_bar(metric: str) -> Outcome:
+def printed_bar(metric: str) -> Finding:
     """A metric, simulated as `recommend` does it, within what it prints of the known log."""
     rows = [one for one in recorded() if (one.engine, one.metric) == (_ENGINE, metric)]
     bar = next(one.error_bar for one in rows if one.log == _KNOWN)
@@ -137,7 +136,7 @@ def printed_bar(metric: str) -> Outcome:
             shown.append(f"{one.relative:+.1%}")
             if abs(one.relative) > bar:
                 bad = bad or f"{one.log}: {shown[-1]}"
-    return observed(bad, ", ".join(shown), f"within {bar:.1%}")
+    return Finding(bad, ", ".join(shown), paper=f"within {bar:.1%}")
 
 
 for _id, _says, _metric, _expected in (
@@ -157,15 +156,12 @@ for _id, _says, _metric, _expected in (
     )(printed_bar)
 
 
-@CLAIMS.claim(
-    "preemptions",
-    _WHERE,
-    "Nobody is preempted where memory never fills, and where it does at least as many are as "
-    "the log shows.",
-    kind="remark",
-    checked=_CHECKED,
-)
-def _preemptions() -> Outcome:
+@CLAIMS.claim("preemptions", _WHERE, checked=_CHECKED, kind="remark")
+def _preemptions() -> Finding:
+    """Nobody is preempted where memory never fills, and where it does at least as many are as the
+    log shows.
+
+    Paper: the logs' own"""
     bad, shown = None, []
     for log in ALL:
         row = held(log, "run", "preemptions at least")
@@ -173,4 +169,4 @@ def _preemptions() -> Outcome:
         shown.append(f"{row.ours:.0f} for at least {row.measured:.0f}")
         if row.ours < row.measured or (row.ours > 0) != (row.measured > 0):
             bad = bad or f"{log}: {shown[-1]}"
-    return observed(bad, "; ".join(shown), "the logs' own")
+    return Finding(bad, "; ".join(shown))

@@ -17,6 +17,7 @@ from fluidkv.serving.limits import Limits
 from fluidkv.serving.machines.named import named_clock
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 
 REQUESTS, INPUT, OUTPUT, CLIENTS = 128, 16_384, 512, 32
 POOL, BLOCK, BUDGET = 370_000, 32, 8192
@@ -44,7 +45,7 @@ def ours(rules: EngineRules) -> Row:
     table = Requests([INPUT] * REQUESTS, [OUTPUT] * REQUESTS)
     limits = Limits(POOL, BLOCK, max_num_batched_tokens=BUDGET)
     clock = named_clock(CLOCK).clock
-    run = serve(table, rules, limits, clock=clock, clients=CLIENTS, backend="reference")
+    run = serve(table, Server(rules, limits, clock=clock, backend="reference"), clients=CLIENTS)
     found = metrics(run).isel(run=0)
     return Row(
         float(found.output_throughput_per_time),

@@ -25,9 +25,10 @@ import numpy as np
 import xarray as xr
 
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.caching.run import serve_caching
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
+from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 
 _FOLDER = files("fluidkv.papers.measured.instances")
 _PUBLISHED, _FILE = _FOLDER / "fixed_lengths_published.csv", _FOLDER / "fixed_lengths.csv"
@@ -38,7 +39,7 @@ ENGINE = "vllm-0.11+cache"
 
 
 @dataclass(frozen=True)
-class Server:
+class Machine:
     """The server of one test.
 
     Args:
@@ -72,13 +73,13 @@ _7B = (2 * 28 * 4 * 128 * 2, 15.23e9)
 _32B = (2 * 64 * 8 * 128 * 2, 65.5e9)
 _72B = (2 * 80 * 8 * 128 * 2, 145.4e9)
 SERVERS = {
-    1: Server("Qwen2-7B, 2 nodes", *_7B, 11.03, 412_944, 2),
-    2: Server("Qwen2-7B, 2 GPUs", *_7B, 12.02, 450_192, 2),
-    4: Server("Qwen2-7B, 1 GPU", *_7B, 5.01, 93_872),
-    5: Server("Qwen2-7B, 1 GPU", *_7B, 24.83, 464_848),
-    6: Server("Qwen2.5-32B, 2 GPUs", *_32B, 8.22, gpus=2),
-    7: Server("Qwen2.5-32B, 1 GPU", *_32B, 9.70),
-    8: Server("Qwen2-72B, 2 GPUs", *_72B, 6.77, gpus=2),
+    1: Machine("Qwen2-7B, 2 nodes", *_7B, 11.03, 412_944, 2),
+    2: Machine("Qwen2-7B, 2 GPUs", *_7B, 12.02, 450_192, 2),
+    4: Machine("Qwen2-7B, 1 GPU", *_7B, 5.01, 93_872),
+    5: Machine("Qwen2-7B, 1 GPU", *_7B, 24.83, 464_848),
+    6: Machine("Qwen2.5-32B, 2 GPUs", *_32B, 8.22, gpus=2),
+    7: Machine("Qwen2.5-32B, 1 GPU", *_32B, 9.70),
+    8: Machine("Qwen2-72B, 2 GPUs", *_72B, 6.77, gpus=2),
 }
 """Keys and values, layers, KV heads, head size, bytes of a number; weights in bfloat16."""
 
@@ -171,7 +172,7 @@ def served(row: Row, clock: IterationClock, capacity: int | None = None) -> xr.D
     many = row.prompts
     requests = Requests([row.input_length] * many, [row.output_length] * many)
     limits = Limits(capacity or SERVERS[row.test].capacity, BLOCK_SIZE, SEQUENCES, BUDGET)
-    return serve_caching(requests, ENGINE, limits, clock).isel(run=0)
+    return serve(requests, Server(ENGINE, limits, clock)).isel(run=0)
 
 
 def fitted(row: Row) -> IterationClock:

@@ -15,11 +15,11 @@ from functools import cache
 import numpy as np
 
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.caching.run import serve_caching
 from fluidkv.serving.caching.sglang.run import SglangRun
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 from fluidkv.serving.sglang_settings import SglangSettings
 
 REQUESTS, INPUT, OUTPUT = 32, 88, 1000
@@ -182,9 +182,9 @@ def served(row: Row, clock: IterationClock, *, known: bool = False) -> Served:
     requests = requests_of(row)
     limits = Limits(row.capacity, row.block_size, REQUESTS, row.budget)
     if row.engine.endswith("+cache"):
-        run = serve_caching(requests, row.engine, limits, clock)
+        run = serve(requests, Server(row.engine, limits, clock))
     else:
-        run = serve(requests, row.engine, limits, clock=clock, backend="reference")
+        run = serve(requests, Server(row.engine, limits, clock=clock, backend="reference"))
     one = run.isel(run=0)
     gone = np.repeat(np.arange(REQUESTS), one.evictions.values)
     return Served(
@@ -207,7 +207,7 @@ def _of_sglang(row: Row, clock: IterationClock, *, known: bool) -> Served:
     ratios: list[tuple[float, float]] = []
     most = 0
     while run.done < REQUESTS:
-        before = run.server.ratio.now
+        before = run.server.new_token_ratio
         run.step()
         now = run.server.row
         assert now is not None

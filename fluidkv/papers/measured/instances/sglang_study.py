@@ -139,7 +139,7 @@ def outcome(
     retracted: list[Retracted] = []
     recomputed = running = waiting = 0
     while run.done < len(requests):
-        before, now = run.server.ratio.now, run.now
+        before, now = run.server.new_token_ratio, run.now
         counts = run.step()
         row = run.server.row
         assert row is not None

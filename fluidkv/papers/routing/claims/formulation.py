@@ -14,7 +14,6 @@ from fluidkv.ledger.claim import Origin
 from fluidkv.ledger.ranges import Range
 from fluidkv.papers.routing.paper import statements
 from fluidkv.runs.requests import Requests
-from fluidkv.verdict import Verdict
 
 if TYPE_CHECKING:
     from fluidkv.routing.lbgr import Ticket
@@ -102,27 +101,21 @@ _RUNS = Range(
 )
 
 
-@CLAIMS.over(
-    _RUNS,
-    "equation-1",
-    "(1)",
-    "Served alone, a request takes its cost: a price for each prompt token that its worker's cache "
-    "has, another for each that it has not, and its output.",
-    ours="in each request, to the float",
-)
+@CLAIMS.claim("equation-1", "(1)", over=_RUNS)
 def _equation_1(seed: int) -> bool:
+    """Served alone, a request takes its cost: a price for each prompt token that its worker's cache
+    has, another for each that it has not, and its output.
+
+    Ours: in each request, to the float"""
     return all(step.service == step.cost for step in _steps(seed))
 
 
-@CLAIMS.over(
-    _RUNS,
-    "equation-2",
-    "(2) and the objective",
-    "A request adds its cost to the load of its worker and to no other; where all come at once, "
-    "the largest load at the end is when the last request is done.",
-    ours="in each request, to the float",
-)
+@CLAIMS.claim("equation-2", "(2) and the objective", over=_RUNS)
 def _equation_2(seed: int) -> bool:
+    """A request adds its cost to the load of its worker and to no other; where all come at once,
+    the largest load at the end is when the last request is done.
+
+    Ours: in each request, to the float"""
     steps = _steps(seed)
     for step in steps:
         added = [step.cost * (place == step.worker) for place in range(_WORKERS)]
@@ -131,14 +124,11 @@ def _equation_2(seed: int) -> bool:
     return max(steps[-1].loads[1]) == max(step.latency for step in steps)
 
 
-@CLAIMS.over(
-    _RUNS,
-    "equation-3",
-    "(3)",
-    "Only the cache of the worker that gets a request changes, and has all of its prompt then.",
-    ours="in each request",
-)
+@CLAIMS.claim("equation-3", "(3)", over=_RUNS)
 def _equation_3(seed: int) -> bool:
+    """Only the cache of the worker that gets a request changes, and has all of its prompt then.
+
+    Ours: in each request"""
     return all(
         (after[step.number] == step.length) if place == step.worker else before == after
         for step in _steps(seed)
@@ -158,24 +148,23 @@ def _is_latency(seed: int, gap: float) -> bool | str:
 
 
 _LATENCY = ("section 4.2, before (4), with (1) and (2)", "E_ij = Cost_ij + P_i")
-CLAIMS.over(
-    Range(_RUNS.words, lambda: ((seed, 0.0) for seed in range(8))),
+CLAIMS.claim(
     "section-4-2.latency",
     _LATENCY[0],
     "Where all requests come at once, the latency of one is its cost and the load before it.",
+    over=Range(_RUNS.words, lambda: ((seed, 0.0) for seed in range(8))),
     ours="in each request, to the float",
     paper=_LATENCY[1],
     origin=Origin.READING,
 )(_is_latency)
-CLAIMS.over(
-    Range(
-        "the same runs, with requests 1/8 ... 64 s apart",
-        lambda: product(range(8), (0.125, 1.0, 8.0, 64.0)),
-    ),
+CLAIMS.fails(
     "section-4-2.any-arrivals",
     _LATENCY[0],
     "It is so with the load of (2) for requests that come one after another.",
-    expected=Verdict.FAILS,
+    over=Range(
+        "the same runs, with requests 1/8 ... 64 s apart",
+        lambda: product(range(8), (0.125, 1.0, 8.0, 64.0)),
+    ),
     origin=Origin.READING,
     ours="the load of (2) never falls, as a queue does",
     paper=_LATENCY[1],
@@ -239,14 +228,10 @@ _CLOSE = 1e-9
 """Sums of some forty numbers of the order 10, in another order."""
 
 
-@CLAIMS.over(
-    _LBGR,
-    "equation-4",
-    "(4), Algorithm 2, lines 6 to 8",
-    "A request goes where cost, load and the regression on (hits, misses, load, 1) are least in "
-    "all.",
-)
+@CLAIMS.claim("equation-4", "(4), Algorithm 2, lines 6 to 8", over=_LBGR)
 def _equation_4(seed: int) -> bool:
+    """A request goes where cost, load and the regression on (hits, misses, load, 1) are least in
+    all."""
     return all(
         step.totals.index(min(step.totals)) == step.ticket.worker
         and abs(step.ticket.known + step.ticket.correction - min(step.totals)) < _CLOSE
@@ -254,27 +239,20 @@ def _equation_4(seed: int) -> bool:
     )
 
 
-@CLAIMS.over(
-    _LBGR,
-    "equation-5",
-    "(5), Algorithm 2, line 5",
-    "The estimated cost is that of the prompt tokens believed to be cached, and of the others.",
-)
+@CLAIMS.claim("equation-5", "(5), Algorithm 2, line 5", over=_LBGR)
 def _equation_5(seed: int) -> bool:
+    """The estimated cost is that of the prompt tokens believed to be cached, and of the others."""
     return all(
         abs(step.ticket.cost - step.costs[step.ticket.worker]) < _CLOSE for step in _routed(seed)
     )
 
 
-@CLAIMS.over(
-    _LBGR,
-    "equation-6",
-    "(6), Algorithm 2, lines 9, 14 and 16",
-    "The load grows by the estimated cost at the worker that gets the request, falls by a factor "
-    "in each interval, and gives back what is left of the cost when the request is done.",
-    note="What RELEASELOAD takes off is read as section 4.2 has it, any remaining load.",
-)
+@CLAIMS.claim("equation-6", "(6), Algorithm 2, lines 9, 14 and 16", over=_LBGR)
 def _equation_6(seed: int) -> bool:
+    """The load grows by the estimated cost at the worker that gets the request, falls by a factor
+    in each interval, and gives back what is left of the cost when the request is done.
+
+    Note: What RELEASELOAD takes off is read as section 4.2 has it, any remaining load."""
     return all(
         abs(a - b) < _CLOSE
         for step in _routed(seed)

@@ -10,8 +10,7 @@ from math import log
 from typing import TYPE_CHECKING
 
 from fluidkv import prefix
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import observed
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.ranges import Range, Seen
 from fluidkv.papers.routing.instances.universes import (
     batched,
@@ -25,7 +24,7 @@ from fluidkv.prefix.paging.bounds import harmonic, rlt_in_a_phase, rlt_ratio
 from fluidkv.prefix.paging.marking import expected_misses
 from fluidkv.prefix.paging.optimum import furthest_misses
 from fluidkv.prefix.paging.tokens import Path, Request, Token, singles, tokens_of
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.verdict import Evidence
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,14 +44,15 @@ _BATCHES = Range(
 _MIDDLE = 16
 
 
-@CLAIMS.over(
-    Range("n = 1 ... 40, c = 1 ... n", lambda: ((n, c) for n in range(1, 41)
-                                               for c in range(1, n + 1))),
+@CLAIMS.claim(
     "equations-12-and-15",
     "(12) and (15)",
-    "The sum of c / (n - u) over u = 0 ... n - c - 1 is c (H_n - H_c).",
-)  # fmt: skip
+    over=lambda: ((n, c) for n in range(1, 41) for c in range(1, n + 1)),
+)
 def _equations_12_and_15(n: int, clean: int) -> bool:
+    """The sum of c / (n - u) over u = 0 ... n - c - 1 is c (H_n - H_c).
+
+    Checked: n = 1 ... 40, c = 1 ... n"""
     total = sum((Fraction(clean, n - u) for u in range(n - clean)), Fraction(0))
     return total == clean * (harmonic(n) - harmonic(clean))
 
@@ -74,22 +74,23 @@ def _second_phases() -> Iterator[tuple[int, int, tuple[Path, ...], int]]:
             seen.update(tokens_of(path))
 
 
-@CLAIMS.over(
-    Range("all second phases that start with a path: up to 4 paths with B = 2, 5 with B = 3, of "
-          "at most 2 tokens", _second_phases),
+@CLAIMS.fails(
     "equation-12.stale",
     "(12) in the proof of Theorem 6",
-    "In a phase with c clean tokens RLT is expected to miss at most c (H_n - H_c) stale ones.",
-    ours="a leaf is more often evicted than what is above another leaf",
-    paper="a stale token is evicted with probability c / s at most",
+    over=_second_phases,
     note=lambda _: (
         "True where no token is above another. In the counterexample 0 or 10 goes first; then the "
         f"other, or 1 as likely, if 10 was first. With L = 2 too: {_longer()}. Theorem 6 stands "
         "wherever it was tried."
     ),
-    expected=Verdict.FAILS,
-)  # fmt: skip
+)
 def _stale(capacity: int, shortest: int, paths: tuple[Path, ...], at: int) -> bool | str:
+    """In a phase with c clean tokens RLT is expected to miss at most c (H_n - H_c) stale ones.
+
+    Checked: all second phases that start with a path: up to 4 paths with B = 2, 5 with B = 3, of at
+    most 2 tokens
+    Ours: a leaf is more often evicted than what is above another leaf
+    Paper: a stale token is evicted with probability c / s at most"""
     first = set().union(*map(tokens_of, paths[:at]))
     clean = len(set().union(*map(tokens_of, paths[at:])) - first)
     missed = sum(map(sum, expected_misses(singles(paths), capacity)[at:]))
@@ -108,90 +109,91 @@ def _longer() -> str:
     return said
 
 
-@CLAIMS.over(
-    Range("2 <= L <= B <= 40, beta = 1 and all that fit",
-          lambda: ((b, least, size) for b in range(2, 41) for least in range(2, b + 1)
-                   for size in range(1, b // least + 1))),
+@CLAIMS.claim(
     "equations-13-and-16",
     "(13) and (16), with (14) and (17)",
-    "The bound is 2 H - 1 with the harmonic number H of B - L + 2, of B - L - beta + 3 in batches.",
-    ours="at c = 2 in all {count} cases",
-    paper="Theta(log(B - L + 2)); Theta(log(B - L - beta + 3))",
-)  # fmt: skip
+    over=lambda: (
+        (b, least, size)
+        for b in range(2, 41)
+        for least in range(2, b + 1)
+        for size in range(1, b // least + 1)
+    ),
+)
 def _equations_13_and_16(capacity: int, shortest: int, size: int) -> bool | Seen:
+    """The bound is 2 H - 1 with the harmonic number H of B - L + 2, of B - L - beta + 3 in batches.
+
+    Checked: 2 <= L <= B <= 40, beta = 1 and all that fit
+    Ours: at c = 2 in all {count} cases
+    Paper: Theta(log(B - L + 2)); Theta(log(B - L - beta + 3))"""
     ratio, at = rlt_ratio(capacity, shortest, size)
     n = min(capacity - shortest - size + 3, capacity)
     return (ratio, -at) == (2 * harmonic(n) - 1, 2) and Seen(ratio)
 
 
-@CLAIMS.over(
-    Range("B - L, in batches B - L - beta, = 2 ... 400", lambda: range(2, 401)),
-    "equations-14-and-17",
-    "(14) and (17)",
-    "The bounds are of the order of log(B - L) and log(B - L - beta), where these are log 2 or "
-    "more.",
-    ours="between 2 and 6 times the logarithm",
-    paper="Theta(log(B - L)); Theta(log(B - L - beta))",
-    note="Of 1 the logarithm is 0, of 0 there is none; the bounds there are no less than 2.",
-)
+@CLAIMS.claim("equations-14-and-17", "(14) and (17)", over=range(2, 401))
 def _equations_14_and_17(room: int) -> bool:
+    """The bounds are of the order of log(B - L) and log(B - L - beta), where these are log 2 or
+    more.
+
+    Checked: B - L, in batches B - L - beta, = 2 ... 400
+    Ours: between 2 and 6 times the logarithm
+    Paper: Theta(log(B - L)); Theta(log(B - L - beta))
+    Note: Of 1 the logarithm is 0, of 0 there is none; the bounds there are no less than 2."""
     single, batches = (float(2 * harmonic(room + more) - 1) for more in (2, 3))
     return 2 * log(room) < single < batches < 6 * log(room)
 
 
-@CLAIMS.over(
-    _SINGLE,
+@CLAIMS.claim(
     "theorem-6.upper",
     "Theorem 6, (13)",
-    "RLT, repaired, is expected to miss at most (13) times what the optimum misses, in the long "
-    "run.",
+    over=_SINGLE,
+    origin=Origin.READING,
     ours=lambda seen: (
         f"never above 2 H - 1 with H of B - L + 1 in any of {len(seen)} games; for "
         f"L = 1, where this is (13), it is reached in {seen.count((1, 0))}"
     ),
-    paper="max over c of (c + c (H_n - H_c)) / max(c/2, 1)",
-    note="Exact expectations; all states and all cycles of requests.",
-    origin=Origin.READING,
 )
 def _theorem_6_upper(capacity: int, shortest: int, forest: tuple[Token, ...]) -> bool | str | Seen:
+    """RLT, repaired, is expected to miss at most (13) times what the optimum misses, in the long
+    run.
+
+    Paper: max over c of (c + c (H_n - H_c)) / max(c/2, 1)
+    Note: Exact expectations; all states and all cycles of requests."""
     found = worst_for_rlt(capacity, shortest, forest)
     bound = min(rlt_ratio(capacity, shortest)[0], 2 * harmonic(capacity - shortest + 1) - 1)
     least = shortest, bound - found.ratio
     return Seen(least) if found.ratio <= bound else f"B = {capacity}, L = {shortest}: {found}"
 
 
-@CLAIMS.over(
-    Range("B = 2 ... 5, B - L = 0 ... 3", lambda: ((b, least) for b in range(2, 6)
-                                               for least in range(max(1, b - 3), b + 1))),
+@CLAIMS.claim(
     "theorem-6.lower",
     "Theorem 6",
-    "On B - L + 2 paths that differ in their last token RLT, repaired, is expected to miss H times "
-    "what the optimum misses, H the harmonic number of B - L + 1.",
-    ours="H exactly, for the worst order of requests",
-    paper="Theta(log(B - L)), so no less in order",
+    over=lambda: ((b, least) for b in range(2, 6) for least in range(max(1, b - 3), b + 1)),
     origin=Origin.READING,
-)  # fmt: skip
+)
 def _theorem_6_lower(capacity: int, shortest: int) -> bool | str | Seen:
+    """On B - L + 2 paths that differ in their last token RLT, repaired, is expected to miss H times
+    what the optimum misses, H the harmonic number of B - L + 1.
+
+    Checked: B = 2 ... 5, B - L = 0 ... 3
+    Ours: H exactly, for the worst order of requests
+    Paper: Theta(log(B - L)), so no less in order"""
     ends = tails(capacity, shortest)
     found = worst_for_rlt(capacity, shortest, ends)
     least = harmonic(capacity - shortest + 1)
     return Seen(found.ratio) if found.ratio == least else f"{capacity}, {shortest}: {found.ratio}"
 
 
-@CLAIMS.over(
-    _BATCHES,
-    "corollary-7",
-    "Corollary 7, (16)",
-    "In batches RLT, repaired, is expected to miss at most as many times what the optimum misses "
-    "as (16) says, in the long run.",
-    ours="in each of {count} games",
-    paper="Theta(log(B - L - beta)); bounded by (16)",
-    note="A batch gets all its marks at once, which the paper leaves open.",
-    origin=Origin.READING,
-)
+@CLAIMS.claim("corollary-7", "Corollary 7, (16)", over=_BATCHES, origin=Origin.READING)
 def _corollary_7(
     capacity: int, shortest: int, size: int, forest: tuple[Token, ...]
 ) -> bool | str | Seen:
+    """In batches RLT, repaired, is expected to miss at most as many times what the optimum misses
+    as (16) says, in the long run.
+
+    Ours: in each of {count} games
+    Paper: Theta(log(B - L - beta)); bounded by (16)
+    Note: A batch gets all its marks at once, which the paper leaves open."""
     found = worst_for_rlt(capacity, shortest, forest, size)
     bound = rlt_ratio(capacity, shortest, size)[0]
     return (
@@ -208,15 +210,15 @@ def _ratios(requests: tuple[Request, ...], runs: int) -> "np.ndarray":
 
 
 @CLAIMS.claim(
-    "theorem-6.measured",
-    "Theorem 6, (13)",
-    "With B = 16 and L = 2, RLT, repaired, stays below (13) on the sequences that are set against "
-    "Leaf-LRU and against all policies.",
-    origin=Origin.READING,
-    evidence=Evidence.SAMPLED,
-    checked="Theorem 4's loop, 30 times, and 1,000 paths of Theorem 8's draw (seed 0); 200 runs",
+    "theorem-6.measured", "Theorem 6, (13)", origin=Origin.READING, evidence=Evidence.SAMPLED
 )
-def _measured() -> Outcome:
+def _measured() -> Finding:
+    """With B = 16 and L = 2, RLT, repaired, stays below (13) on the sequences that are set against
+    Leaf-LRU and against all policies.
+
+    Checked: Theorem 4's loop, 30 times, and 1,000 paths of Theorem 8's draw (seed 0); 200 runs
+    Paper: Theta(log(B - L))
+    Note: ± five standard errors. Leaf-LRU's ratio on the loop tends to 15."""
     import random
 
     import numpy as np
@@ -233,9 +235,4 @@ def _measured() -> Outcome:
         said.append(f"{found.mean():.2f} ± {wide:.2f} on {name}")
         if found.mean() + wide >= bound:
             bad = bad or said[-1]
-    return observed(
-        bad,
-        f"{', '.join(said)}; (13) is {bound:.2f}",
-        "Theta(log(B - L))",
-        "± five standard errors. Leaf-LRU's ratio on the loop tends to 15.",
-    )
+    return Finding(bad, f"{', '.join(said)}; (13) is {bound:.2f}")

@@ -12,12 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from fluidkv import tokenpd
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import holds_for
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.ranges import Range
 from fluidkv.papers.tokenpd.instances.tables import printed
 from fluidkv.papers.tokenpd.paper import statements
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.verdict import Evidence
 
 CLAIMS = statements(origin=Origin.READING)
 
@@ -71,57 +70,48 @@ def _worth_kept(case: Written, held: list[int]) -> list[Fraction]:
     return sorted((case.worths[token] for token in held), reverse=True)
 
 
-@CLAIMS.over(
-    WRITTEN,
-    "section-5.heap.price-cancels",
-    _HOOKS,
-    "With excess values at one price for all, the heap evicts the same tokens at any price.",
-    paper="pop the smallest-g element",
-    note="g = R - lambda sigma^2 - mu c: mu c is the same for all, and no price is needed.",
-)
+@CLAIMS.claim("section-5.heap.price-cancels", _HOOKS, over=WRITTEN)
 def _price_cancels(case: Written) -> bool | str:
+    """With excess values at one price for all, the heap evicts the same tokens at any price.
+
+    Paper: pop the smallest-g element
+    Note: g = R - lambda sigma^2 - mu c: mu c is the same for all, and no price is needed."""
     free = case._replace(prices=tuple(Fraction(0) for _ in case.prices))
     return _heap(case, fresh=True) == _heap(free, fresh=True) or str(case)
 
 
-@CLAIMS.over(
-    WRITTEN,
-    "section-5.heap.best",
-    _HOOKS,
-    "With excess values at one price for all, what the heap leaves is worth the most that fits.",
-    paper="selects an optimal batch-level cache (abstract)",
-    note="Worths that do not change, and no token is wanted back.",
-)
+@CLAIMS.claim("section-5.heap.best", _HOOKS, over=WRITTEN)
 def _best(case: Written) -> bool | str:
+    """With excess values at one price for all, what the heap leaves is worth the most that fits.
+
+    Paper: selects an optimal batch-level cache (abstract)
+    Note: Worths that do not change, and no token is wanted back."""
     held, _ = _heap(case, fresh=True)
     return _worth_kept(case, held) == sorted(case.worths, reverse=True)[: case.room] or str(case)
 
 
-@CLAIMS.over(
-    WRITTEN.where("one price throughout", lambda case: len(set(case.prices)) == 1),
+@CLAIMS.claim(
     "section-5.heap.recorded.one-price",
     _HOOKS,
-    "If all tokens are written at one price, the least valuable ones go.",
-    paper="pop the smallest-g element",
+    over=WRITTEN.where("one price throughout", lambda case: len(set(case.prices)) == 1),
 )
 def _one_price(case: Written) -> bool | str:
+    """If all tokens are written at one price, the least valuable ones go.
+
+    Paper: pop the smallest-g element"""
     held, _ = _heap(case, fresh=False)
     return _worth_kept(case, held) == sorted(case.worths, reverse=True)[: case.room] or str(case)
 
 
-@CLAIMS.over(
-    WRITTEN,
-    "section-5.heap.is-the-rule",
-    f"{_HOOKS}, with (4)",
-    "The heap keeps what rule (4) keeps, where that fits.",
-    ours="it keeps tokens of negative excess value as long as there is room",
-    paper="Decision (4); on CacheEvict [...] pop the smallest-g element",
-    note="Nobody is evicted before the engine asks for memory. So (5)'s price limits nothing: it "
-    "is not what keeps memory within M.",
-    expected=Verdict.FAILS,
-)
+@CLAIMS.fails("section-5.heap.is-the-rule", f"{_HOOKS}, with (4)", over=WRITTEN)
 def _is_the_rule(case: Written) -> bool | str:
-    """At the last step's price."""
+    """The heap keeps what rule (4) keeps, where that fits.
+
+    Ours: it keeps tokens of negative excess value as long as there is room
+    Paper: Decision (4); on CacheEvict [...] pop the smallest-g element
+    Note: Nobody is evicted before the engine asks for memory. So (5)'s price limits nothing: it is
+    not what keeps memory within M."""
+    # At the last step's price.
     kept = [token for token, worth in enumerate(case.worths) if worth >= case.prices[-1]]
     held, _ = _heap(case, fresh=True)
     if len(kept) > case.room or sorted(held) == kept:
@@ -129,19 +119,20 @@ def _is_the_rule(case: Written) -> bool | str:
     return f"{case}: {len(held)} kept, by (4) {len(kept)}"
 
 
-@CLAIMS.over(
-    WRITTEN,
+@CLAIMS.claim(
     "section-5.heap.peak",
     f"{_HOOKS}, with Table 1",
-    "The heap's peak memory is what is written or what fits, whichever is less: that of first in, "
-    "first out.",
+    over=WRITTEN,
     paper=f"{float(printed(256, 'FIFO', 'memory'))} GB with FIFO, "
     f"{float(printed(256, 'Token-PD', 'memory'))} GB with Token-PD",
-    note="Whatever the worths and prices. A lower peak is a smaller M that somebody chose; and an "
-    "engine that sets its cache aside at the start, as vLLM does, has one peak with every policy.",
     kind="table",
 )
 def _peak(case: Written) -> bool | str:
+    """The heap's peak memory is what is written or what fits, whichever is less: that of first in,
+    first out.
+
+    Note: Whatever the worths and prices. A lower peak is a smaller M that somebody chose; and an
+    engine that sets its cache aside at the start, as vLLM does, has one peak with every policy."""
     oldest_first = case._replace(
         worths=tuple(Fraction(n) for n in range(len(case.worths))),
         prices=tuple(Fraction(0) for _ in case.prices),
@@ -169,23 +160,18 @@ def _arriving() -> Iterator[tuple[tuple[float, ...], tuple[int, ...]]]:
             yield worths, arrivals
 
 
-@CLAIMS.over(
-    Range(
-        "2 to 4 tokens worth 1/4, 1/2 or 1, in rounds 0 and 1, M = 1, mu_1 = 1/4, eta = 2",
-        _arriving,
-    ),
-    "section-5.heap.recorded.after-5",
-    f"{_HOOKS}, with (5)",
-    "With excess values recorded when tokens are written, at the prices of (5), what is left is "
-    "worth the most.",
-    ours="where the first round is crowded, the price has risen when better tokens come",
-    paper="computes the excess value g, then records the tuple <g, ptr>",
-    note="It holds at one price (section-5.heap.recorded.one-price), and with excess values as of "
-    "now (section-5.heap.best). Prices are floats, and the two excess values lie far apart.",
-    expected=Verdict.FAILS,
-    refuted=Evidence.FLOAT,
+@CLAIMS.fails(
+    "section-5.heap.recorded.after-5", f"{_HOOKS}, with (5)", over=_arriving, refuted=Evidence.FLOAT
 )
 def _after_5(worths: tuple[float, ...], arrivals: tuple[int, ...]) -> bool | str:
+    """With excess values recorded when tokens are written, at the prices of (5), what is left is
+    worth the most.
+
+    Checked: 2 to 4 tokens worth 1/4, 1/2 or 1, in rounds 0 and 1, M = 1, mu_1 = 1/4, eta = 2
+    Ours: where the first round is crowded, the price has risen when better tokens come
+    Paper: computes the excess value g, then records the tuple <g, ptr>
+    Note: It holds at one price (section-5.heap.recorded.one-price), and with excess values as of
+    now (section-5.heap.best). Prices are floats, and the two excess values lie far apart."""
     pool, pricing = _pool(worths, arrivals, rounds=2), tokenpd.Pricing(2.0, start=0.25)
     recorded, fresh = (tokenpd.literal_heap(pool, 1, pricing, fresh=each) for each in (False, True))
     if recorded.reward[-1] == fresh.reward[-1]:
@@ -197,19 +183,18 @@ def _after_5(worths: tuple[float, ...], arrivals: tuple[int, ...]) -> bool | str
     )
 
 
-@CLAIMS.over(
-    Range(
-        "1 to 4 tokens of one return, M = 1, mu_1 = 1/8, 1/2 and 2, eta = 1/4 and 1, 40 rounds",
-        lambda: product(range(1, 5), (0.125, 0.5, 2.0), (0.25, 1.0)),
-    ),
+@CLAIMS.claim(
     "section-6.constant-return",
     "section 6, ablation, with (4)",
-    "With one constant return in place of the predictor, rule (4) keeps all tokens or none.",
-    paper="substituting a constant return halves the gains",
-    note="Whichever the price; section 5's heap then evicts by the price at which each token was "
-    "written, or, at one price, in the order of ties.",
+    over=lambda: product(range(1, 5), (0.125, 0.5, 2.0), (0.25, 1.0)),
 )
 def _constant_return(tokens: int, start: float, step: float) -> bool | str:
+    """With one constant return in place of the predictor, rule (4) keeps all tokens or none.
+
+    Checked: 1 to 4 tokens of one return, M = 1, mu_1 = 1/8, 1/2 and 2, eta = 1/4 and 1, 40 rounds
+    Paper: substituting a constant return halves the gains
+    Note: Whichever the price; section 5's heap then evicts by the price at which each token was
+    written, or, at one price, in the order of ties."""
     pool = _pool((0.5,) * tokens, (0,) * tokens, rounds=40)
     run = tokenpd.literal_rounds(pool, 1, tokenpd.Pricing(step, start=start))
     some = sorted(set(run.wanted.sum(1).tolist()) - {0, tokens})
@@ -220,21 +205,21 @@ PAGE = 16
 """Tokens of a page: vLLM's default."""
 
 
-@CLAIMS.claim(
+@CLAIMS.fails(
     "section-5.pages",
     "section 5, with section 2 and Table 1",
-    "Evicting 59 % of the tokens frees about as many of vLLM's pages, where tokens go "
-    "independently of their places.",
-    expected=Verdict.FAILS,
     checked=f"pages of {PAGE} tokens, vLLM's default",
 )
-def _pages() -> Outcome:
+def _pages() -> Finding:
+    """Evicting 59 % of the tokens frees about as many of vLLM's pages, where tokens go
+    independently of their places.
+
+    Paper: a pure plug-in, requiring no changes to [...] CUDA kernels
+    Note: A page is freed when its last token goes. With kept tokens moved together, or an attention
+    kernel for single tokens, 59 % can be freed; both are more than a callback."""
     evicted = 1 - printed(256, "Token-PD", "memory") / printed(256, "FIFO", "memory")
     freed = evicted**PAGE
-    return holds_for(
-        None if freed > Fraction(1, 2) else f"{float(freed):.3%} of the pages are empty",
-        ours=f"{float(freed):.2%}",
-        paper="a pure plug-in, requiring no changes to [...] CUDA kernels",
-        note="A page is freed when its last token goes. With kept tokens moved together, or an "
-        "attention kernel for single tokens, 59 % can be freed; both are more than a callback.",
+    return Finding(
+        freed > Fraction(1, 2) or f"{float(freed):.3%} of the pages are empty",
+        f"{float(freed):.2%}",
     )

@@ -9,12 +9,10 @@ from fractions import Fraction
 from itertools import combinations, product
 from typing import NamedTuple
 
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import holds_for
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.ranges import Range
 from fluidkv.papers.tokenpd.paper import statements
 from fluidkv.tokenpd import Objective, worth_of
-from fluidkv.verdict import Verdict
 
 CLAIMS = statements(origin=Origin.READING)
 
@@ -100,14 +98,15 @@ def _shown(sets: set[Kept]) -> str:
 # ------------------------------------------------------------------------------------ (2) alone
 
 
-@CLAIMS.claim(
-    "equation-2.number-kept",
-    "(2), section 3",
-    "(2) depends on what is kept only through how many tokens are.",
-    checked="symbolically, for 4 tokens and each pair of sets",
-)
-def _number_kept() -> Outcome:
-    """U(x) - U(y) = delta (|x| - |y|), with R, sigma^2, lambda and delta symbols."""
+@CLAIMS.claim("equation-2.number-kept", "(2), section 3")
+def _number_kept() -> Finding:
+    """(2) depends on what is kept only through how many tokens are.
+
+    Checked: symbolically, for 4 tokens and each pair of sets
+    Ours: U = sum of (R - lambda sigma^2 - delta), and delta for each token kept
+    Paper: (2)
+    Note: The return is not multiplied by x: a token earns it whether or not it is kept."""
+    # U(x) - U(y) = delta (|x| - |y|), with R, sigma^2, lambda and delta symbols.
     import sympy as sp
 
     tokens = range(4)
@@ -121,25 +120,18 @@ def _number_kept() -> Outcome:
     for x, y in combinations(product((0, 1), repeat=4), 2):
         if sp.expand(of(x) - of(y) - penalty * (sum(x) - sum(y))) != 0:
             bad = bad or f"x = {x}, y = {y}"
-    return holds_for(
-        bad,
-        ours="U = sum of (R - lambda sigma^2 - delta), and delta for each token kept",
-        paper="(2)",
-        note="The return is not multiplied by x: a token earns it whether or not it is kept.",
-    )
+    return Finding(bad)
 
 
-@CLAIMS.over(
-    CASES,
-    "equation-2.knapsack",
-    "equations (2) and (3), section 3",
-    "(2) and (3) define a 0-1 knapsack, whose items are all worth delta.",
-    origin=Origin.PRINTED,
-    paper="define a 0-1 knapsack",
-    note="So all sets that fill the memory are best: whatever is evicted, oldest first or at "
-    "random, and however wrong the predictions, regret is 0.",
+@CLAIMS.claim(
+    "equation-2.knapsack", "equations (2) and (3), section 3", over=CASES, origin=Origin.PRINTED
 )
 def _knapsack(case: Case) -> bool | str:
+    """(2) and (3) define a 0-1 knapsack, whose items are all worth delta.
+
+    Paper: define a 0-1 knapsack
+    Note: So all sets that fill the memory are best: whatever is evicted, oldest first or at random,
+    and however wrong the predictions, regret is 0."""
     value = {kept: utility(case, kept) for kept in _sets(case)}
     top = {kept for kept in value if value[kept] == max(value.values())}
     return top == best(case, Objective.UTILITY) == {
@@ -147,37 +139,36 @@ def _knapsack(case: Case) -> bool | str:
     } or str(case)
 
 
-@CLAIMS.over(
-    CASES.where("returns that differ", lambda case: len(set(case.returns)) > 1),
+@CLAIMS.fails(
     "equation-2.trades",
     "(2), section 3",
-    "What is best to keep under (2) has the most return for its risk.",
-    ours="any tokens that fill the memory are best, for all lambda and all R",
-    paper="lambda > 0 trades return for risk",
-    note="It has with the return of kept tokens alone (equation-2.repaired), and in (4).",
-    expected=Verdict.FAILS,
+    over=CASES.where("returns that differ", lambda case: len(set(case.returns)) > 1),
 )
 def _trades(case: Case) -> bool | str:
+    """What is best to keep under (2) has the most return for its risk.
+
+    Ours: any tokens that fill the memory are best, for all lambda and all R
+    Paper: lambda > 0 trades return for risk
+    Note: It has with the return of kept tokens alone (equation-2.repaired), and in (4)."""
     found = best(case, Objective.UTILITY)
     return found <= best(case, Objective.REPAIRED) or f"{case}: best is {_shown(found)}"
 
 
-@CLAIMS.over(
-    Range(
-        "2 tokens, R = 1/2 and 1/2, sigma^2 = 0 and 1/4; R = 1/2 and 1; lambda = 1, room for 1",
-        lambda: (
-            (Case((HALF, HALF), (_ZERO, Fraction(1, 4)), Fraction(1), HALF, 1), 0),
-            (Case((HALF, Fraction(1)), (_ZERO, _ZERO), Fraction(1), HALF, 1), 1),
-        ),
-    ),
+@CLAIMS.claim(
     "equation-2.repaired",
     "(2), section 3",
-    "With R - lambda sigma^2 of kept tokens alone, the token with less risk is kept, and the one "
-    "with more return.",
-    ours="in both",
-    paper="lambda > 0 trades return for risk",
+    over=lambda: (
+        (Case((HALF, HALF), (_ZERO, Fraction(1, 4)), Fraction(1), HALF, 1), 0),
+        (Case((HALF, Fraction(1)), (_ZERO, _ZERO), Fraction(1), HALF, 1), 1),
+    ),
 )
 def _repaired(case: Case, wanted: int) -> bool | str:
+    """With R - lambda sigma^2 of kept tokens alone, the token with less risk is kept, and the one
+    with more return.
+
+    Checked: 2 tokens, R = 1/2 and 1/2, sigma^2 = 0 and 1/4; R = 1/2 and 1; lambda = 1, room for 1
+    Ours: in both
+    Paper: lambda > 0 trades return for risk"""
     return best(case, Objective.REPAIRED) == {frozenset({wanted})} or str(case)
 
 
@@ -186,17 +177,14 @@ def _repaired(case: Case, wanted: int) -> bool | str:
 _READINGS = (Objective.RULE, Objective.APPENDIX, Objective.REPAIRED)
 
 
-@CLAIMS.over(
-    CASES,
-    "objectives.order",
-    "equations (2) and (4), Appendix A",
-    "(4), Appendix A and (2) repaired put tokens into the same order: of the sets of one size, "
-    "the same are best.",
-    paper="(2), (4), a = R - lambda sigma^2 - delta",
-    note="They differ by a constant for each token kept. So where a full memory decides, by a "
-    "heap or a sort, they are one objective.",
-)
+@CLAIMS.claim("objectives.order", "equations (2) and (4), Appendix A", over=CASES)
 def _order(case: Case) -> bool | str:
+    """(4), Appendix A and (2) repaired put tokens into the same order: of the sets of one size, the
+    same are best.
+
+    Paper: (2), (4), a = R - lambda sigma^2 - delta
+    Note: They differ by a constant for each token kept. So where a full memory decides, by a heap
+    or a sort, they are one objective."""
     for size in range(1, case.budget + 1):
         tops = []
         for objective in _READINGS:
@@ -212,69 +200,60 @@ def _order(case: Case) -> bool | str:
     return True
 
 
-@CLAIMS.over(
-    CASES,
-    "objectives.same",
-    "equations (2) and (4), Appendix A",
-    "(2), (4) and Appendix A agree on what is best to keep.",
-    ours="by (2) the token stays, by Appendix A it goes, by (4) either will do",
-    paper="(2), (4), a = R - lambda sigma^2 - delta",
-    expected=Verdict.FAILS,
-)
+@CLAIMS.fails("objectives.same", "equations (2) and (4), Appendix A", over=CASES)
 def _same(case: Case) -> bool | str:
+    """(2), (4) and Appendix A agree on what is best to keep.
+
+    Ours: by (2) the token stays, by Appendix A it goes, by (4) either will do
+    Paper: (2), (4), a = R - lambda sigma^2 - delta"""
     found = {o: best(case, o) for o in (Objective.UTILITY, Objective.RULE, Objective.APPENDIX)}
     if len({frozenset(sets) for sets in found.values()}) == 1:
         return True
     return f"{case}: " + "; ".join(f"{o.value} {_shown(sets)}" for o, sets in found.items())
 
 
-@CLAIMS.over(
-    CASES.where(
+@CLAIMS.claim(
+    "objectives.same.when",
+    "equations (2) and (4), Appendix A",
+    over=CASES.where(
         "every R - lambda sigma^2 above delta",
         lambda case: all(worth > 0 for worth in _worths(case, Objective.APPENDIX)),
     ),
-    "objectives.same.when",
-    "equations (2) and (4), Appendix A",
-    "Where every token is worth more than delta, (4), Appendix A and (2) repaired agree on what is "
-    "best to keep, and it is among what (2) calls best.",
-    paper="(2), (4), a = R - lambda sigma^2 - delta",
-    note="All of them fill the memory then, and take the best of one order; (2) takes any.",
 )
 def _same_when(case: Case) -> bool | str:
+    """Where every token is worth more than delta, (4), Appendix A and (2) repaired agree on what is
+    best to keep, and it is among what (2) calls best.
+
+    Paper: (2), (4), a = R - lambda sigma^2 - delta
+    Note: All of them fill the memory then, and take the best of one order; (2) takes any."""
     found = [best(case, objective) for objective in _READINGS]
     alike = all(sets == found[0] for sets in found)
     return (alike and found[0] <= best(case, Objective.UTILITY)) or str(case)
 
 
-@CLAIMS.over(
-    CASES,
-    "section-3.restated",
-    "Appendix A, with (2) of section 3",
-    "The problem that Appendix A restates is that of section 3: what it calls best is best there.",
-    origin=Origin.PRINTED,
-    ours="the penalty changes its sign: in (2) evicting costs delta, in Appendix A keeping does",
-    paper="we restate the online problem; a = R - lambda sigma^2 - delta",
-    note="With an empty memory it throws tokens out that are worth less than recomputing them, and "
-    "the larger delta, the more. So too beside (2) repaired; the same where delta = 0.",
-    expected=Verdict.FAILS,
-)  # fmt: skip
+@CLAIMS.fails(
+    "section-3.restated", "Appendix A, with (2) of section 3", over=CASES, origin=Origin.PRINTED
+)
 def _restated(case: Case) -> bool | str:
-    """The kindest: one of both meanings of (2) is enough."""
+    """The problem that Appendix A restates is that of section 3: what it calls best is best there.
+
+    Ours: the penalty changes its sign: in (2) evicting costs delta, in Appendix A keeping does
+    Paper: we restate the online problem; a = R - lambda sigma^2 - delta
+    Note: With an empty memory it throws tokens out that are worth less than recomputing them, and
+    the larger delta, the more. So too beside (2) repaired; the same where delta = 0."""
+    # The kindest: one of both meanings of (2) is enough.
     chosen = best(case, Objective.APPENDIX)
     if any(chosen <= best(case, o) for o in (Objective.UTILITY, Objective.REPAIRED)):
         return True
     return f"{case}: kept {_shown(chosen)}, best is {_shown(best(case, Objective.REPAIRED))}"
 
 
-@CLAIMS.over(
-    CASES,
-    "section-3.penalty.utility",
-    "(2), section 3",
-    "Under (2), and under (2) repaired, a larger penalty for evictions keeps no fewer tokens.",
-    paper="the last term internalises the recomputation cost",
-    note="Under Appendix A it may keep fewer (section-3.restated).",
-)
+@CLAIMS.claim("section-3.penalty.utility", "(2), section 3", over=CASES)
 def _penalty_utility(case: Case) -> bool | str:
+    """Under (2), and under (2) repaired, a larger penalty for evictions keeps no fewer tokens.
+
+    Paper: the last term internalises the recomputation cost
+    Note: Under Appendix A it may keep fewer (section-3.restated)."""
     found = [_keeps_no_fewer(case, o) for o in (Objective.UTILITY, Objective.REPAIRED)]
     return next((bad for bad in found if bad is not True), True)
 
@@ -285,16 +264,13 @@ def _keeps_no_fewer(case: Case, objective: Objective) -> bool | str:
     return after >= before or f"{case}: {before} kept, with delta = {dearer.penalty} {after}"
 
 
-@CLAIMS.over(
-    CASES,
-    "equation-3.greedy",
-    "equations (2) and (3), section 3",
-    "Tokens cost the same, so that taking the best as long as they fit is exact, in each reading.",
-    paper="a 0-1 knapsack",
-    note="No knapsack is hard here: the best M / c tokens, by a sort. What a price adds is that "
-    "nothing has to be sorted.",
-)
+@CLAIMS.claim("equation-3.greedy", "equations (2) and (3), section 3", over=CASES)
 def _greedy(case: Case) -> bool | str:
+    """Tokens cost the same, so that taking the best as long as they fit is exact, in each reading.
+
+    Paper: a 0-1 knapsack
+    Note: No knapsack is hard here: the best M / c tokens, by a sort. What a price adds is that
+    nothing has to be sorted."""
     for objective in Objective:
         worths = _worths(case, objective)
         taken = sorted((w for w in worths if w > 0), reverse=True)[: case.budget]

@@ -51,31 +51,29 @@ _LAWS = Range(
 )
 
 
-@CLAIMS.over(
-    _LAWS,
-    "section-3.risk.at-most",
-    _SECTION,
-    "The risk is at most R (1 - R).",
-    paper="R in [0, 1], sigma^2 = Var[R]",
-    note="Bhatia and Davis's inequality: E[w^2] <= E[w] on [0, 1]. Equality where all weights are "
-    "0 or 1.",
-)
+@CLAIMS.claim("section-3.risk.at-most", _SECTION, over=_LAWS)
 def _at_most(law: Law) -> bool | str:
+    """The risk is at most R (1 - R).
+
+    Paper: R in [0, 1], sigma^2 = Var[R]
+    Note: Bhatia and Davis's inequality: E[w^2] <= E[w] on [0, 1]. Equality where all weights are 0
+    or 1."""
     of = _mean(law)
     return _variance(law) <= of * (1 - of) or _words(law)
 
 
-@CLAIMS.over(
-    Range("lambda = 0, 1/4, 1/2, 1; laws of up to 5 equally likely weights, sixths from 0 to 1",
-          lambda: product(_laws(), (Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(1)))),
+@CLAIMS.claim(
     "section-3.risk.worth",
     f"{_SECTION}, with section 6",
-    "R - lambda sigma^2 is not negative for lambda up to 1.",
-    paper="lambda from 0 to 0.5 (section 6)",
-    note="Proof. It is at least R (1 - lambda (1 - R)). Above 1 it can be negative "
-    "(appendix-a.payoff.range-every-lambda).",
-)  # fmt: skip
+    over=lambda: product(_laws(), (Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(1))),
+)
 def _worth_is_positive(law: Law, aversion: Fraction) -> bool | str:
+    """R - lambda sigma^2 is not negative for lambda up to 1.
+
+    Checked: lambda = 0, 1/4, 1/2, 1; laws of up to 5 equally likely weights, sixths from 0 to 1
+    Paper: lambda from 0 to 0.5 (section 6)
+    Note: Proof. It is at least R (1 - lambda (1 - R)). Above 1 it can be negative
+    (appendix-a.payoff.range-every-lambda)."""
     return _worth(law, aversion) >= 0 or f"lambda = {aversion}, {_words(law)}"
 
 
@@ -89,17 +87,14 @@ def _raised(most: int, parts: int = 10) -> Iterator[tuple[Law, Law]]:
 _RAISED = Range("laws of up to 4 weights, tenths, and one weight raised", lambda: _raised(4))
 
 
-@CLAIMS.over(
-    _RAISED,
-    "section-3.risk.monotone",
-    f"{_SECTION}, with section 6",
-    "Up to lambda = 1/2, more attention is never worth less.",
-    paper="lambda from 0 to 0.5 (section 6)",
-    note="Proof. Raising one of n weights w changes R - lambda sigma^2 at the rate "
-    "(1 - 2 lambda (w - R)) / n. With lambda = 1 it can be: weights 0, 0, 3/5 are worth 3/25, and "
-    "0, 0, 1 are worth 1/9.",
-)
+@CLAIMS.claim("section-3.risk.monotone", f"{_SECTION}, with section 6", over=_RAISED)
 def _monotone(law: Law, raised: Law) -> bool | str:
+    """Up to lambda = 1/2, more attention is never worth less.
+
+    Paper: lambda from 0 to 0.5 (section 6)
+    Note: Proof. Raising one of n weights w changes R - lambda sigma^2 at the rate (1 - 2 lambda (w
+    - R)) / n. With lambda = 1 it can be: weights 0, 0, 3/5 are worth 3/25, and 0, 0, 1 are worth
+    1/9."""
     half = Fraction(1, 2)
     return _worth(raised, half) >= _worth(law, half) or f"{_words(law)}, and {raised[-1]}"
 
@@ -132,27 +127,20 @@ def _returns(rows: tuple[tuple[Fraction, ...], ...]) -> list[Fraction]:
     ]
 
 
-@CLAIMS.over(
-    _DRAWN,
-    "section-3.returns.in-unit",
-    _SECTION,
-    "A return lies within 0 and 1.",
-    origin=Origin.PRINTED,
-    paper="R in [0, 1]",
-)
+@CLAIMS.claim("section-3.returns.in-unit", _SECTION, over=_DRAWN, origin=Origin.PRINTED)
 def _in_unit(rows: tuple[tuple[Fraction, ...], ...]) -> bool:
+    """A return lies within 0 and 1.
+
+    Paper: R in [0, 1]"""
     return all(0 <= value <= 1 for value in _returns(rows))
 
 
-@CLAIMS.over(
-    _DRAWN,
-    "section-3.returns.sum",
-    _SECTION,
-    "The returns of a request's tokens, those still to come included, add up to 1.",
-    ours="so what can be kept of N requests is worth N at most",
-    paper="the expected fraction of future query attention mass",
-    note="Each query's weights add up to 1, and so does their mean. It bounds the payoff of a "
-    "round by the number of requests, where Appendix A has 1 + delta.",
-)
+@CLAIMS.claim("section-3.returns.sum", _SECTION, over=_DRAWN)
 def _sum(rows: tuple[tuple[Fraction, ...], ...]) -> bool:
+    """The returns of a request's tokens, those still to come included, add up to 1.
+
+    Ours: so what can be kept of N requests is worth N at most
+    Paper: the expected fraction of future query attention mass
+    Note: Each query's weights add up to 1, and so does their mean. It bounds the payoff of a round
+    by the number of requests, where Appendix A has 1 + delta."""
     return sum(_returns(rows)) == 1

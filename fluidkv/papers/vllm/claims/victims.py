@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import holds_for, sampled
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.statements import Statements
 from fluidkv.papers.vllm.instances.best_survey import SURVEYS, Score, recorded
 from fluidkv.papers.vllm.instances.victim_rules import RULES, with_victim
@@ -35,14 +34,12 @@ def _over(score: Score) -> str:
     return f"{score.victim.lower()} {score.spent / score.best - 1:.1%}"
 
 
-@CLAIMS.claim(
-    "best.recomputed",
-    _PLACE,
-    "Over all cases each of eight rules recomputes at least a sixth more than the best victims do, "
-    "most computed first at least a third.",
-    checked=f"{_CASES}; some 19,000 on record",
-)
-def _no_rule_is_near() -> Outcome:
+@CLAIMS.claim("best.recomputed", _PLACE, checked=f"{_CASES}; some 19,000 on record")
+def _no_rule_is_near() -> Finding:
+    """Over all cases each of eight rules recomputes at least a sixth more than the best victims do,
+    most computed first at least a third.
+
+    Paper: -"""
     bad, shown = None, []
     for scores in _surveys(Cost.RECOMPUTED):
         ranked = sorted(scores.values(), key=lambda score: score.spent)
@@ -50,7 +47,7 @@ def _no_rule_is_near() -> Outcome:
         near = ranked[0].spent < 7 / 6 * ranked[0].best
         if near or scores[Victim.MOST_COMPUTED.name].spent < 4 / 3 * ranked[0].best:
             bad = bad or shown[-1]
-    return holds_for(bad, ours=f"more than the best: {'; '.join(shown)}", paper="-")
+    return Finding(bad, f"more than the best: {'; '.join(shown)}")
 
 
 _SMALLEST = {
@@ -61,14 +58,13 @@ _SMALLEST = {
 }
 
 
-@CLAIMS.claim(
-    "best.smallest",
-    _PLACE,
-    "Last come, least computed, cost-aware and fewest blocks recompute more than need be with two "
-    "requests already.",
-    checked="one case for each",
-)
-def _smallest_cases() -> Outcome:
+@CLAIMS.claim("best.smallest", _PLACE)
+def _smallest_cases() -> Finding:
+    """Last come, least computed, cost-aware and fewest blocks recompute more than need be with two
+    requests already.
+
+    Checked: one case for each
+    Paper: -"""
     bad, shown = None, []
     for victim, case in _SMALLEST.items():
         best = best_victims(case.requests, VLLM, case.limits).recomputed
@@ -76,19 +72,17 @@ def _smallest_cases() -> Outcome:
         shown.append(f"{victim.name.lower()}: {case}, {spent:.0f} for {best}")
         if spent <= best:
             bad = bad or shown[-1]
-    return holds_for(bad, ours="; ".join(shown), paper="-")
+    return Finding(bad, "; ".join(shown))
 
 
-@CLAIMS.claim(
-    "starvation.none",
-    _PLACE,
-    "Where outputs are kept and the evicted wait at the head, as in vLLM, nobody starves beside an "
-    "endless stream, whatever the victims.",
-    evidence=Evidence.SAMPLED,
-    checked="the seven rules that draw no lots; all of up to 3 tokens of memory, 2 and 3 clients; "
-    "for all there is an argument (`fluidkv.preempt.best.stream`)",
-)
-def _nobody_starves() -> Outcome:
+@CLAIMS.claim("starvation.none", _PLACE, evidence=Evidence.SAMPLED)
+def _nobody_starves() -> Finding:
+    """Where outputs are kept and the evicted wait at the head, as in vLLM, nobody starves beside an
+    endless stream, whatever the victims.
+
+    Checked: the seven rules that draw no lots; all of up to 3 tokens of memory, 2 and 3 clients;
+    for all there is an argument (`fluidkv.preempt.best.stream`)
+    Paper: -"""
     bad, longest = None, 0
     for victim in RULES:
         if victim is Victim.RANDOM:
@@ -98,7 +92,7 @@ def _nobody_starves() -> Outcome:
             if found.done is None:
                 bad = bad or f"{victim.name}: {one} beside {stream}, {clients} clients"
             longest = max(longest, found.evictions)
-    return sampled(bad, f"done, after {longest} evictions at most", "-")
+    return Finding(bad, f"done, after {longest} evictions at most")
 
 
 def _lengths(most: int) -> list[tuple[int, int]]:
@@ -118,48 +112,43 @@ def _stream(
     return endless(one, stream, rules, limits, clients=clients, place=place)
 
 
-@CLAIMS.claim(
-    "starvation.least-computed.restart",
-    _PLACE,
-    "Where the evicted start again, least computed first never finishes one of two requests that "
-    "are alike, while the other's successors finish one after the other.",
-    checked="1 + 2 tokens each, 2 tokens of memory: the state comes back",
-)
-def _least_computed_starves() -> Outcome:
+@CLAIMS.claim("starvation.least-computed.restart", _PLACE)
+def _least_computed_starves() -> Finding:
+    """Where the evicted start again, least computed first never finishes one of two requests that
+    are alike, while the other's successors finish one after the other.
+
+    Checked: 1 + 2 tokens each, 2 tokens of memory: the state comes back"""
     rules = replace(VLLM, victim=Victim.LEAST_COMPUTED, keeps=Keeps.NOTHING)
     return _starved(_stream(rules, (1, 2), (1, 2), 2, 2, 0))
 
 
-@CLAIMS.claim(
-    "starvation.least-computed.tail",
-    _PLACE,
-    "Where the evicted wait at the tail and prompts are cut, least computed first starves a "
-    "request that is shorter than all others.",
-    checked="1 + 2 tokens beside 2 + 3, 5 tokens of memory, 2 an iteration: the state comes back",
-)
-def _least_computed_starves_at_the_tail() -> Outcome:
+@CLAIMS.claim("starvation.least-computed.tail", _PLACE)
+def _least_computed_starves_at_the_tail() -> Finding:
+    """Where the evicted wait at the tail and prompts are cut, least computed first starves a
+    request that is shorter than all others.
+
+    Checked: 1 + 2 tokens beside 2 + 3, 5 tokens of memory, 2 an iteration: the state comes back"""
     rules = replace(VLLM, victim=Victim.LEAST_COMPUTED, requeue=Requeue.TAIL)
     return _starved(_stream(rules, (1, 2), (2, 3), 5, 3, 1, budget=2))
 
 
-def _starved(found: Endless) -> Outcome:
+def _starved(found: Endless) -> Finding:
     shown = (
         f"from iteration {found.start} on, every {found.period}: "
         f"{found.completed} done, {found.evictions} evictions of the one"
     )
-    return holds_for(None if found.starves else f"done in {found.done}", ours=shown, paper="-")
+    return Finding(None if found.starves else f"done in {found.done}", shown, paper="-")
 
 
-@CLAIMS.claim(
-    "starvation.most-computed.locked",
-    _PLACE,
-    "Where the evicted start again, most computed first may finish nobody, ever.",
-    checked="1 + 4 and 1 + 5 tokens, 5 tokens of memory: the state comes back",
-)
-def _nobody_is_done() -> Outcome:
+@CLAIMS.claim("starvation.most-computed.locked", _PLACE)
+def _nobody_is_done() -> Finding:
+    """Where the evicted start again, most computed first may finish nobody, ever.
+
+    Checked: 1 + 4 and 1 + 5 tokens, 5 tokens of memory: the state comes back
+    Paper: -"""
     case = Case(((1, 4), (1, 5)), 5)
     rules = replace(VLLM, victim=Victim.MOST_COMPUTED, keeps=Keeps.NOTHING)
     spent, _ = cost_of_rule(case.requests, rules, case.limits)
     best = best_victims(case.requests, rules, case.limits)
     bad = None if spent == float("inf") else f"done with {spent:.0f} tokens recomputed"
-    return holds_for(bad, ours=f"never; {best.iterations} iterations with the best", paper="-")
+    return Finding(bad, f"never; {best.iterations} iterations with the best")

@@ -6,18 +6,19 @@ over draws. Statements are ours.
 
 import numpy as np
 
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import observed
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.statements import Statements
 from fluidkv.papers.vllm.instances.victim_rules import RULES
 from fluidkv.papers.vllm.instances.victims_bench import DRAWS, SETTINGS, of
 from fluidkv.serving.rules import Victim
 from fluidkv.verdict import Evidence
 
-CLAIMS = Statements("vllm-54644", "vLLM", origin=Origin.READING, evidence=Evidence.SAMPLED)
+_CHECKED = "4 mixes, 2 loads, 2 sizes of memory, prompts whole and cut; six draws, on record"
+CLAIMS = Statements(
+    "vllm-54644", "vLLM", origin=Origin.READING, evidence=Evidence.SAMPLED, checked=_CHECKED
+)
 
 _PLACE = "RFC 54644, on a bench of ours"
-_CHECKED = "4 mixes, 2 loads, 2 sizes of memory, prompts whole and cut; six draws, on record"
 _T = 2.571  # Student's t, five degrees of freedom, 95 %
 
 Interval = tuple[float, float, float]
@@ -39,14 +40,12 @@ def _shown(interval: Interval, unit: str = "%") -> str:
     return f"{mean:+.1f} ({low:+.1f} to {high:+.1f}) {unit}"
 
 
-@CLAIMS.claim(
-    "bench.tax",
-    _PLACE,
-    "Least computed first lowers the tax where prompts are whole, and more where they are cut; so "
-    "does fewest blocks, and no other rule does.",
-    checked=_CHECKED,
-)
-def _lowers_the_tax() -> Outcome:
+@CLAIMS.claim("bench.tax", _PLACE)
+def _lowers_the_tax() -> Finding:
+    """Least computed first lowers the tax where prompts are whole, and more where they are cut; so
+    does fewest blocks, and no other rule does.
+
+    Paper: lower"""
     bad, shown = None, []
     for whole in (True, False):
         found = {v: against_last(v, "tax", whole=whole) for v in RULES}
@@ -57,17 +56,15 @@ def _lowers_the_tax() -> Outcome:
     more = against_last(Victim.LEAST_COMPUTED, "tax", whole=False)[2]
     if more >= against_last(Victim.LEAST_COMPUTED, "tax", whole=True)[1]:
         bad = bad or f"no more where cut: {shown}"
-    return observed(bad, f"whole {shown[0]}; cut {shown[1]}", "lower")
+    return Finding(bad, f"whole {shown[0]}; cut {shown[1]}")
 
 
-@CLAIMS.claim(
-    "bench.throughput",
-    _PLACE,
-    "Least computed first gives more tokens a second and a shorter 99th percentile of the time to "
-    "first token.",
-    checked=_CHECKED,
-)
-def _is_faster() -> Outcome:
+@CLAIMS.claim("bench.throughput", _PLACE)
+def _is_faster() -> Finding:
+    """Least computed first gives more tokens a second and a shorter 99th percentile of the time to
+    first token.
+
+    Paper: TTFT p99 down 21 percent"""
     bad, shown = None, []
     for whole in (True, False):
         speed = against_last(Victim.LEAST_COMPUTED, "output_per_s", whole=whole)
@@ -75,16 +72,16 @@ def _is_faster() -> Outcome:
         shown.append(f"tokens/s {_shown(speed)}, TTFT {_shown(wait)}")
         if speed[1] <= 0 or wait[2] >= 0:
             bad = bad or shown[-1]
-    return observed(bad, f"whole: {shown[0]}; cut: {shown[1]}", "TTFT p99 down 21 percent")
+    return Finding(bad, f"whole: {shown[0]}; cut: {shown[1]}")
 
 
 @CLAIMS.claim(
-    "bench.who-pays",
-    _PLACE,
-    "Under least computed first the shortest third of the requests wait longer in their midst.",
-    checked=f"{_CHECKED}; mean longest gap of each third by length",
+    "bench.who-pays", _PLACE, checked=f"{_CHECKED}; mean longest gap of each third by length"
 )
-def _the_short_pay() -> Outcome:
+def _the_short_pay() -> Finding:
+    """Under least computed first the shortest third of the requests wait longer in their midst.
+
+    Paper: -"""
     bad, shown = None, []
     for whole in (True, False):
         short = against_last(Victim.LEAST_COMPUTED, "gap_short", whole=whole)
@@ -92,31 +89,28 @@ def _the_short_pay() -> Outcome:
         shown.append(f"shortest third {_shown(short)}, longest {_shown(long)}")
         if short[1] <= 0 or long[0] >= short[0]:
             bad = bad or shown[-1]
-    return observed(bad, f"whole: {shown[0]}; cut: {shown[1]}", "-")
+    return Finding(bad, f"whole: {shown[0]}; cut: {shown[1]}")
 
 
-@CLAIMS.claim(
-    "bench.least-progressed",
-    _PLACE,
-    "Least progressed first, with outputs kept and the evicted at the head, is last come first.",
-    checked=_CHECKED,
-)
-def _least_progressed_is_last() -> Outcome:
+@CLAIMS.claim("bench.least-progressed", _PLACE)
+def _least_progressed_is_last() -> bool | str:
+    """Least progressed first, with outputs kept and the evicted at the head, is last come first.
+
+    Ours: the same numbers
+    Paper: -"""
     names = ("tax", "ttft_p99", "gap_p99", "output_per_s")
     off = max(
         float(np.abs(of(Victim.LEAST_PROGRESSED, n) - of(Victim.LAST_ADMITTED, n)).max())
         for n in names
     )
-    return observed(f"differ by {off:g}" if off else None, "the same numbers", "-")
+    return not off or f"differ by {off:g}"
 
 
-@CLAIMS.claim(
-    "bench.worst",
-    _PLACE,
-    "Most computed first has the highest tax and the fewest tokens a second of all.",
-    checked=_CHECKED,
-)
-def _most_computed_is_worst() -> Outcome:
+@CLAIMS.claim("bench.worst", _PLACE)
+def _most_computed_is_worst() -> Finding:
+    """Most computed first has the highest tax and the fewest tokens a second of all.
+
+    Paper: -"""
     bad, shown = None, []
     for whole in (True, False):
         taxes = {v: against_last(v, "tax", whole=whole)[0] for v in RULES}
@@ -125,4 +119,4 @@ def _most_computed_is_worst() -> Outcome:
         worst = max(taxes, key=lambda v: taxes[v]), min(speeds, key=lambda v: speeds[v])
         if set(worst) != {Victim.MOST_COMPUTED}:
             bad = bad or f"{worst}"
-    return observed(bad, f"whole {shown[0]}; cut {shown[1]}", "-")
+    return Finding(bad, f"whole {shown[0]}; cut {shown[1]}")

@@ -15,8 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import verdict
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.statements import Statements
 from fluidkv.papers.vllm.instances.watermark_draws import (
     DRAWS,
@@ -52,39 +51,29 @@ _CHANCE = "to within what chance does"
 CLAIMS = Statements("vllm-44594", "vLLM", origin=Origin.PREDICTION, evidence=Evidence.SAMPLED)
 
 
-@CLAIMS.claim(
-    "requests",
-    _TABLE,
-    "The benchmark's requests are those that its tool draws from seed 0.",
-    evidence=Evidence.FLOAT,
-    checked="the mean output that the five rows imply",
-)
-def _same_requests() -> Outcome:
-    """Output tokens/s over requests/s is the mean output; each row says it to some 1.3 tokens."""
+@CLAIMS.claim("requests", _TABLE, evidence=Evidence.FLOAT)
+def _same_requests() -> Finding:
+    """The benchmark's requests are those that its tool draws from seed 0.
+
+    Checked: the mean output that the five rows imply
+    Note: means of 450 such lengths scatter by 27 tokens: by chance one in a hundred agrees"""
+    # Output tokens/s over requests/s is the mean output; each row says it to some 1.3 tokens.
     low = max((row.output_per_s - 0.5) / (row.requests_per_s + 0.0005) for row in PUBLISHED)
     high = min((row.output_per_s + 0.5) / (row.requests_per_s - 0.0005) for row in PUBLISHED)
     ours = float(drawn().output_length.mean())
-    return Outcome(
-        verdict(low <= ours <= high),
-        Evidence.FLOAT,
-        ours=f"{ours:.2f}",
-        paper=f"{low:.2f} to {high:.2f}",
-        note="means of 450 such lengths scatter by 27 tokens: by chance one in a hundred agrees",
-    )
+    return Finding(low <= ours <= high, f"{ours:.2f}", paper=f"{low:.2f} to {high:.2f}")
 
 
-@CLAIMS.claim(
-    "demand",
-    _TABLE,
-    "The clients ask for 1.5 times the memory, at the mean length of a request.",
-    evidence=Evidence.FLOAT,
-    checked="the requests of seed 0",
-)
-def _demand() -> Outcome:
+@CLAIMS.claim("demand", _TABLE, evidence=Evidence.FLOAT)
+def _demand() -> Finding:
+    """The clients ask for 1.5 times the memory, at the mean length of a request.
+
+    Checked: the requests of seed 0
+    Paper: ~1.5"""
     requests = drawn()
     held = float((requests.input_length + requests.output_length / 2).mean())
     ratio = CLIENTS * held / CAPACITY
-    return Outcome(verdict(round(ratio, 1) == 1.5), Evidence.FLOAT, f"{ratio:.3f}", "~1.5")
+    return Finding(round(ratio, 1) == 1.5, f"{ratio:.3f}")
 
 
 def falls() -> tuple[np.ndarray, np.ndarray]:
@@ -99,63 +88,51 @@ def _interval(values: np.ndarray) -> tuple[float, float, float]:
     return float(mean), float(mean - half), float(mean + half)
 
 
-@CLAIMS.claim(
-    "preemptions.level-off",
-    _TABLE,
-    "A watermark of 0.15 leaves as many preemptions as one of 0.10.",
-    checked=_MEAN,
-)
-def levels_off() -> Outcome:
-    """As many at both: the 95 % interval of the mean difference has zero in it."""
+@CLAIMS.claim("preemptions.level-off", _TABLE, checked=_MEAN)
+def levels_off() -> Finding:
+    """A watermark of 0.15 leaves as many preemptions as one of 0.10."""
+    # As many at both: the 95 % interval of the mean difference has zero in it.
     last, _ = falls()
     mean, low, high = _interval(last)
     same = low <= 0 <= high
     shown = f"{mean:.0f} fewer (95 %: {low:.0f} to {high:.0f})"
-    return Outcome(
-        verdict(same),
-        Evidence.SAMPLED,
+    return Finding(
+        same or shown,
         shown,
-        f"{PUBLISHED[3].preemptions} and {PUBLISHED[4].preemptions}",
+        paper=f"{PUBLISHED[3].preemptions} and {PUBLISHED[4].preemptions}",
         note=f"single draws: {last.min():.0f} to {last.max():.0f} fewer, so that the published "
         "pair of runs is as predicted",
-        witness="" if same else shown,
     )
 
 
-@CLAIMS.claim(
-    "preemptions.level-off.less",
-    _TABLE,
-    "From 0.10 to 0.15 a watermark takes away fewer preemptions than from 0.05 to 0.10.",
-    checked=_MEAN,
-)
-def _falls_less() -> Outcome:
+@CLAIMS.claim("preemptions.level-off.less", _TABLE, checked=_MEAN)
+def _falls_less() -> Finding:
+    """From 0.10 to 0.15 a watermark takes away fewer preemptions than from 0.05 to 0.10.
+
+    Paper: 187, 168 and 168"""
     last, before = falls()
     (a, *_), (b, *_), (_, low, high) = map(_interval, (last, before, before - last))
-    return Outcome(
-        verdict(low > 0),
-        Evidence.SAMPLED,
+    return Finding(
+        low > 0,
         f"{b:.0f} fewer at 0.10 than at 0.05, and {a:.0f} fewer at 0.15 than at 0.10 "
         f"(95 % of the difference: {low:.0f} to {high:.0f})",
-        "187, 168 and 168",
     )
 
 
-@CLAIMS.claim(
-    "throughput.best", _TABLE, "Tokens/s are highest at watermarks 0.02 and 0.05.", checked=_ONE
-)
-def _best() -> Outcome:
-    """The best row, and the two best rows, as they come out."""
+@CLAIMS.claim("throughput.best", _TABLE, checked=_ONE)
+def _best() -> Finding:
+    """Tokens/s are highest at watermarks 0.02 and 0.05."""
+    # The best row, and the two best rows, as they come out.
     ours, printed = (
         sorted(rows, key=lambda row: -row.output_per_s)[:2]
         for rows in (predicted(fitted_clock()), PUBLISHED)
     )
     found, wanted = ({row.watermark for row in rows} for rows in (ours, printed))
     so = sum(set(np.argsort(values)[-2:]) == {0, 1} for values in of_draws(gains))
-    return Outcome(
-        verdict(found == wanted),
-        Evidence.SAMPLED,
+    return Finding(
+        found == wanted,
         _marks(ours),
-        _marks(printed),
+        paper=_marks(printed),
         note=f"so in {so} of {DRAWS} draws; of ten pairs one would be met by chance",
     )
 
@@ -164,46 +141,32 @@ def _marks(rows: Sequence[Row]) -> str:
     return " and ".join(f"{row.watermark:g}" for row in sorted(rows, key=lambda r: r.watermark))
 
 
-@CLAIMS.claim(
-    "throughput.free-prefill",
-    _TABLE,
-    "What the watermark gains is recomputing saved: were prefill free, tokens/s would fall.",
-    checked=_ONE,
-)
-def _free_prefill() -> Outcome:
-    """By a clock on which prefill costs nothing, so that recomputing does not either."""
+@CLAIMS.claim("throughput.free-prefill", _TABLE, checked=_ONE)
+def _free_prefill() -> Finding:
+    """What the watermark gains is recomputing saved: were prefill free, tokens/s would fall.
+
+    Paper: a gain, from recomputing saved
+    Note: with prefill free, a watermark only keeps memory empty"""
+    # By a clock on which prefill costs nothing, so that recomputing does not either.
     ours = [row.output_per_s for row in predicted(clock_of_one_number())]
-    return Outcome(
-        verdict(max(ours[1:]) < ours[0]),
-        Evidence.SAMPLED,
-        ", ".join(f"{value:,.0f}" for value in ours),
-        "a gain, from recomputing saved",
-        note="with prefill free, a watermark only keeps memory empty",
-    )
+    return Finding(max(ours[1:]) < ours[0], ", ".join(f"{value:,.0f}" for value in ours))
 
 
-@CLAIMS.claim(
-    "recompute.tokens",
-    _TABLE,
-    "A preempted request computes about 3,500 tokens again when it comes back.",
-    expected=Verdict.FAILS,
-    checked=_ONE,
-)
-def _tokens_of_a_resumption() -> Outcome:
+@CLAIMS.fails("recompute.tokens", _TABLE, checked=_ONE)
+def _tokens_of_a_resumption() -> Finding:
+    """A preempted request computes about 3,500 tokens again when it comes back.
+
+    Paper: ~3500
+    Note: 3,500 is the mean length of a running request; the last admitted, who goes, is short"""
     run = published_runs().isel(run=0)
     ours = float(run.recomputed_tokens.sum() / run.preempt.sum())
-    return Outcome(
-        # "~3500" has two digits at most; draws give 1,434 to 1,879
-        verdict(abs(ours / 3500 - 1) <= 0.1),
-        Evidence.SAMPLED,
+    return Finding(
+        abs(ours / 3500 - 1) <= 0.1 or f"{ours:,.0f} tokens a preemption without a watermark",
         f"{ours:,.0f}",
-        "~3500",
-        note="3,500 is the mean length of a running request; the last admitted, who goes, is short",
-        witness=f"{ours:,.0f} tokens a preemption without a watermark",
     )
 
 
-def as_predicted(statistic: Statistic, form: str, none_too: bool = True) -> Outcome:
+def as_predicted(statistic: Statistic, form: str, none_too: bool = True) -> Finding:
     """Whether the run of seed 0 gives the published numbers, to within what chance does.
 
     Args:
@@ -216,36 +179,32 @@ def as_predicted(statistic: Statistic, form: str, none_too: bool = True) -> Outc
         np.array(values) for values in (statistic(rows), statistic(PUBLISHED), chance(statistic))
     )
     off = abs(ours - printed) > allowed
-    found, note, witness = verdict(not off.any()), "", ""
+    holds, note = True, ""
     if off.any():
         k = int(off.argmax())
-        witness = f"{form.format(ours[k])} for {form.format(printed[k])}"
+        holds = f"{form.format(ours[k])} for {form.format(printed[k])}"
     elif none_too:
         none = [replace(rows[0], watermark=row.watermark) for row in rows]
         if (abs(np.array(statistic(none)) - printed) <= allowed).all():
-            found, note = Verdict.UNDECIDED, "; no effect at all would pass as well"
-    return Outcome(
-        found,
-        Evidence.SAMPLED,
+            holds, note = Verdict.UNDECIDED, "; no effect at all would pass as well"
+    return Finding(
+        holds,
         *(_shown(values, form) for values in (ours, printed)),
         note=f"two draws of the order of arrival differ by up to {_shown(allowed, form)}{note}",
-        witness=witness,
     )
 
 
-def among_draws(statistic: Statistic, form: str) -> Outcome:
+def among_draws(statistic: Statistic, form: str) -> Finding:
     """Whether each published number lies in the range of the draws, at its watermark."""
     values, printed = of_draws(statistic), np.array(statistic(PUBLISHED))
     low, high = values.min(axis=0), values.max(axis=0)
     outside = (printed < low) | (printed > high)
     spans = [f"{form.format(a)} to {form.format(b)}" for a, b in zip(low, high, strict=True)]
     k = int(outside.argmax())
-    return Outcome(
-        verdict(not outside.any()),
-        Evidence.SAMPLED,
+    return Finding(
+        (not outside.any()) or f"{form.format(printed[k])} outside {spans[k]}",
         ", ".join(spans),
-        _shown(printed, form),
-        witness=f"{form.format(printed[k])} outside {spans[k]}" if outside.any() else "",
+        paper=_shown(printed, form),
     )
 
 
@@ -318,9 +277,15 @@ for _id, _says, _expected, _statistic, _form in (
         "{:.1f}",
     ),
 ):
-    CLAIMS.claim(_id, _TABLE, _says, expected=_expected, checked=_ONE, given=(_statistic, _form))(
-        as_predicted
-    )
+    CLAIMS.claim(
+        _id,
+        _TABLE,
+        _says,
+        expected=_expected,
+        missed=Verdict.FAILS,
+        checked=_ONE,
+        given=(_statistic, _form),
+    )(as_predicted)
 
 CLAIMS.claim(
     "preemptions.off",

@@ -39,6 +39,7 @@ from fluidkv.serving.engines import VLLM, VLLM_0_11
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules, Victim
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 
 DRAWS = 8
 _FILE = files("fluidkv.papers.vllm.instances") / "recompute_tax_families.csv"
@@ -194,8 +195,7 @@ def computed(jobs: Sequence[tuple[Point, int]]) -> list[dict[str, float]]:
         rules = with_victim(VLLM if whole else VLLM_0_11, victim)
         done = serve(
             [drawn(*jobs[k]) for k, _ in runs],
-            rules,
-            [_limits(jobs[k][0].setting, blocks, jobs[k][1]) for k, blocks in runs],
+            Server(rules, [_limits(jobs[k][0].setting, blocks, jobs[k][1]) for k, blocks in runs]),
             every=1024,
             keep_requests=False,
         )

@@ -26,6 +26,7 @@ from fluidkv.serving.engines import VLLM, VLLM_0_11
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules, Victim
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 
 DRAWS, REQUESTS, BLOCK_SIZE, CHUNK = 6, 250, 16, 512
 CLOCK = IterationClock(3.0e-3, 11.3e-9, 6.5e-6, unit="s")
@@ -138,7 +139,7 @@ def served(
             continue
         tables = [drawn(*jobs[k]) for k in mine]
         rules = with_victim(VLLM if whole else VLLM_0_11, victim)
-        runs = serve(tables, rules, [limits[k] for k in mine], clock=CLOCK, every=1024)
+        runs = serve(tables, Server(rules, [limits[k] for k in mine], clock=CLOCK), every=1024)
         found |= {k: _numbers(runs.isel(run=i)) for i, k in enumerate(mine)}
     return [found[k] for k in range(len(jobs))]
 

@@ -34,6 +34,7 @@ from fluidkv.papers.vllm.instances.watermark_runs import (
     rows,
 )
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 
 DRAWS = 39
 """The first has the client's order in all rows."""
@@ -63,7 +64,7 @@ def computed(draw: int, *, within: int | None = None) -> tuple[Row, ...]:
     width = len(WATERMARKS)
     orders = range((draw - 1) * width + 1, draw * width + 1) if draw else [0] * width
     requests = [arrived(order, within=within) for order in orders]
-    runs = serve(requests, "vllm", [limits(w) for w in WATERMARKS], clients=CLIENTS)
+    runs = serve(requests, Server("vllm", [limits(w) for w in WATERMARKS]), clients=CLIENTS)
     return rows(runs, fitted_clock())
 
 

@@ -23,6 +23,7 @@ from fluidkv.serving.bench import bench_requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 
 PROMPTS, INPUT, OUTPUT, RATIO, CLIENTS = 450, 1000, 5000, 0.2, 128
 BLOCK_SIZE, SEQUENCES, BUDGET = 16, 256, 8192
@@ -120,7 +121,9 @@ def totals(
 ) -> Totals:
     """Closed populations through the `vllm` preset, one run for each setting."""
     every = 256
-    run = serve(requests, "vllm", settings, clients=clients, every=every, keep_requests=False)
+    run = serve(
+        requests, Server("vllm", settings), clients=clients, every=every, keep_requests=False
+    )
     last = run.iterations - (np.ceil(run.iterations / every) - 1) * every
     lengths = xr.where(run.iteration >= run.iterations, last, every)
 
@@ -139,7 +142,7 @@ def totals(
 @cache
 def published_runs() -> xr.Dataset:
     """The published watermarks, by the requests of seed 0, in iterations: as `serve` returns it."""
-    return serve(drawn(), "vllm", [limits(w) for w in WATERMARKS], clients=CLIENTS)
+    return serve(drawn(), Server("vllm", [limits(w) for w in WATERMARKS]), clients=CLIENTS)
 
 
 @cache

@@ -6,13 +6,11 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from fluidkv import runs, serving, wait
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import holds_for
+from fluidkv.ledger.claim import Origin
 from fluidkv.ledger.ranges import Range
 from fluidkv.papers.wait.instances.nested import literal_peak
 from fluidkv.papers.wait.instances.systems import RANDOM, one_input, proposition_3
 from fluidkv.papers.wait.paper import LOST, statements
-from fluidkv.verdict import Verdict
 
 if TYPE_CHECKING:
     from fluidkv.wait.model import WaitSystem
@@ -42,31 +40,27 @@ def _printed(segments: "wait.Segments", thresholds: tuple[int, ...]) -> Fraction
     return total
 
 
-@CLAIMS.over(
-    _CUTS,
-    "equation-13",
-    "equations (13) and (17)",
-    "n_k prompts at each stage of every segment hold the tokens that (13) says.",
-    paper="sum of n_k (l'_k - l'_(k-1)) (l + (l'_k + l'_(k-1) + 1) / 2)",
-    note="With l'_0 = -1, so that segment 1 has stage 0; also for outputs that share a segment.",
-)
+@CLAIMS.claim("equation-13", "equations (13) and (17)", over=_CUTS)
 def _peak(system: "WaitSystem", ends: tuple[int, ...]) -> bool | str:
+    """n_k prompts at each stage of every segment hold the tokens that (13) says.
+
+    Paper: sum of n_k (l'_k - l'_(k-1)) (l + (l'_k + l'_(k-1) + 1) / 2)
+    Note: With l'_0 = -1, so that segment 1 has stage 0; also for outputs that share a segment."""
     cut = wait.Segments.of(system, ends)
     n = tuple(range(len(cut) + 1, 1, -1))
     same = literal_peak(cut, n) == _printed(cut, n) == wait.peak_memory(cut, n)
     return same or f"ends {cut.ends}, n = {n}"
 
 
-@CLAIMS.claim(
-    "equation-13.concurrently",
-    "below equation (13)",
-    "The threshold n_k is the most prompts that decode in segment k at once.",
-    expected=Verdict.FAILS,
-    checked="n_1 = 1, l' = 2",
-    origin=Origin.PRINTED,
-)
-def _concurrent() -> Outcome:
-    """One segment of stages 0, 1, 2 with n = 1; three prompts come at once."""
+@CLAIMS.fails("equation-13.concurrently", "below equation (13)", origin=Origin.PRINTED)
+def _concurrent() -> bool | str:
+    """The threshold n_k is the most prompts that decode in segment k at once.
+
+    Checked: n_1 = 1, l' = 2
+    Ours: n_k at each of its stages
+    Paper: n_k is the maximum of prompts concurrently decoding in segment k
+    Note: The words above (13), and (13), count n_k at each stage."""
+    # One segment of stages 0, 1, 2 with n = 1; three prompts come at once.
     import numpy as np
 
     prompts = runs.Requests(1, np.full(3, 2), arrival=np.zeros(3), class_index=np.zeros(3, int))
@@ -74,49 +68,38 @@ def _concurrent() -> Outcome:
     engine = wait.WaitEngine(prompts, policy, clock)
     steps = [engine.step() for _ in range(3)]
     decoding = max(step["running"] - step["admit_new"] for step in steps if step)
-    return holds_for(
-        f"n_1 = 1, one segment with outputs of 2: {decoding} decode" if decoding > 1 else None,
-        ours="n_k at each of its stages",
-        paper="n_k is the maximum of prompts concurrently decoding in segment k",
-        note="The words above (13), and (13), count n_k at each stage.",
-    )
+    return not (decoding > 1) or f"n_1 = 1, one segment with outputs of 2: {decoding} decode"
 
 
-@CLAIMS.over(
-    Range(
-        f"the instance of Proposition 3, d1 = 0; {_ONE_INPUT.words}",
-        lambda: (proposition_3(Fraction(1)), *one_input()),
-    ),
+@CLAIMS.undecided(
     "theorem-2.base-memory",
     "below Theorem 2",
-    "M^pi, the base memory of (14), is the M* of the fluid model for the least whole thresholds "
-    "that satisfy (12).",
-    ours="M^pi > M*, always",
-    paper="the equilibrium memory from the fluid model, the memory needed when exactly n_k prompts "
-    "occupy each stage in segment k",
-    note="n_k > r_k Delta T(n) for every k, so M^pi > (sum r S)(d0 + d1 M^pi), which only M > M* "
-    "satisfies. The sentence says itself of which fluid it speaks: n_k at each stage "
-    "(wait.equation-13). It is M* at equality (wait.theorem-2.base-memory.equality); whether (12) "
-    "is strict is lost.",
-    expected=Verdict.UNDECIDED,
+    over=lambda: (proposition_3(Fraction(1)), *one_input()),
+    checked=f"the instance of Proposition 3, d1 = 0; {_ONE_INPUT.words}",
     kind="remark",
 )
 def _base_memory(system: "WaitSystem") -> bool | str:
+    """M^pi, the base memory of (14), is the M* of the fluid model for the least whole thresholds
+    that satisfy (12).
+
+    Ours: M^pi > M*, always
+    Paper: the equilibrium memory from the fluid model, the memory needed when exactly n_k prompts
+    occupy each stage in segment k
+    Note: n_k > r_k Delta T(n) for every k, so M^pi > (sum r S)(d0 + d1 M^pi), which only M > M*
+    satisfies. The sentence says itself of which fluid it speaks: n_k at each stage
+    (wait.equation-13). It is M* at equality (wait.theorem-2.base-memory.equality); whether (12) is
+    strict is lost."""
     cut = wait.Segments.of(system)
     found = wait.integer_nested_thresholds(cut, system.base, system.per_kv_token).memory
     star = wait.fluid_equilibrium(system).memory
     return found == star or f"{system}: M^pi = {found}, M* = {star}"
 
 
-@CLAIMS.over(
-    _ONE_INPUT,
-    "theorem-2.base-memory.equality",
-    "below Theorem 2",
-    "With equality in (12), n_k = r_k tau*, the base memory M^pi is M*.",
-    paper="the equilibrium memory from the fluid model",
-    kind="remark",
-)
+@CLAIMS.claim("theorem-2.base-memory.equality", "below Theorem 2", over=_ONE_INPUT, kind="remark")
 def _at_equality(system: "WaitSystem") -> bool | str:
+    """With equality in (12), n_k = r_k tau*, the base memory M^pi is M*.
+
+    Paper: the equilibrium memory from the fluid model"""
     cut, fluid = wait.Segments.of(system), wait.fluid_equilibrium(system)
     n = [rate * fluid.iteration_time for rate in cut.rates]
     time = wait.nested_time(cut, n, system.base, system.per_kv_token)
@@ -124,17 +107,18 @@ def _at_equality(system: "WaitSystem") -> bool | str:
     return equal or f"{system}: M^pi = {wait.peak_memory(cut, n)}, M* = {fluid.memory}"
 
 
-@CLAIMS.over(
-    Range(f"{_CUTS.words}; five vectors of thresholds for each",
-          lambda: ((system, ends, Random(seed)) for seed, (system, ends) in enumerate(_cuts()))),
+@CLAIMS.claim(
     "equation-16",
     "equation (16)",
-    "Merged types ask of thresholds what (12) asks, with the rates summed over the types of each "
-    "segment and all after it.",
-    ours="the same lines are broken, each written out from the rates of the types",
+    over=lambda: ((system, ends, Random(seed)) for seed, (system, ends) in enumerate(_cuts())),
+    checked=f"{_CUTS.words}; five vectors of thresholds for each",
     paper=LOST,
-)  # fmt: skip
+)
 def _merged_lines(system: "WaitSystem", ends: tuple[int, ...], draw: Random) -> bool | str:
+    """Merged types ask of thresholds what (12) asks, with the rates summed over the types of each
+    segment and all after it.
+
+    Ours: the same lines are broken, each written out from the rates of the types"""
     cut = wait.Segments.of(system, ends)
     least = wait.integer_nested_thresholds
     load = wait.segment_load(cut, system.per_kv_token)

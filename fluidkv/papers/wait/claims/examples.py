@@ -10,8 +10,8 @@ prompts come in each iteration, as the example has it, or Poisson(4).
 from fractions import Fraction
 from functools import cache
 
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import decimal, equals, holds_for, rounds_to, verdict
+from fluidkv.ledger.claim import Finding, Origin, Outcome
+from fluidkv.ledger.outcomes import decimal, equals, rounds_to
 from fluidkv.papers.wait import instances
 from fluidkv.papers.wait.instances.statistics import ERRORS, mean_and_error
 from fluidkv.papers.wait.paper import statements
@@ -34,91 +34,75 @@ def _played(waiting: int, decoding: int, *, new_first: bool) -> "instances.fcfs.
     return instances.fcfs.play(counts, capacity=_MEMORY, new_first=new_first)
 
 
-@CLAIMS.claim(
-    "example-1.balanced",
-    "Example 1",
-    "Four prefills and four decodes take 12 units, with 4 completions per iteration.",
-)
+@CLAIMS.claim("example-1.balanced", "Example 1")
 def _balanced() -> Outcome:
+    """Four prefills and four decodes take 12 units, with 4 completions per iteration."""
     played = _played(4, 4, new_first=True)
     return equals((4 * 1 + 4 * 2, int(played.completed), int(played.evicted)), "12, 4, 0")
 
 
-@CLAIMS.claim(
-    "example-1.full",
-    "Example 1, steps 1 and 2; Example 2, iteration 1",
-    "From 6 waiting and 3 decoding, 3 complete and 6 decodes then fill the memory.",
-)
+@CLAIMS.claim("example-1.full", "Example 1, steps 1 and 2; Example 2, iteration 1")
 def _full() -> Outcome:
+    """From 6 waiting and 3 decoding, 3 complete and 6 decodes then fill the memory."""
     played = _played(6, 3, new_first=True)
     decoding = int(played.after.decoding)
     return equals((int(played.completed), decoding, 2 * decoding), "3, 6, 12")
 
 
-@CLAIMS.claim(
-    "example-1.evicts-two",
-    "Example 1, step 3; Example 2, iteration 2",
-    "To prefill four newcomers first, two of the six decodes go, and 12 units are used.",
-)
+@CLAIMS.claim("example-1.evicts-two", "Example 1, step 3; Example 2, iteration 2")
 def _evicts_two() -> Outcome:
+    """To prefill four newcomers first, two of the six decodes go, and 12 units are used."""
     played = _played(4, 6, new_first=True)
     return equals((int(played.evicted), 4 + 2 * int(played.completed)), "2, 12")
 
 
-@CLAIMS.claim(
-    "example-1.must-evict",
-    "Example 1, step 3; Example 2, iteration 2",
-    "To prefill the four newcomers beside six decodes, two decodes must be evicted.",
-    checked="all batches that hold the six and prefill the four",
-)
-def _must_evict() -> Outcome:
-    """All ways to prefill 4 and keep the 6 decodes: some run (2 units each), the others pause."""
+@CLAIMS.claim("example-1.must-evict", "Example 1, step 3; Example 2, iteration 2")
+def _must_evict() -> Finding:
+    """To prefill the four newcomers beside six decodes, two decodes must be evicted.
+
+    Checked: all batches that hold the six and prefill the four
+    Paper: we must evict 2 decode prompts"""
+    # All ways to prefill 4 and keep the 6 decodes: some run (2 units each), the others pause.
 
     def ways(paused: int) -> list[tuple[int, int]]:
         return [(d, 6 - d) for d in range(7) if 4 + 2 * d + paused * (6 - d) <= _MEMORY]
 
     most, computed = max(ways(2), default=None), max(ways(1), default=None)
     counted = f"{computed[1]} could pause and nobody goes" if computed else "two go as well"
-    return holds_for(
+    return Finding(
         most and f"4 prefills, {most[0]} decodes, {most[1]} paused",
-        ours=f"{most[1]} pause with their caches" if most else "two go",
-        paper="we must evict 2 decode prompts",
+        f"{most[1]} pause with their caches" if most else "two go",
         note="A prompt may pause with its cache (section 2.6), l + k = 2 units in (2) and in step "
         f"2. Counted by what it has computed, 1 unit, {counted}.",
     )
 
 
-def _third(new_first: bool) -> Outcome:
+def _third(new_first: bool) -> Finding:
     """Six wait (2 evicted, 4 new), four are to decode."""
     played = _played(6, 4, new_first=new_first)
     completed, evicted = int(played.completed), int(played.evicted)
-    return holds_for(
-        None
-        if (completed, evicted) == (4, 0)
-        else f"2 evicted and 4 new take 6 units; {completed} of 4 decodes fit",
-        ours=f"{completed} complete, {evicted} go",
+    return Finding(
+        (completed, evicted) == (4, 0)
+        or f"2 evicted and 4 new take 6 units; {completed} of 4 decodes fit",
+        f"{completed} complete, {evicted} go",
         paper="4 completions",
     )
 
 
-@CLAIMS.claim(
-    "example-2.third-iteration",
-    "Example 2, iteration 3",
-    "In iteration 3 of Example 2 the four prompts that decode complete, and of those who wait as "
-    "many are prefilled as then fit.",
-)
-def _third_iteration() -> Outcome:
+@CLAIMS.claim("example-2.third-iteration", "Example 2, iteration 3")
+def _third_iteration() -> Finding:
+    """In iteration 3 of Example 2 the four prompts that decode complete, and of those who wait as
+    many are prefilled as then fit."""
     return _third(new_first=False)
 
 
-@CLAIMS.claim(
+@CLAIMS.fails(
     "example-2.third-iteration.new-first",
     "Example 2, iteration 3 (read with the rule of iteration 2)",
-    "In iteration 3 of Example 2 four complete though all who wait go first, as in iteration 2.",
-    expected=Verdict.FAILS,
     origin=Origin.READING,
 )
-def _third_new_first() -> Outcome:
+def _third_new_first() -> Finding:
+    """In iteration 3 of Example 2 four complete though all who wait go first, as in iteration 2."""
     return _third(new_first=True)
 
 
@@ -152,41 +136,35 @@ def _runs(rule: str) -> "tuple[float, float]":
     return mean_and_error(found[_LONG // 2 :].mean(axis=0))
 
 
-@CLAIMS.claim(
-    "example-1.unstable",
-    "Example 1, last paragraph",
-    "The server with M = M* can become unstable under first come, first served.",
-    checked="four arrivals per iteration, for ever, from 273 starts",
-)
-def _unstable() -> Outcome:
-    """Starts of up to 20 waiting and 12 decoding, with constant arrivals."""
+@CLAIMS.claim("example-1.unstable", "Example 1, last paragraph")
+def _unstable() -> Finding:
+    """The server with M = M* can become unstable under first come, first served.
+
+    Checked: four arrivals per iteration, for ever, from 273 starts
+    Paper: triggers this cascade, making the system unstable"""
+    # Starts of up to 20 waiting and 12 decoding, with constant arrivals.
     counts = {}
     for rule, first in (("new", True), ("running", False)):
         found = instances.fcfs.fates(
             arrivals=_ARRIVALS, capacity=_MEMORY, new_first=first, most_waiting=20
         ).values()
         counts[rule] = sum(each.growth > 0 for each in found), len(found)
-    return holds_for(
-        None if all(grow > 0 for grow, _ in counts.values()) else "every start is served",
-        ours="; ".join(
-            f"{rule} first: {g} of {of} starts grow" for rule, (g, of) in counts.items()
-        ),
-        paper="triggers this cascade, making the system unstable",
+    return Finding(
+        all(grow > 0 for grow, _ in counts.values()) or "every start is served",
+        "; ".join(f"{rule} first: {g} of {of} starts grow" for rule, (g, of) in counts.items()),
     )
 
 
-def _with_random_arrivals(rule: str) -> Outcome:
+def _with_random_arrivals(rule: str) -> Finding:
     mean, error = _runs(rule)
     inside = _LOW - ERRORS * error <= mean <= float(_HIGH) + ERRORS * error
     alternates = " A long queue alternates as under constant arrivals, at 3."
-    return Outcome(
-        verdict(inside),
-        Evidence.SAMPLED,
-        ours=f"{mean:.3f} ± {error:.3f} per iteration",
+    return Finding(
+        inside or f"seed 1: {mean:.3f}",
+        f"{mean:.3f} ± {error:.3f} per iteration",
         paper="approximately 3-3.5",
         note=f"{_RUNS} runs of {_LONG} iterations, the first half left out; ± one standard error, "
         f"{ERRORS} of which are allowed.{alternates if rule == 'running-first' else ''}",
-        witness="" if inside else f"seed 1: {mean:.3f}",
     )
 
 
@@ -203,13 +181,13 @@ def _under(rule: str) -> None:
         origin=Origin.READING,
         checked=_ENDLESS,
     )
-    def _persists() -> Outcome:
+    def _persists() -> Finding:
         """The cycle is found by the state coming again, or by a queue that no longer matters."""
         found = _fate(rule)
         endless = found.evicted > 0 and found.growth > 0
-        return holds_for(
+        return Finding(
             None if endless else f"the cycle evicts {found.evicted}",
-            ours=f"in {found.period} iterations {found.evicted} go, the queue gains {found.growth}",
+            f"in {found.period} iterations {found.evicted} go, the queue gains {found.growth}",
             paper="the cycle persists indefinitely",
         )
 
@@ -221,11 +199,11 @@ def _under(rule: str) -> None:
         origin=Origin.READING,
         checked=_ENDLESS,
     )
-    def _completions() -> Outcome:
+    def _completions() -> Finding:
         found = _fate(rule).throughput
-        return holds_for(
-            None if _LOW <= found <= _HIGH else f"iterations 1 to 12 complete {_first(rule)}",
-            ours=f"{found} per iteration in the long run",
+        return Finding(
+            _LOW <= found <= _HIGH or f"iterations 1 to 12 complete {_first(rule)}",
+            f"{found} per iteration in the long run",
             paper="approximately 3-3.5",
             note="Constant arrivals. In the end newcomers take all memory in each iteration and "
             "evict those of the one before."
@@ -242,7 +220,7 @@ def _under(rule: str) -> None:
         origin=Origin.READING,
         checked=f"Poisson(4) arrivals, {_RUNS} runs of {_LONG} iterations (seed 1)",
     )
-    def _random() -> Outcome:
+    def _random() -> Finding:
         return _with_random_arrivals(rule)
 
     @CLAIMS.claim(
@@ -253,12 +231,12 @@ def _under(rule: str) -> None:
         origin=Origin.READING,
         checked=_ENDLESS,
     )
-    def _loss() -> Outcome:
+    def _loss() -> Finding:
         lost = 1 - _fate(rule).throughput / _ARRIVALS
         inside = Fraction(12, 100) <= lost <= Fraction(25, 100)
-        return holds_for(
+        return Finding(
             None if inside else f"from 6 waiting and 3 decoding: {decimal(100 * lost, 0)} %",
-            ours=f"{decimal(100 * lost, 0)} %",
+            f"{decimal(100 * lost, 0)} %",
             paper="12-25 %",
         )
 
@@ -267,12 +245,9 @@ for each in _RULES:
     _under(each)
 
 
-@CLAIMS.claim(
-    "example-2.losses",
-    "Example 2, last paragraph",
-    "3 to 3.5 of 4 completions are 12 to 25 % lost.",
-)
+@CLAIMS.claim("example-2.losses", "Example 2, last paragraph")
 def _losses() -> Outcome:
+    """3 to 3.5 of 4 completions are 12 to 25 % lost."""
     lost = [1 - Fraction(each) / _ARRIVALS for each in (_HIGH, _LOW)]
     return rounds_to(
         [100 * each for each in lost],

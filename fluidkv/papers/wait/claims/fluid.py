@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from fluidkv import runs, symbolic, wait
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import equals, holds_for
+from fluidkv.ledger.claim import Finding, Origin, Outcome
+from fluidkv.ledger.outcomes import equals
 from fluidkv.ledger.ranges import Range
 from fluidkv.papers.wait.instances.systems import (
     RANDOM,
@@ -22,9 +22,8 @@ from fluidkv.papers.wait.paper import statements
 if TYPE_CHECKING:
     import sympy
 
-CLAIMS = statements(origin=Origin.READING)
-
 _SYMBOLIC = "all values"
+CLAIMS = statements(origin=Origin.READING, checked=_SYMBOLIC)
 
 
 def _symbols(names: str) -> "tuple[sympy.Symbol, ...]":
@@ -33,36 +32,27 @@ def _symbols(names: str) -> "tuple[sympy.Symbol, ...]":
     return sympy.symbols(names, positive=True)
 
 
-def _same(ours: Any, printed: Any, said: str) -> Outcome:
+def _same(ours: Any, printed: Any, said: str) -> Finding:
     import sympy
 
     gap = sympy.simplify(ours - printed)
-    return holds_for(
-        None if gap == 0 else f"difference {gap}", ours=str(sympy.factor(ours)), paper=said
-    )
+    return Finding(gap == 0 or f"difference {gap}", str(sympy.factor(ours)), paper=said)
 
 
 # --- one batch ----------------------------------------------------------------------------------
 
 
-@CLAIMS.claim(
-    "section-2-3.fuller-is-faster",
-    "section 2.3",
-    "A batch that holds more tokens does more token-iterations per unit of time.",
-    checked=_SYMBOLIC,
-    origin=Origin.PRINTED,
-)
-def _fuller_is_faster() -> Outcome:
+@CLAIMS.claim("section-2-3.fuller-is-faster", "section 2.3", origin=Origin.PRINTED)
+def _fuller_is_faster() -> Finding:
+    """A batch that holds more tokens does more token-iterations per unit of time.
+
+    Paper: use memory as fully as possible
+    Note: Token-iterations done per unit of time by a batch of m tokens."""
     import sympy
 
     base, per_token, tokens = _symbols("d0 d1 m")
     slope = sympy.factor(sympy.diff(tokens / (base + per_token * tokens), tokens))
-    return holds_for(
-        None if slope.is_positive else f"slope {slope}",
-        ours=f"slope {slope}",
-        paper="use memory as fully as possible",
-        note="Token-iterations done per unit of time by a batch of m tokens.",
-    )
+    return Finding(None if slope.is_positive else f"slope {slope}", f"slope {slope}")
 
 
 def _engine(system: "wait.WaitSystem", capacity: int | None = None) -> "wait.WaitEngine":
@@ -86,16 +76,13 @@ _ENGINES = Range(
 )
 
 
-@CLAIMS.over(
-    _ENGINES,
-    "equation-1",
-    "equation (1)",
-    "An iteration lasts d0, and d1 for each unit of KV cache of the prompts in its batch.",
-    paper="fixed overhead, and a time cost per unit of KV cache memory",
-    note="A prompt in prefill counts its l, one that computes its k-th token l + k. Clocks are "
-    "doubles, compared to 1e-12 of the time so far.",
-)
+@CLAIMS.claim("equation-1", "equation (1)", over=_ENGINES)
 def _equation_1(system: "wait.WaitSystem") -> bool | str:
+    """An iteration lasts d0, and d1 for each unit of KV cache of the prompts in its batch.
+
+    Paper: fixed overhead, and a time cost per unit of KV cache memory
+    Note: A prompt in prefill counts its l, one that computes its k-th token l + k. Clocks are
+    doubles, compared to 1e-12 of the time so far."""
     engine = _engine(system)
     while True:
         began, stages = engine.now, {prompt: prompt.stage for prompt in engine.all}
@@ -107,18 +94,15 @@ def _equation_1(system: "wait.WaitSystem") -> bool | str:
             return f"{system}: {tokens} tokens in {engine.now - began}, {due} due"
 
 
-@CLAIMS.over(
-    _ENGINES,
-    "equation-2",
-    "equation (2)",
-    "In every iteration the caches of the batch and of paused prompts are within M, and who is "
-    "evicted was admitted last.",
-    ours="at M from the largest prompt up, counted prompt by prompt",
-    paper="at most M at all times, eviction last in, first out",
-    note="M is that of the largest prompt, and half again. A paused prompt at stage k holds "
-    "l + k - 1.",
-)
+@CLAIMS.claim("equation-2", "equation (2)", over=_ENGINES)
 def _equation_2(system: "wait.WaitSystem") -> bool | str:
+    """In every iteration the caches of the batch and of paused prompts are within M, and who is
+    evicted was admitted last.
+
+    Ours: at M from the largest prompt up, counted prompt by prompt
+    Paper: at most M at all times, eviction last in, first out
+    Note: M is that of the largest prompt, and half again. A paused prompt at stage k holds l + k -
+    1."""
     largest = max(each.input_length + each.output_length for each in system.types)
     for capacity in (largest, 3 * largest // 2):
         engine = _engine(system, capacity)
@@ -141,18 +125,19 @@ def _equation_2(system: "wait.WaitSystem") -> bool | str:
     return True
 
 
-@CLAIMS.over(
-    Range("two types, n = 2, 2, in balance and with slack, 400 prompts (seeds 0 to 2)",
-          lambda: ((case, seed) for case in ("equality", "slack") for seed in range(3))),
+@CLAIMS.claim(
     "equation-3",
     "equation (3); section 2.5",
-    "What the throughput of (3) leaves out, tokens of prompts that are not complete, is at most "
-    "sum of n l' (l' - 1) / 2 under WAIT, at any time.",
-    ours="at most 2 tokens behind, in each iteration",
-    paper="we count throughput only after prompt completion",
-    note="So over a horizon T the two ways to count differ by O(1 / T).",
-)  # fmt: skip
+    over=lambda: ((case, seed) for case in ("equality", "slack") for seed in range(3)),
+)
 def _equation_3(case: str, seed: int) -> bool | str:
+    """What the throughput of (3) leaves out, tokens of prompts that are not complete, is at most
+    sum of n l' (l' - 1) / 2 under WAIT, at any time.
+
+    Checked: two types, n = 2, 2, in balance and with slack, 400 prompts (seeds 0 to 2)
+    Ours: at most 2 tokens behind, in each iteration
+    Paper: we count throughput only after prompt completion
+    Note: So over a horizon T the two ways to count differ by O(1 / T)."""
     system, n = two_types(case), (2, 2)
     most = sum(
         size * each.output_length * (each.output_length - 1) // 2
@@ -178,13 +163,9 @@ def _lifetime(length: "sympy.Symbol", output: "sympy.Symbol") -> Any:
     return sympy.summation(length + k, (k, 0, output))
 
 
-@CLAIMS.claim(
-    "equation-4",
-    "equation (4)",
-    "In balance n prompts a stage hold n (l'+1)(l + l'/2) tokens.",
-    checked=_SYMBOLIC,
-)
-def _equation_4() -> Outcome:
+@CLAIMS.claim("equation-4", "equation (4)")
+def _equation_4() -> Finding:
+    """In balance n prompts a stage hold n (l'+1)(l + l'/2) tokens."""
     import sympy
 
     n, length = _symbols("n l")
@@ -193,26 +174,20 @@ def _equation_4() -> Outcome:
     return _same(ours, n * (output + 1) * (length + output / 2), "n (l' + 1) (l + l'/2)")
 
 
-@CLAIMS.claim(
-    "equation-5",
-    "equation (5)",
-    "Arrivals equal completions at M* = d0 lambda c / (1 - d1 lambda c).",
-    checked=_SYMBOLIC,
-)
-def _equation_5() -> Outcome:
+@CLAIMS.claim("equation-5", "equation (5)")
+def _equation_5() -> Finding:
+    """Arrivals equal completions at M* = d0 lambda c / (1 - d1 lambda c)."""
     rate, base, per_token, cost = _symbols("lambda d0 d1 c")
     printed = base * rate * cost / (1 - per_token * rate * cost)
     return _same(symbolic.wait_equilibrium().memory, printed, "d0 lambda c / (1 - d1 lambda c)")
 
 
-@CLAIMS.claim(
-    "equation-5.unbounded",
-    "below equation (5)",
-    "The batch of the equilibrium grows without bound as the load tends to 1.",
-    checked=_SYMBOLIC,
-    origin=Origin.PRINTED,
-)
-def _unbounded() -> Outcome:
+@CLAIMS.claim("equation-5.unbounded", "below equation (5)", origin=Origin.PRINTED)
+def _unbounded() -> Finding:
+    """The batch of the equilibrium grows without bound as the load tends to 1.
+
+    Ours: n* = lambda d0 / (1 - rho)
+    Paper: grows unbounded"""
     import sympy
 
     rate, base, per_token, cost, room = _symbols("lambda d0 d1 c epsilon")
@@ -220,31 +195,24 @@ def _unbounded() -> Outcome:
     limit = sympy.limit(batch.subs({rate: 1, base: 1, cost: 1}), room, 0, "+")
     scales = sympy.simplify(batch * room - rate * base) == 0
     bad = None if limit == sympy.oo and scales else f"limit {limit}"
-    return holds_for(bad, ours="n* = lambda d0 / (1 - rho)", paper="grows unbounded")
+    return Finding(bad)
 
 
-@CLAIMS.claim(
-    "equation-6",
-    "equation (6)",
-    "The throughput of the equilibrium is n* l' / tau* = lambda l'.",
-    checked=_SYMBOLIC,
-)
-def _equation_6() -> Outcome:
+@CLAIMS.claim("equation-6", "equation (6)")
+def _equation_6() -> Finding:
+    """The throughput of the equilibrium is n* l' / tau* = lambda l'."""
     rate, output = _symbols("lambda L")
     one = symbolic.wait_equilibrium()
     ours = one.per_stage[0] * output / one.iteration_time
     return _same(ours, rate * output, "n* l' / tau* = lambda l'")
 
 
-@CLAIMS.over(
-    RANDOM,
-    "equations-7-to-10",
-    "equations (7) to (10)",
-    "With many types, memory, iteration time and throughput in balance are (8) to (10).",
-    ours="in rationals, against the equations that define the balance",
-    paper="n_j = lambda_j tau*, (8), (9), (10)",
-)
+@CLAIMS.claim("equations-7-to-10", "equations (7) to (10)", over=RANDOM)
 def _equations_of_many(system: "wait.WaitSystem") -> bool | str:
+    """With many types, memory, iteration time and throughput in balance are (8) to (10).
+
+    Ours: in rationals, against the equations that define the balance
+    Paper: n_j = lambda_j tau*, (8), (9), (10)"""
     found = wait.fluid_equilibrium(system)
     per_type = list(zip(found.per_stage, system.types, strict=True))
     tokens = sum(
@@ -264,17 +232,14 @@ def _equations_of_many(system: "wait.WaitSystem") -> bool | str:
     return (balanced and ours == printed == (tokens, time, done / time)) or str(system)
 
 
-@CLAIMS.over(
-    RANDOM,
-    "table-1.active",
-    "Table 1; section 3.1",
-    "The active prompts of a type in equilibrium, all its stages together, are its rate times the "
-    "l' + 1 iterations that it is there (Little).",
-    ours="(l' + 1) lambda tau*, in rationals: n* is what each stage has of it",
-    paper="equilibrium number of active prompts, distributed evenly across all stages",
-    note="The symbols of Table 1 are lost. Sections 3.2 and 4 use n* for one stage.",
-)
+@CLAIMS.claim("table-1.active", "Table 1; section 3.1", over=RANDOM)
 def _active(system: "wait.WaitSystem") -> bool | str:
+    """The active prompts of a type in equilibrium, all its stages together, are its rate times the
+    l' + 1 iterations that it is there (Little).
+
+    Ours: (l' + 1) lambda tau*, in rationals: n* is what each stage has of it
+    Paper: equilibrium number of active prompts, distributed evenly across all stages
+    Note: The symbols of Table 1 are lost. Sections 3.2 and 4 use n* for one stage."""
     found = wait.fluid_equilibrium(system)
     for n, each in zip(found.per_stage, system.types, strict=True):
         stages = [n for _ in range(each.output_length + 1)]
@@ -284,24 +249,20 @@ def _active(system: "wait.WaitSystem") -> bool | str:
     return True
 
 
-@CLAIMS.claim(
-    "proposition-3.equilibrium",
-    "proof of Proposition 3",
-    "Two types with l = 1, l' = 1 and 2 at equal rates have n* = 1 and 1 at M* = 9.",
-    checked="d0 = 1/2, 1/5, 1/10 of tau*",
-)
+@CLAIMS.claim("proposition-3.equilibrium", "proof of Proposition 3")
 def _instance_3() -> Outcome:
+    """Two types with l = 1, l' = 1 and 2 at equal rates have n* = 1 and 1 at M* = 9.
+
+    Checked: d0 = 1/2, 1/5, 1/10 of tau*"""
     found = {wait.fluid_equilibrium(proposition_3(Fraction(1, d))) for d in (2, 5, 10)}
     (ours,) = {(*each.per_stage, each.memory) for each in found}
     return equals(ours, "1, 1, 9")
 
 
-@CLAIMS.claim(
-    "example-2.equilibrium",
-    "Example 2",
-    "With l = l' = 1 and four arrivals per iteration the equilibrium holds 12 units.",
-    origin=Origin.PRINTED,
-)
+@CLAIMS.claim("example-2.equilibrium", "Example 2", origin=Origin.PRINTED)
 def _instance_2() -> Outcome:
+    """With l = l' = 1 and four arrivals per iteration the equilibrium holds 12 units.
+
+    Checked: the printed case"""
     found = wait.fluid_equilibrium(hello())
     return equals((*found.per_stage, found.memory), "4, 12")

@@ -5,12 +5,11 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from fluidkv import runs, wait
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import sampled, verdict
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.papers.wait import instances
 from fluidkv.papers.wait.instances.statistics import margin
-from fluidkv.papers.wait.paper import as_read, statements
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.papers.wait.paper import statements
+from fluidkv.verdict import Evidence
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,73 +49,57 @@ def _five_prompts() -> "tuple[np.ndarray, np.ndarray, np.ndarray]":
     return came - joined, wait.lindley_path(np.diff(came, prepend=0) - n[1]), ends
 
 
-@CLAIMS.claim(
-    "lemma-6",
-    "Lemma 6",
-    "With several types each queue stays below its chain, which is lost, given back as the "
-    "Lindley chain from n on the arrivals of each batch.",
-    expected=Verdict.UNDECIDED,
-    checked="one run of five prompts",
-    evidence=Evidence.EXACT,
-)
-def _lemma_6() -> Outcome:
+@CLAIMS.undecided("lemma-6", "Lemma 6", evidence=Evidence.EXACT, paper=_BELOW)
+def _lemma_6() -> Finding:
+    """With several types each queue stays below its chain, which is lost, given back as the Lindley
+    chain from n on the arrivals of each batch.
+
+    Checked: one run of five prompts
+    Note: Given back as the chain of type j from n_j, on the arrivals in each batch and the wait
+    before it. A batch without the type is a stuck iteration, as in Lemma 2, and here Algorithm 1
+    itself has one."""
     queue, chain, ends = _five_prompts()
     bound = 2 + chain
     wrong = queue > bound
     place = int(wrong.argmax())
-    found = Outcome(
-        verdict(not wrong.any()),
-        Evidence.EXACT if wrong.any() else Evidence.SAMPLED,
-        ours=f"W = {queue[place]} > {bound[place]} = n + Q"
-        if wrong.any()
-        else f"never above in {len(queue)} batches",
-        paper=_BELOW,
-        note="Given back as the chain of type j from n_j, on the arrivals in each batch and "
-        "the wait before it. A batch without the type is a stuck iteration, as in Lemma 2, and "
-        "here Algorithm 1 itself has one.",
-        witness=f"n = 1, 2; type 2 comes at 0, 2.5, 2.75; batch {place + 1} of type 1 from 2 "
-        f"to {ends[place]:.3g}"
-        if wrong.any()
-        else "",
+    if not wrong.any():
+        return Finding(True, f"never above in {len(queue)} batches", evidence=Evidence.SAMPLED)
+    return Finding(
+        f"n = 1, 2; type 2 comes at 0, 2.5, 2.75; batch {place + 1} of type 1 from 2 "
+        f"to {ends[place]:.3g}",
+        f"W = {queue[place]} > {bound[place]} = n + Q",
     )
-    return as_read(found)
 
 
-@CLAIMS.claim(
-    "lemma-6.full-batches",
-    "Lemma 6; appendix E.3",
-    "With several types each queue stays below its chain, which is lost, read as the Lindley "
-    "chain from n on a schedule of full batches of its own.",
-    expected=Verdict.UNDECIDED,
-    checked=_MIX,
-)
-def _full_batches() -> Outcome:
-    """The other reading: W~ on a schedule of full batches of its own, from n."""
+@CLAIMS.undecided("lemma-6.full-batches", "Lemma 6; appendix E.3", checked=_MIX, paper=_BELOW)
+def _full_batches() -> Finding:
+    """With several types each queue stays below its chain, which is lost, read as the Lindley chain
+    from n on a schedule of full batches of its own.
+
+    Note: A reading of appendix E.3. The two schedules drift apart, so that what comes in a batch of
+    one is not what comes in the same batch of the other; no constant instead of n mends that."""
+    # The other reading: W~ on a schedule of full batches of its own, from n.
     paths = _two_types()
     by_batch = (paths.queue - paths.dominating).max(axis=(0, 1))
     by_time = (paths.queue - paths.dominating_at_end).max(axis=(0, 1))
     above = max(by_batch.max(), by_time.max()) > 0
-    found = Outcome(
-        verdict(not above),
-        Evidence.SAMPLED,
-        ours=f"W - W~ up to {by_batch[0]} and {by_batch[1]} (types 1, 2) after equally many "
+    return Finding(
+        not above or f"seed 0: {by_batch.max()} above",
+        f"W - W~ up to {by_batch[0]} and {by_batch[1]} (types 1, 2) after equally many "
         f"batches, {by_time[0]} and {by_time[1]} at equal times",
-        paper=_BELOW,
-        note="A reading of appendix E.3. The two schedules drift apart, so that what comes in "
-        "a batch of one is not what comes in the same batch of the other; no constant instead "
-        "of n mends that.",
-        witness=f"seed 0: {by_batch.max()} above" if above else "",
     )
-    return as_read(found)
 
 
 @CLAIMS.claim(
     "lemma-6.buffer",
     "Lemma 6, another constant",
-    "With several types each queue stays below its Lindley chain with a buffer of 2n - 1.",
     checked=f"{_MIX}; the five prompts of wait.lemma-6",
 )
-def _lemma_6_buffer() -> Outcome:
+def _lemma_6_buffer() -> Finding:
+    """With several types each queue stays below its Lindley chain with a buffer of 2n - 1.
+
+    Paper: W_j <= W~_j for all j and b
+    Note: By induction, as for Lemma 2; what comes before a batch leaves a stuck queue below n."""
     import numpy as np
 
     paths = _two_types()
@@ -129,36 +112,26 @@ def _lemma_6_buffer() -> Outcome:
         most = max(most, int(above.max()) - n)
         if (above > 2 * n - 1).any():
             bad = bad or f"type {j + 1}: {above.max()}"
-    return sampled(
-        bad,
-        f"W <= 2n - 1 + Q in {paths.end.size} batches; W is up to {most} above n + Q",
-        "W_j <= W~_j for all j and b",
-        "By induction, as for Lemma 2; what comes before a batch leaves a stuck queue below n.",
+    return Finding(
+        bad, f"W <= 2n - 1 + Q in {paths.end.size} batches; W is up to {most} above n + Q"
     )
 
 
-@CLAIMS.claim(
-    "appendix-b.negative-drift.two-types",
-    "appendix B, Case 2",
-    "Under Algorithm 1 with two types each mean queue has a bound that is lost, given back as "
-    "n + Var(X) / (2 (n - E[X])).",
-    expected=Verdict.UNDECIDED,
-    kind="lemma",
-    checked=_MIX,
+@CLAIMS.undecided(
+    "appendix-b.negative-drift.two-types", "appendix B, Case 2", checked=_MIX, kind="lemma"
 )
-def _two_types_in_the_mean() -> Outcome:
-    """The appendix's bound for negative drift, against Algorithm 1."""
+def _two_types_in_the_mean() -> Finding:
+    """Under Algorithm 1 with two types each mean queue has a bound that is lost, given back as n +
+    Var(X) / (2 (n - E[X]))."""
+    # The appendix's bound for negative drift, against Algorithm 1.
     queue = _two_types().queue[:, 100:, 1].mean(axis=1)
     mean, wide = float(queue.mean()), margin(queue)
     bound = 40 + 36 / (2 * (40 - 36))
     exceeds = mean - wide > bound
-    found = Outcome(
-        verdict(not exceeds),
-        Evidence.SAMPLED,
-        ours=f"{mean:.1f} ± {wide:.1f}",
+    return Finding(
+        not exceeds or f"seed 0: {mean:.1f}",
+        f"{mean:.1f} ± {wide:.1f}",
         paper=f"lost; given back as E[W] <= n + Var(X) / (2 (n - E[X])) = {bound}",
         note=f"{queue.size} runs, batches 101 to 250; ± what chance exceeds one time in a "
         f"million (Student). With 2n - 1 the bound is {bound + 39}.",
-        witness=f"seed 0: {mean:.1f}" if exceeds else "",
     )
-    return as_read(found)

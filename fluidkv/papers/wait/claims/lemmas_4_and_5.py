@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from fluidkv.ledger.claim import Origin
 from fluidkv.ledger.ranges import Range
 from fluidkv.papers.wait.paper import statements
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.verdict import Evidence
 
 if TYPE_CHECKING:
     from flint import arb
@@ -37,15 +37,17 @@ _LAWS = {
 # --- the maximum of a walk ----------------------------------------------------------------------
 
 
-@CLAIMS.over(
-    Range(f"{len(_LAWS)} laws of a step, N = 1 ... {_STEPS}", lambda: _LAWS),
+@CLAIMS.claim(
     "lemma-4",
     "Lemma 4",
-    "The mean maximum of a walk is the sum of E[S_k^+] / k.",
-    paper="E[max of S_k] = sum of E[S_k^+] / k",
+    over=_LAWS,
+    checked=f"{len(_LAWS)} laws of a step, N = 1 ... {_STEPS}",
 )
 def _lemma_4(name: str) -> bool | str:
-    """E[max(0, S_1, ..., S_N)] against the sum, from all paths."""
+    """The mean maximum of a walk is the sum of E[S_k^+] / k.
+
+    Paper: E[max of S_k] = sum of E[S_k^+] / k"""
+    # E[max(0, S_1, ..., S_N)] against the sum, from all paths.
     paths = {(0, 0): Fraction(1)}  # (S_k, maximum so far) -> probability
     right = Fraction(0)
     for k in range(1, _STEPS + 1):
@@ -105,16 +107,13 @@ def _mean_maxima(n: int, batches: int) -> "Iterator[arb]":
         yield frozen + sum((top * chance for (_, top), chance in paths.items()), arb(0))
 
 
-@CLAIMS.over(
-    Range("Poisson(n) - n, n = 1, 2, 3, N = 1 ... 5", lambda: (1, 2, 3)),
-    "lemma-4.poisson",
-    "Lemma 4",
-    "For Poisson arrivals at zero drift the mean maximum is the sum of E[S_k^+] / k too.",
-    ours="equal to 1e-30, in balls",
-    paper="E[max of S_k] = sum of E[S_k^+] / k",
-    refuted=Evidence.BALL,
-)
+@CLAIMS.claim("lemma-4.poisson", "Lemma 4", over=(1, 2, 3), refuted=Evidence.BALL)
 def _lemma_4_poisson(n: int) -> bool | str:
+    """For Poisson arrivals at zero drift the mean maximum is the sum of E[S_k^+] / k too.
+
+    Checked: Poisson(n) - n, n = 1, 2, 3, N = 1 ... 5
+    Ours: equal to 1e-30, in balls
+    Paper: E[max of S_k] = sum of E[S_k^+] / k"""
     from flint import arb
 
     from fluidkv.exact.precision import working
@@ -129,15 +128,12 @@ def _lemma_4_poisson(n: int) -> bool | str:
     return True
 
 
-@CLAIMS.over(
-    Range("Poisson(n) - n, n = 1, 2, 5, N = 1 ... 40", lambda: (1, 2, 5)),
-    "lemma-4.cauchy-schwarz",
-    "below Lemma 4",
-    "E[S_k^+] is at most sqrt(kn)/2 at zero drift, so that the mean maximum is below sqrt(nN).",
-    paper="E[S_k^+] <= sqrt(kn)/2, E[max] <= sqrt(nN)",
-    refuted=Evidence.BALL,
-)
+@CLAIMS.claim("lemma-4.cauchy-schwarz", "below Lemma 4", over=(1, 2, 5), refuted=Evidence.BALL)
 def _cauchy_schwarz(n: int) -> bool | str:
+    """E[S_k^+] is at most sqrt(kn)/2 at zero drift, so that the mean maximum is below sqrt(nN).
+
+    Checked: Poisson(n) - n, n = 1, 2, 5, N = 1 ... 40
+    Paper: E[S_k^+] <= sqrt(kn)/2, E[max] <= sqrt(nN)"""
     from flint import arb
 
     from fluidkv.exact.precision import working
@@ -210,32 +206,25 @@ _ORDER = "The order in n and N stands, with the buffer 2n - 1 instead."
 _FOLLOWS = "With the buffer 2n - 1 it follows from Lemmas 1 to 4, with either drift."
 
 
-@CLAIMS.over(
-    _ZERO,
-    "lemma-5",
-    "Lemma 5, with the buffer of Lemma 2",
-    "At zero drift the mean queue after N batches has a bound that is lost, given back as "
-    "n + sqrt(nN).",
-    ours="above it",
-    paper="lost; given back as E[W_N] <= n + sqrt(nN)",
-    note=_ORDER,
-    expected=Verdict.UNDECIDED,
-    refuted=Evidence.BALL,
+@CLAIMS.undecided(
+    "lemma-5", "Lemma 5, with the buffer of Lemma 2", over=_ZERO, note=_ORDER, refuted=Evidence.BALL
 )
 def _lemma_5(n: int, b: int) -> bool | str:
+    """At zero drift the mean queue after N batches has a bound that is lost, given back as n +
+    sqrt(nN).
+
+    Ours: above it
+    Paper: lost; given back as E[W_N] <= n + sqrt(nN)"""
     return _below(n, Fraction(n), b, 4, n + _root(n, b))
 
 
-@CLAIMS.over(
-    _ZERO,
-    "lemma-5.buffer",
-    "Lemma 5, another constant",
-    "At zero drift the mean queue after N batches is at most 2n - 1 + sqrt(nN).",
-    paper="lost; given back as E[W_N] <= n + sqrt(nN)",
-    note=_FOLLOWS,
-    refuted=Evidence.BALL,
+@CLAIMS.claim(
+    "lemma-5.buffer", "Lemma 5, another constant", over=_ZERO, note=_FOLLOWS, refuted=Evidence.BALL
 )
 def _lemma_5_buffer(n: int, b: int) -> bool | str:
+    """At zero drift the mean queue after N batches is at most 2n - 1 + sqrt(nN).
+
+    Paper: lost; given back as E[W_N] <= n + sqrt(nN)"""
     return _below(n, Fraction(n), b, 4, 2 * n - 1 + _root(n, b))
 
 
@@ -246,32 +235,33 @@ def _slack(n: int, b: int, buffer: int) -> bool | str:
     return _below(n, Fraction(3 * n, 4), b, 6, bound)
 
 
-@CLAIMS.over(
-    _SLACK,
+@CLAIMS.undecided(
     "appendix-b.negative-drift",
     "appendix B, Case 2, with the buffer of Lemma 2",
-    "With slack the mean queue has a bound that is lost, given back as "
-    "n + Var(X) / (2 (n - E[X])).",
-    ours="above it",
-    paper="lost; given back as E[W_N] <= n + Var(X) / (2 (n - E[X]))",
+    over=_SLACK,
     note=_ORDER,
-    expected=Verdict.UNDECIDED,
     refuted=Evidence.BALL,
     kind="lemma",
 )
 def _negative_drift(n: int, b: int) -> bool | str:
+    """With slack the mean queue has a bound that is lost, given back as n + Var(X) / (2 (n -
+    E[X])).
+
+    Ours: above it
+    Paper: lost; given back as E[W_N] <= n + Var(X) / (2 (n - E[X]))"""
     return _slack(n, b, n)
 
 
-@CLAIMS.over(
-    _SLACK,
+@CLAIMS.claim(
     "appendix-b.negative-drift.buffer",
     "appendix B, Case 2, another constant",
-    "With slack the mean queue is at most 2n - 1 + Var(X) / (2 (n - E[X])).",
-    paper="lost; given back as E[W_N] <= n + Var(X) / (2 (n - E[X]))",
+    over=_SLACK,
     note=_FOLLOWS,
     refuted=Evidence.BALL,
     kind="lemma",
 )
 def _negative_drift_buffer(n: int, b: int) -> bool | str:
+    """With slack the mean queue is at most 2n - 1 + Var(X) / (2 (n - E[X])).
+
+    Paper: lost; given back as E[W_N] <= n + Var(X) / (2 (n - E[X]))"""
     return _slack(n, b, 2 * n - 1)

@@ -17,7 +17,6 @@ from fluidkv.ledger.claim import Origin
 from fluidkv.ledger.ranges import Range
 from fluidkv.papers.wait.instances.systems import hello
 from fluidkv.papers.wait.paper import statements
-from fluidkv.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,16 +72,13 @@ def _below(n: int, paths: "np.ndarray", queue: "np.ndarray", bound: "np.ndarray"
     return f"n={n}, arrivals {arrivals}: W = {queue[first, batch]} > {bound[first, batch]} = {said}"
 
 
-@CLAIMS.over(
-    _PATHS,
-    "lemma-1",
-    "Lemma 1",
-    "The queue after N batches is what came less n for each batch that was not stuck.",
-    paper="E[W_N] = N E[X] - n (N - E[stuck])",
-    note="Path by path, so in the mean under any law; the state transition, summed, is a proof.",
-)
+@CLAIMS.claim("lemma-1", "Lemma 1", over=_PATHS)
 def _lemma_1(n: int, paths: "np.ndarray") -> bool | str:
-    """Queue, stuck iterations and identity, each batch written out."""
+    """The queue after N batches is what came less n for each batch that was not stuck.
+
+    Paper: E[W_N] = N E[X] - n (N - E[stuck])
+    Note: Path by path, so in the mean under any law; the state transition, summed, is a proof."""
+    # Queue, stuck iterations and identity, each batch written out.
     held, stuck = 0 * paths[:, 0], 0 * paths[:, 0]
     for x in paths.T:
         serves = held >= n
@@ -111,44 +107,42 @@ def above_chain(n: int, paths: "np.ndarray", buffer: int, said: str) -> bool | s
     return _below(n, paths, wait.queue_path(paths, n).queue, bound, said)
 
 
-@CLAIMS.over(
-    _PATHS,
+@CLAIMS.undecided(
     "lemma-2",
     "Lemma 2",
     "The queue stays below the Lindley chain from a buffer that is lost, given back as n.",
+    over=_PATHS,
     ours="W > n + Q",
     paper=_LOST,
     note=_STUCK,
-    expected=Verdict.UNDECIDED,
 )
-@CLAIMS.over(
-    _SEGMENTS,
+@CLAIMS.undecided(
     "lemma-7",
     "Lemma 7",
     "The queue before a segment is below a coupled process that is lost, given back as the "
     "Lindley chain from n.",
+    over=_SEGMENTS,
     ours="W > n + Q",
     paper=_LOST,
     note=_STUCK,
-    expected=Verdict.UNDECIDED,
 )
 def _buffer_of_n(n: int, paths: "np.ndarray") -> bool | str:
     return above_chain(n, paths, n, "n + Q")
 
 
-@CLAIMS.over(
-    _PATHS,
+@CLAIMS.claim(
     "lemma-2.buffer",
     "Lemma 2, another constant",
     "The queue stays below the Lindley chain with a buffer of 2n - 1.",
+    over=_PATHS,
     paper=_LOST,
     note=_INDUCTION,
 )
-@CLAIMS.over(
-    _SEGMENTS,
+@CLAIMS.claim(
     "lemma-7.buffer",
     "Lemma 7",
     "The queue before a segment is at most 2 n - 1 above the Lindley chain.",
+    over=_SEGMENTS,
     paper=_LOST,
     note=_INDUCTION,
 )
@@ -156,48 +150,43 @@ def _buffer(n: int, paths: "np.ndarray") -> bool | str:
     return above_chain(n, paths, 2 * n - 1, "2n - 1 + Q")
 
 
-@CLAIMS.over(
-    Range(f"n = 1 ... {_MOST_N}, all arrivals of 0 ... 2n a batch, {_LONGEST} batches",
-          lambda: range(1, _MOST_N + 1)),
+@CLAIMS.claim(
     "lemma-2.least-buffer",
     "Lemma 2, another constant",
-    "No buffer below 2n - 1 keeps the Lindley chain above the queue.",
-    ours="1, 3, 5, 7 for n = 1, 2, 3, 4",
-    paper="lost",
-    note="2n - 1: arrivals n - 1, then n.",
-)  # fmt: skip
+    over=range(1, _MOST_N + 1),
+    checked=f"n = 1 ... {_MOST_N}, all arrivals of 0 ... 2n a batch, {_LONGEST} batches",
+)
 def _least_buffer(n: int) -> bool | str:
+    """No buffer below 2n - 1 keeps the Lindley chain above the queue.
+
+    Ours: 1, 3, 5, 7 for n = 1, 2, 3, 4
+    Paper: lost
+    Note: 2n - 1: arrivals n - 1, then n."""
     paths = _paths(2 * n, _LONGEST)
     needed = int((wait.queue_path(paths, n).queue - wait.lindley_path(paths - n)).max())
     return needed == 2 * n - 1 or f"n={n}: {needed}"
 
 
-@CLAIMS.over(
-    Range("n = 1..49", lambda: range(1, 50)),
-    "lemma-7.least-buffer",
-    "Lemma 7 (our own)",
-    "No Lindley chain from less than 2 n - 1 stays above the queue before a segment.",
-    ours="arrivals n - 1 and n make a queue of 2 n - 1, and Q = 0",
-    paper="not given",
-    note="Our own statement; binomial arrivals do so wherever n_(k-1) >= n_k.",
-    kind="remark",
-)
+@CLAIMS.claim("lemma-7.least-buffer", "Lemma 7 (our own)", over=range(1, 50), kind="remark")
 def _least_of_segment(n: int) -> bool | str:
+    """No Lindley chain from less than 2 n - 1 stays above the queue before a segment.
+
+    Checked: n = 1..49
+    Ours: arrivals n - 1 and n make a queue of 2 n - 1, and Q = 0
+    Paper: not given
+    Note: Our own statement; binomial arrivals do so wherever n_(k-1) >= n_k."""
     x = [n - 1, n]
     over = wait.queue_path(x, n).queue[-1] - wait.lindley_path([each - n for each in x])[-1]
     return bool(over == 2 * n - 1) or f"n = {n}"
 
 
-@CLAIMS.over(
-    _SEGMENTS,
-    "lemma-7.outside",
-    "Lemma 7 and appendix C.4",
-    "Who waits beside a segment's next batch is at most n - 1 above the Lindley chain: (14) "
-    "needs no more.",
-    paper="n_k and what the tail adds",
-    note="W - n if W >= n, else W: who holds memory beside the batch.",
-)
+@CLAIMS.claim("lemma-7.outside", "Lemma 7 and appendix C.4", over=_SEGMENTS)
 def _outside(n: int, paths: "np.ndarray") -> bool | str:
+    """Who waits beside a segment's next batch is at most n - 1 above the Lindley chain: (14) needs
+    no more.
+
+    Paper: n_k and what the tail adds
+    Note: W - n if W >= n, else W: who holds memory beside the batch."""
     bound = n - 1 + wait.lindley_path(paths - n)
     return _below(n, paths, wait.queue_path(paths, n).outside, bound, "n - 1 + Q")
 
@@ -208,19 +197,19 @@ _ON_TOP = (
 )
 
 
-@CLAIMS.over(
-    _PATHS,
+@CLAIMS.claim(
     "lemma-2.arrivals-on-top",
     "Lemma 2, read so that its proof goes through",
     "The queue stays below W~, where W~' = max(W~ - n, n) + X from W~ = n.",
+    over=_PATHS,
     paper=_LOST,
     note=_ON_TOP,
 )
-@CLAIMS.over(
-    _SEGMENTS,
+@CLAIMS.claim(
     "lemma-7.buffer-before-arrivals",
     "proof of Lemma 7 (our own)",
     "A coupled process from n dominates if it is held up at n before a batch's arrivals are added.",
+    over=_SEGMENTS,
     paper="a safety buffer of n",
     note=f"Our own statement. {_ON_TOP}",
     kind="remark",
@@ -235,17 +224,19 @@ def _arrivals_on_top(n: int, paths: "np.ndarray") -> bool | str:
     return _below(n, paths, wait.queue_path(paths, n).queue, np.stack(above, axis=1), "W~")
 
 
-@CLAIMS.over(
-    Range("20 runs of 120 prompts (seeds 0 to 19), n = 1 ... 4", lambda: range(20)),
+@CLAIMS.claim(
     "lemma-2.algorithm-1",
     "Lemma 2, for the algorithm instead of the appendix's chain",
-    "Under Algorithm 1 with one type, the Lindley chain from a buffer of n is above the queue.",
-    paper="W <= n + Q, with X the arrivals during a batch",
-    note="Algorithm 1 waits for the n-th prompt and no longer, so that W' = max(W - n, 0) + X, "
-    "which is Q + X <= n + Q'. The appendix lets a stuck iteration last a whole batch.",
+    over=range(20),
 )
 def _algorithm_1(seed: int) -> bool | str:
-    """One type under Algorithm 1 itself, prompt by prompt; no two come at once."""
+    """Under Algorithm 1 with one type, the Lindley chain from a buffer of n is above the queue.
+
+    Checked: 20 runs of 120 prompts (seeds 0 to 19), n = 1 ... 4
+    Paper: W <= n + Q, with X the arrivals during a batch
+    Note: Algorithm 1 waits for the n-th prompt and no longer, so that W' = max(W - n, 0) + X, which
+    is Q + X <= n + Q'. The appendix lets a stuck iteration last a whole batch."""
+    # One type under Algorithm 1 itself, prompt by prompt; no two come at once.
     import numpy as np
 
     n = 1 + seed % 4
@@ -272,14 +263,11 @@ def _by_step(steps: "np.ndarray") -> "np.ndarray":
     return level
 
 
-@CLAIMS.over(
-    _PATHS,
-    "lemma-3",
-    "Lemma 3",
-    "The Lindley chain after N steps is the largest of S_N - S_k over k <= N.",
-    paper="max over k of S_N - S_k",
-)
+@CLAIMS.claim("lemma-3", "Lemma 3", over=_PATHS)
 def _lemma_3(n: int, paths: "np.ndarray") -> bool | str:
+    """The Lindley chain after N steps is the largest of S_N - S_k over k <= N.
+
+    Paper: max over k of S_N - S_k"""
     import numpy as np
 
     steps = paths - n
@@ -290,14 +278,11 @@ def _lemma_3(n: int, paths: "np.ndarray") -> bool | str:
     return _equal(n, paths, wait.lindley_path(steps)[:, -1], _by_step(steps))
 
 
-@CLAIMS.over(
-    _PATHS,
-    "lemma-3.reversed",
-    "below Lemma 3",
-    "By time reversal the Lindley chain has the law of the maximum of its walk.",
-    paper="max of S_k, reversed in time",
-    note="Independent steps are as likely in either order.",
-)
+@CLAIMS.claim("lemma-3.reversed", "below Lemma 3", over=_PATHS)
 def _reversed(n: int, paths: "np.ndarray") -> bool | str:
+    """By time reversal the Lindley chain has the law of the maximum of its walk.
+
+    Paper: max of S_k, reversed in time
+    Note: Independent steps are as likely in either order."""
     steps = paths - n
     return _equal(n, paths, wait.max_partial_sums(steps[:, ::-1])[:, -1], _by_step(steps))

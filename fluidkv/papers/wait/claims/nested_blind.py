@@ -10,11 +10,10 @@ from fractions import Fraction
 from itertools import product
 
 from fluidkv import wait
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import decimal, holds_for
+from fluidkv.ledger.claim import Finding, Origin
+from fluidkv.ledger.outcomes import decimal
 from fluidkv.papers.wait.instances.systems import proposition_3
-from fluidkv.papers.wait.paper import as_read, statements
-from fluidkv.verdict import Verdict
+from fluidkv.papers.wait.paper import statements
 
 CLAIMS = statements()
 
@@ -40,14 +39,14 @@ def _at(base: Fraction) -> None:
         origin=Origin.READING,
         checked="the instance of the proof, all policies",
     )
-    def _gap() -> Outcome:
+    def _gap() -> Finding:
         fluid = wait.fluid_equilibrium(proposition_3(base))
         if (fluid.memory, fluid.throughput) != (_MEMORY, _FLUID):
             raise ArithmeticError("not the equilibrium of the proof")
         best = wait.best_blind_throughput(proposition_3(base), _MEMORY, prices=[price])
-        return holds_for(
-            None if best.at_most < fluid.throughput else f"the bound is {decimal(best.at_most)}",
-            ours=f"between {decimal(best.attained)} and {decimal(best.at_most)}: a gap of at least "
+        return Finding(
+            best.at_most < fluid.throughput or f"the bound is {decimal(best.at_most)}",
+            f"between {decimal(best.attained)} and {decimal(best.at_most)}: a gap of at least "
             f"{decimal(fluid.throughput - best.at_most)}",
             paper="a constant gap to 3",
             note="A proof for this clock: no action in any state gains more, evicted prompts that "
@@ -64,11 +63,11 @@ def _at(base: Fraction) -> None:
         kind="remark",
         checked="the instance of the proof, one policy",
     )
-    def _price() -> Outcome:
+    def _price() -> Finding:
         enough = wait.attained_blind_throughput(proposition_3(base), _MEMORY + more)
-        return holds_for(
-            None if enough > _FLUID else f"{decimal(enough)} with {_MEMORY + more} tokens",
-            ours=f"{decimal(enough)} with {_MEMORY + more} tokens",
+        return Finding(
+            enough > _FLUID or f"{decimal(enough)} with {_MEMORY + more} tokens",
+            f"{decimal(enough)} with {_MEMORY + more} tokens",
             paper="not given",
             note="Our own statement. A policy that never lacks work then serves more than come.",
         )
@@ -93,31 +92,27 @@ def _safe(length: int) -> list[tuple[int, int, int]]:
     ]
 
 
-@CLAIMS.claim(
+@CLAIMS.undecided(
     "proposition-5.dichotomy",
     "proof of Proposition 5, its lost instance given back",
-    "In the instance of Proposition 5 each batch leaves so much memory unused that more are "
-    "expected to come than complete, or risks an overflow.",
-    expected=Verdict.UNDECIDED,
     origin=Origin.READING,
-    checked="all batches, l = 1 ... 12 (the proof's l is lost)",
 )
-def _dichotomy() -> Outcome:
-    """The second type's prompts at their last stage complete, all of them.
+def _dichotomy() -> Finding:
+    """In the instance of Proposition 5 each batch leaves so much memory unused that more are
+    expected to come than complete, or risks an overflow.
 
-    A length without such a batch would save the statement, as its own length is lost.
-    """
+    Checked: all batches, l = 1 ... 12 (the proof's l is lost)
+    Paper: memory is left unused, or an overflow has constant probability
+    Note: Stages 0, 1, 2 hold l, l + 1, l + 2 tokens; prompts that wait hold none, so that nobody
+    must be let in. 3 (l + 2) <= M* = 5 l + 4 for every l >= 1. The conclusion stands
+    (wait.proposition-5.gap): it needs the long run."""
+    # The second type's prompts at their last stage complete, all of them.
+    # A length without such a batch would save the statement, as its own length is lost.
     safe = {length: _safe(length) for length in range(1, 13)}
     missing = [length for length, batches in safe.items() if not batches]
     most = max((batch[2] for batch in safe[1]), default=0)
     witness = f"l = 1: {most} prompts in stage 2 hold {3 * most} of 9 tokens and all complete; 2 "
-    return as_read(
-        holds_for(
-            None if missing else f"{witness}are expected to come",
-            ours=f"l = {missing}: none" if missing else "three do neither, for every l tried",
-            paper="memory is left unused, or an overflow has constant probability",
-            note="Stages 0, 1, 2 hold l, l + 1, l + 2 tokens; prompts that wait hold none, so that "
-            "nobody must be let in. 3 (l + 2) <= M* = 5 l + 4 for every l >= 1. The conclusion "
-            "stands (wait.proposition-5.gap): it needs the long run.",
-        )
+    return Finding(
+        None if missing else f"{witness}are expected to come",
+        f"l = {missing}: none" if missing else "three do neither, for every l tried",
     )

@@ -8,12 +8,10 @@ from math import log
 from typing import TYPE_CHECKING
 
 from fluidkv import wait
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import holds_for
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.papers.wait.instances.designs import LOADS, best, swept
 from fluidkv.papers.wait.instances.nested import INSTANCE, NESTED, SYNTHETIC, instance, synthetic
-from fluidkv.papers.wait.paper import as_read, statements
+from fluidkv.papers.wait.paper import statements
 from fluidkv.verdict import Evidence, Verdict
 
 if TYPE_CHECKING:
@@ -34,18 +32,19 @@ def _tail_step(before: tuple[int, int], after: tuple[int, int]) -> "arb":
     return high.tail - low.tail
 
 
-@CLAIMS.over(
-    Range(f"{INSTANCE}; N = 1e2 to 1e4, delta = 1e-1 to 1e-3",
-          lambda: (((3, 1), (4, 1)), ((2, 1), (2, 2)), ((2, 2), (2, 3)))),
+@CLAIMS.claim(
     "theorem-2.logarithmic",
     "below Theorem 2; section 7.2, (iii)",
-    "The safety buffer of (14) grows logarithmically in the horizon and in 1 / delta.",
-    ours="3.1900 tokens for each factor 10 of T or 1 / delta",
-    paper="the safety buffer grows logarithmically in T and 1 / delta",
+    over=lambda: (((3, 1), (4, 1)), ((2, 1), (2, 2)), ((2, 2), (2, 3))),
+    checked=f"{INSTANCE}; N = 1e2 to 1e4, delta = 1e-1 to 1e-3",
     refuted=Evidence.BALL,
     kind="remark",
-)  # fmt: skip
+)
 def _logarithmic(before: tuple[int, int], after: tuple[int, int]) -> bool | str:
+    """The safety buffer of (14) grows logarithmically in the horizon and in 1 / delta.
+
+    Ours: 3.1900 tokens for each factor 10 of T or 1 / delta
+    Paper: the safety buffer grows logarithmically in T and 1 / delta"""
     from flint import arb
 
     step, first = _tail_step(before, after), _tail_step((2, 1), (3, 1))
@@ -76,28 +75,27 @@ def _cases() -> tuple[_Case, ...]:
     return tuple(found)
 
 
-@CLAIMS.claim(
+@CLAIMS.undecided(
     "theorem-2.modest-buffer",
     "below Theorem 2",
-    "The safety buffer of (14) is typically modest beside its base memory.",
-    expected=Verdict.UNDECIDED,
-    evidence=Evidence.SAMPLED,
     origin=Origin.READING,
+    evidence=Evidence.SAMPLED,
     kind="remark",
-    checked="the instance of Proposition 3, and six designs for a synthetic distribution",
 )
-def _modest() -> Outcome:
-    """Whether term 1 is above terms 2 and 3 together: in all cases, in none, or in some."""
+def _modest() -> Finding:
+    """The safety buffer of (14) is typically modest beside its base memory.
+
+    Checked: the instance of Proposition 3, and six designs for a synthetic distribution
+    Paper: typically dominated by the base term; modest in practice"""
+    # Whether term 1 is above terms 2 and 3 together: in all cases, in none, or in some.
     cases = _cases()
     small = [case for case in cases if case.buffer < case.base]
     worst = max(cases, key=lambda case: case.buffer / case.base)
     mixed = Verdict.UNDECIDED if small else Verdict.FAILS
-    return Outcome(
+    return Finding(
         Verdict.HOLDS if len(small) == len(cases) else mixed,
-        Evidence.SAMPLED,
-        ours=f"in {len(small)} of {len(cases)} cases; {worst.name}: a buffer of "
+        f"in {len(small)} of {len(cases)} cases; {worst.name}: a buffer of "
         f"{worst.buffer:,.0f} tokens beside {worst.base:,.0f}",
-        paper="typically dominated by the base term; modest in practice",
         note=f"{INSTANCE}; {SYNTHETIC}, at loads 0.1, 0.5 and 0.8 with the best of 5, 10, 25 and "
         "50 segments. Typically and in practice are the paper's words, which single cases do not "
         "refute.",
@@ -122,18 +120,19 @@ def _by_types() -> tuple[list[Fraction], list[Fraction], float]:
     return least, waiting, most
 
 
-@CLAIMS.claim(
+@CLAIMS.undecided(
     "section-2-2.types",
     "section 2.2; below Theorem 2",
-    "With a segment for each type the memory (14) depends on the number of types weakly, like "
-    "its logarithm.",
-    expected=Verdict.UNDECIDED,
     origin=Origin.READING,
-    kind="remark",
     checked=f"{SYNTHETIC}; only each 50th, 10th, 2nd output; load 1/2",
+    kind="remark",
 )
-def _types() -> Outcome:
-    """One segment for each of m types; the load, and so M*, is the same."""
+def _types() -> Finding:
+    """With a segment for each type the memory (14) depends on the number of types weakly, like its
+    logarithm.
+
+    Paper: guarantees depend weakly (logarithmically) on the number of types"""
+    # One segment for each of m types; the load, and so M*, is the same.
     least, waiting, most = _by_types()
     growth = [
         [float(after / before) for before, after in pairwise(each)] for each in (least, waiting)
@@ -142,17 +141,14 @@ def _types() -> Outcome:
     bad = all(g > most for each in growth for g, most in zip(each, logs, strict=True))
     rows = zip(_COUNTS, least, strict=True)
     shown = ", ".join(f"{m}: {float(memory):,.0f}" for m, memory in rows)
-    found = holds_for(
-        f"M^pi by number of types: {shown}" if bad else None,
-        ours=f"five times the types: {growth[0][0]:.1f} and {growth[0][1]:.1f} times the least "
+    return Finding(
+        not bad or f"M^pi by number of types: {shown}",
+        f"five times the types: {growth[0][0]:.1f} and {growth[0][1]:.1f} times the least "
         f"M^pi of whole thresholds, {growth[1][0]:.1f} and {growth[1][1]:.1f} times what waits "
         "before segments with real ones",
-        paper="guarantees depend weakly (logarithmically) on the number of types",
         note="Read of the memory (14), a segment for each type. Whole thresholds at a low "
         f"rate, n* = {most:.2g} at most with {_COUNTS[-1]}: one prompt at each stage is one in "
         "each segment. At higher rates and with real ones term 2 is a sum over the "
         "boundaries. The tail has ln(m - 1) in each. Which guarantee is meant is not said, and "
         "section 7.2 merges types.",
-        evidence=Evidence.SAMPLED,
     )
-    return as_read(found)

@@ -11,8 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from fluidkv import wait
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import verdict
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.papers.wait.instances.measured import counted
 from fluidkv.papers.wait.instances.nested import (
     FOUR_CLOCK,
@@ -81,12 +80,12 @@ def _peaks(case: _Case, seed: int) -> "np.ndarray":
     ).peak_held.values
 
 
-def _frequency(case: _Case, seed: int, delta: Fraction) -> Outcome:
+def _frequency(case: _Case, seed: int, delta: Fraction) -> Finding:
     note = f"n = {case.thresholds}, horizon {case.horizon}."
     return counted(_peaks(case, seed), case.capacity(delta), delta, note)
 
 
-def _looseness(case: _Case) -> Outcome:
+def _looseness(case: _Case) -> Finding:
     """The largest memory of all runs, and the least capacity that would have done, by delta."""
     import numpy as np
 
@@ -100,13 +99,11 @@ def _looseness(case: _Case) -> Outcome:
         )
         if enough >= capacity:
             bad = f"delta = {delta}: {enough} needed"
-    return Outcome(
-        verdict(bad is None),
-        Evidence.SAMPLED,
-        ours="; ".join(parts),
+    return Finding(
+        bad,
+        "; ".join(parts),
         paper="not given",
         note=f"Our own statement, about {RUNS} runs for each delta.",
-        witness=bad or "",
     )
 
 

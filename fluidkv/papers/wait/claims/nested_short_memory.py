@@ -10,8 +10,7 @@ from itertools import product
 from typing import NamedTuple
 
 from fluidkv import runs, serving, wait
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import holds_for, verdict
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.papers.wait.instances.nested import INSTANCE, NESTED
 from fluidkv.papers.wait.instances.statistics import margin
 from fluidkv.papers.wait.instances.systems import proposition_3
@@ -73,78 +72,69 @@ def _found(most: int = 3) -> list[Dead]:
     return [dead for dead in tried if dead is not None]
 
 
-@CLAIMS.claim(
-    "theorem-2.short-memory.stops",
-    _PLACE,
-    "With less memory than M^pi, Nested WAIT may stop for ever while prompts wait.",
-    kind="remark",
-    checked="n_1, n_2 <= 3, from M = 3 on",
-)
-def _stops() -> Outcome:
+@CLAIMS.claim("theorem-2.short-memory.stops", _PLACE, kind="remark")
+def _stops() -> Finding:
+    """With less memory than M^pi, Nested WAIT may stop for ever while prompts wait.
+
+    Checked: n_1, n_2 <= 3, from M = 3 on
+    Paper: no rule is given"""
     dead = next((each for each in _found() if not each.batches), None)
     shown = dead and (
         f"{dead}: {dead.thresholds[1] - 1} prompts pause before segment 2 with 2 tokens "
         "each, and newcomers find no room"
     )
-    return holds_for(
+    return Finding(
         None if dead else "never",
-        ours=shown or "",
-        paper="no rule is given",
+        shown or "",
         note=f"Our own statement. {_RULE} Inputs of 1, outputs of 2, segments up to 1 and 2; (12) "
         "holds at low rates of arrival, and M is above M*, which vanishes with them.",
     )
 
 
-@CLAIMS.claim(
-    "theorem-2.short-memory.circles",
-    _PLACE,
-    "With less memory than M^pi, Nested WAIT may also run for ever and complete nothing.",
-    kind="remark",
-    checked="n_1, n_2 <= 3, from M = 3 on",
-)
-def _circles() -> Outcome:
+@CLAIMS.claim("theorem-2.short-memory.circles", _PLACE, kind="remark")
+def _circles() -> Finding:
+    """With less memory than M^pi, Nested WAIT may also run for ever and complete nothing.
+
+    Checked: n_1, n_2 <= 3, from M = 3 on
+    Paper: no rule is given"""
     dead = next((each for each in _found() if each.batches), None)
-    return holds_for(
+    return Finding(
         None if dead else "never",
-        ours=f"{dead}: a newcomer is let in, evicted and let in again",
-        paper="no rule is given",
+        f"{dead}: a newcomer is let in, evicted and let in again",
         note=f"Our own statement. {_RULE}",
     )
 
 
-@CLAIMS.claim(
-    "theorem-2.short-memory.enough",
-    _PLACE,
-    "With M = M^pi Nested WAIT was not seen to stop, or to run and complete nothing, for ever.",
-    evidence=Evidence.SAMPLED,
-    kind="remark",
-    checked="n_1, n_2 <= 3, M = 3 to M^pi",
-)
-def _enough() -> Outcome:
-    """Of those found, how near M comes to M^pi."""
+@CLAIMS.claim("theorem-2.short-memory.enough", _PLACE, evidence=Evidence.SAMPLED, kind="remark")
+def _enough() -> Finding:
+    """With M = M^pi Nested WAIT was not seen to stop, or to run and complete nothing, for ever.
+
+    Checked: n_1, n_2 <= 3, M = 3 to M^pi
+    Paper: no rule is given"""
+    # Of those found, how near M comes to M^pi.
     found = _found()
     bad = next((each for each in found if each.capacity >= 3 * sum(each.thresholds)), None)
     nearest = max(found, key=lambda each: each.capacity / (3 * sum(each.thresholds)))
-    return holds_for(
-        None if bad is None else str(bad),
-        ours=f"{len(found)} of them below; nearest {nearest}, M^pi = {3 * sum(nearest.thresholds)}",
-        paper="no rule is given",
+    return Finding(
+        bad is None or str(bad),
+        f"{len(found)} of them below; nearest {nearest}, M^pi = {3 * sum(nearest.thresholds)}",
         note=f"Our own statement. {_RULE} At most n_2 - 1 pause before segment 2 without a batch "
         "for it, which leaves room for segment 1.",
-        evidence=Evidence.SAMPLED,
     )
 
 
 @CLAIMS.claim(
     "theorem-2.short-memory.fluid",
     _PLACE,
-    "With M = M* Nested WAIT evicts and falls below the best blind policy.",
+    checked=f"{INSTANCE}: 6 runs of 600 d0",
     evidence=Evidence.SAMPLED,
     kind="remark",
-    checked=f"{INSTANCE}: 6 runs of 600 d0",
 )
-def _at_fluid_memory() -> Outcome:
-    """M = M* = 9 with the least thresholds."""
+def _at_fluid_memory() -> Finding:
+    """With M = M* Nested WAIT evicts and falls below the best blind policy.
+
+    Paper: no rule is given"""
+    # M = M* = 9 with the least thresholds.
     system, rates, evicted = proposition_3(Fraction(1)), [], 0
     for seed in range(6):
         prompts = wait.poisson_prompts(system, rng=seed, horizon=600.0)
@@ -155,11 +145,9 @@ def _at_fluid_memory() -> Outcome:
             evicted += step["preempt"]
         rates.append(done / 600)
     mean, wide = sum(rates) / len(rates), margin(rates)
-    return Outcome(
-        verdict(mean + wide < 2.7 and evicted > 0),
-        Evidence.SAMPLED,
-        ours=f"{mean:.2f} ± {wide:.2f} of 3 output tokens per d0",
-        paper="no rule is given",
+    return Finding(
+        mean + wide < 2.7 and evicted > 0,
+        f"{mean:.2f} ± {wide:.2f} of 3 output tokens per d0",
         note=f"Our own statement. {_RULE} {len(rates)} runs, ± what chance exceeds one time in a "
         "million (Student). Any blind policy has 2.706 at most (wait.proposition-5.gap); M^pi is "
         "15 with the least thresholds.",

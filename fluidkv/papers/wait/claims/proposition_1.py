@@ -14,9 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from fluidkv import runs, wait
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import holds_for, sampled
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.papers.wait.instances.served import serve
 from fluidkv.papers.wait.paper import statements
 from fluidkv.verdict import Evidence
@@ -60,20 +58,20 @@ def _runs(load: Fraction) -> "dict[str, Dataset]":
     "proposition-1.at-one",
     "Proposition 1",
     "With a load of exactly 1 and a limit of memory mean latency grows linearly with time.",
-    evidence=Evidence.SAMPLED,
-    checked=_RANGE,
     given=(Fraction(1),),
+    checked=_RANGE,
+    evidence=Evidence.SAMPLED,
 )
 @CLAIMS.claim(
     "proposition-1.above-one",
     "Proposition 1",
     "With a load of 5/4 mean latency grows linearly with time.",
-    evidence=Evidence.SAMPLED,
     origin=Origin.PRINTED,
-    checked=_RANGE,
     given=(Fraction(5, 4),),
+    checked=_RANGE,
+    evidence=Evidence.SAMPLED,
 )
-def _growth(load: Fraction) -> Outcome:
+def _growth(load: Fraction) -> Finding:
     """Completions at each iteration; the mean time in the system at half time and at the end."""
     import numpy as np
 
@@ -94,11 +92,11 @@ def _growth(load: Fraction) -> Outcome:
             if means[-1] < float(share) * until - 1:  # the last prompt has only just come
                 bad = bad or f"{name}: {means[-1]:.4g} on average by {until:g}"
         seen.append(f"{means[0]:.0f}, {means[1]:.0f}")
-    return sampled(
+    return Finding(
         bad,
         f"by T = {_HORIZON // 2}, {_HORIZON}: " + "; ".join(seen),
-        "at least of order T",
-        f"Mean time in the system of {', '.join(_POLICIES)}. For every policy: at least "
+        paper="at least of order T",
+        note=f"Mean time in the system of {', '.join(_POLICIES)}. For every policy: at least "
         f"T (1 - 1 / (lambda c (d1 + d0 / M))) / 2 = {share} T, less one arrival.",
     )
 
@@ -111,23 +109,22 @@ def _recursion(iterations: int) -> list[Fraction]:
     return times[1:]
 
 
-@CLAIMS.over(
-    Range(
-        "one system, arrivals as a constant flow, 25 to 400 iterations",
-        lambda: (25, 50, 100, 200, 400),
-    ),
+@CLAIMS.claim(
     "proposition-1.at-one.unlimited-memory",
     "beside Proposition 1 (our own)",
-    "Without a memory limit latency at a load of exactly 1 can grow like the root of time.",
-    ours="latency between 2.8 and 5.5 sqrt(T)",
-    paper="section 3 opens under a memory constraint, the proof has none",
-    note="Our own statement: l = l' = lambda = d0 = 1, d1 = 1/3, everybody in each batch. In "
-    "iteration k all who came in the one before are prefilled and the others decode: "
-    "tau_k + 2/3 tau_(k-1) = k for every k, so that tau_k <= k while t_k >= 3k(k+1)/10. The "
-    "queue grows linearly in iterations only.",
+    over=(25, 50, 100, 200, 400),
     kind="remark",
 )
 def _unlimited_memory(iteration: int) -> bool | str:
+    """Without a memory limit latency at a load of exactly 1 can grow like the root of time.
+
+    Checked: one system, arrivals as a constant flow, 25 to 400 iterations
+    Ours: latency between 2.8 and 5.5 sqrt(T)
+    Paper: section 3 opens under a memory constraint, the proof has none
+    Note: Our own statement: l = l' = lambda = d0 = 1, d1 = 1/3, everybody in each batch. In
+    iteration k all who came in the one before are prefilled and the others decode: tau_k + 2/3
+    tau_(k-1) = k for every k, so that tau_k <= k while t_k >= 3k(k+1)/10. The queue grows linearly
+    in iterations only."""
     times = _recursion(400)
     before = [Fraction(0), *times]
     if any(
@@ -141,14 +138,15 @@ def _unlimited_memory(iteration: int) -> bool | str:
     return 8 * clock <= latency**2 <= 30 * clock or f"{float(latency):.0f} by {float(clock):.0f}"
 
 
-@CLAIMS.claim(
-    "proposition-1.balanced-batch",
-    "proof of Proposition 1",
-    "In a balanced batch of any size at least lambda d0 more arrive than complete.",
-    checked="all values",
-)
-def _balanced_batch() -> Outcome:
-    """lambda (d0 + d1 n c) - n = lambda d0 + n (rho - 1)."""
+@CLAIMS.claim("proposition-1.balanced-batch", "proof of Proposition 1")
+def _balanced_batch() -> Finding:
+    """In a balanced batch of any size at least lambda d0 more arrive than complete.
+
+    Checked: all values
+    Paper: gap >= lambda d0 > 0
+    Note: For batches with n prompts at every stage. A batch of other stages may complete more than
+    arrive: l = l' = lambda = d0 = 1, d1 = 1/3, four decodes take 11/3."""
+    # lambda (d0 + d1 n c) - n = lambda d0 + n (rho - 1).
     import sympy
 
     names = sympy.symbols("lambda d0 n c epsilon", positive=True)
@@ -156,10 +154,7 @@ def _balanced_batch() -> Outcome:
     per_token = (1 + above) / (rate * cost)  # a load of 1 + epsilon
     gap = sympy.expand(rate * (base + per_token * n * cost) - n)
     least = sympy.simplify(gap - rate * base)
-    return holds_for(
-        None if least == sympy.expand(n * above) else f"gap {gap}",
-        ours=f"lambda d0 + {least} for a load of 1 + epsilon",
-        paper="gap >= lambda d0 > 0",
-        note="For batches with n prompts at every stage. A batch of other stages may complete more "
-        "than arrive: l = l' = lambda = d0 = 1, d1 = 1/3, four decodes take 11/3.",
+    return Finding(
+        least == sympy.expand(n * above) or f"gap {gap}",
+        f"lambda d0 + {least} for a load of 1 + epsilon",
     )

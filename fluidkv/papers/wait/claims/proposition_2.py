@@ -7,8 +7,7 @@ is just what comes, sum of lambda c. Below M* less is done than comes, whatever 
 from fractions import Fraction
 
 from fluidkv import wait
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import sampled
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.papers.wait.instances.served import FCFS, outputs
 from fluidkv.papers.wait.instances.statistics import margin
 from fluidkv.papers.wait.instances.systems import RANDOM, proposition_3, random_systems
@@ -24,10 +23,10 @@ _ROUNDING = 1e-9  # of clocks below 1000, whose sums round at 1e-12
 @CLAIMS.claim(
     "proposition-2",
     "Proposition 2",
-    "No policy has a mean throughput above sum of lambda l'.",
     checked=f"WAIT and FCFS on the instance of Proposition 3, {RUNS} runs to T = {HORIZON}",
 )
-def _proposition_2() -> Outcome:
+def _proposition_2() -> Finding:
+    """No policy has a mean throughput above sum of lambda l'."""
     bad, looked, seen, best = None, 0, [], 3
     for policy in ("WAIT", *FCFS):
         rate = outputs(three_runs(policy), HORIZON)[0] / HORIZON
@@ -40,13 +39,12 @@ def _proposition_2() -> Outcome:
             looked += len(done)
             if (done > came).any():
                 bad = bad or f"{policy} by {until}: {done.max()}"
-    return sampled(
+    return Finding(
         bad,
         f"completed per unit of time: {', '.join(seen)}; completed <= arrived, {looked} times",
-        f"at most sum of lambda l' = {best}",
-        f"{RUNS} runs, ± what chance exceeds one time in a million (Student). Path by path a "
+        paper=f"at most sum of lambda l' = {best}",
+        note=f"{RUNS} runs, ± what chance exceeds one time in a million (Student). Path by path a "
         "count of a part of the same prompts, whatever the policy and the memory.",
-        refuted=Evidence.SAMPLED,
     )
 
 
@@ -84,17 +82,17 @@ def _work_done(memory: int) -> str | None:
 @CLAIMS.claim(
     "proposition-2.less-memory",
     "section 4, first paragraph",
-    "With less memory than M* no policy comes near the throughput sum of lambda l'.",
     origin=Origin.READING,
-    kind="proposition",
     checked=f"{RANDOM.words}; FCFS at M = 8 on the instance of Proposition 3",
+    kind="proposition",
 )
-def _less_memory() -> Outcome:
-    """Exactly, and in runs: work done by T is at most T M / (d0 + d1 M)."""
+def _less_memory() -> Finding:
+    """With less memory than M* no policy comes near the throughput sum of lambda l'.
+
+    Paper: the throughput can never approach the optimal fluid throughput
+    Note: Ours: by the work that a batch can do. Proposition 2 itself says nothing of memory."""
+    # Exactly, and in runs: work done by T is at most T M / (d0 + d1 M).
     bad, tried = _work_allowed()
-    return sampled(
-        bad or _work_done(8),
-        f"M / (d0 + d1 M) < sum of lambda c exactly if M < M*, {tried} cases",
-        "the throughput can never approach the optimal fluid throughput",
-        "Ours: by the work that a batch can do. Proposition 2 itself says nothing of memory.",
+    return Finding(
+        bad or _work_done(8), f"M / (d0 + d1 M) < sum of lambda c exactly if M < M*, {tried} cases"
     )

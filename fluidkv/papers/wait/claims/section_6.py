@@ -8,17 +8,15 @@ from fractions import Fraction
 from functools import cache
 
 from fluidkv import wait
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import sampled
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.papers.wait.instances import server
 from fluidkv.papers.wait.instances.served import FCFS, outputs, serve
 from fluidkv.papers.wait.instances.statistics import mean_and_error
 from fluidkv.papers.wait.instances.systems import RANDOM, one_input, random_systems
-from fluidkv.papers.wait.paper import as_read, statements
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.papers.wait.paper import statements
+from fluidkv.verdict import Evidence
 
-CLAIMS = statements()
+CLAIMS = statements(origin=Origin.REPRODUCTION)
 
 _SEEDS, _WINDOW = range(2), (0.6, 1.6)  # of draws; seconds
 _CLOCK = "Vidur's clock of an A100 (9.93 ms and 0.1656 us a token)"
@@ -72,46 +70,39 @@ def _served(setting: str, load: Fraction) -> dict[str, tuple[list[float], list[f
     return found
 
 
-@CLAIMS.claim(
+@CLAIMS.undecided(
     "section-6-2.high-demand",
     "section 6.2, Figures 11 and 13",
     "At high demand Nested WAIT has a higher throughput than first come, first served.",
-    expected=Verdict.UNDECIDED,
-    evidence=Evidence.SAMPLED,
-    origin=Origin.REPRODUCTION,
-    checked=_UNKNOWN,
     given=("unknown", Fraction(6, 5)),
+    checked=_UNKNOWN,
+    evidence=Evidence.SAMPLED,
 )
-@CLAIMS.claim(
+@CLAIMS.undecided(
     "section-6-2.low-demand.latency",
     "section 6.2, Figures 11 and 12",
     "At low demand Nested WAIT has a lower mean latency than first come, first served.",
-    expected=Verdict.UNDECIDED,
-    evidence=Evidence.SAMPLED,
-    origin=Origin.REPRODUCTION,
-    checked=_UNKNOWN,
     given=("unknown", Fraction(3, 5), True),
+    checked=_UNKNOWN,
+    evidence=Evidence.SAMPLED,
 )
 @CLAIMS.claim(
     "section-6-1.high-demand",
     "section 6.1, Figure 8",
     "At high demand WAIT has a higher throughput than first come, first served.",
-    evidence=Evidence.SAMPLED,
-    origin=Origin.REPRODUCTION,
-    checked=_KNOWN,
     given=("known", Fraction(6, 5)),
+    checked=_KNOWN,
+    evidence=Evidence.SAMPLED,
 )
-@CLAIMS.claim(
+@CLAIMS.undecided(
     "section-6-1.low-demand",
     "section 6.1, Figure 7",
     "At low demand WAIT has a higher throughput than first come, first served.",
-    expected=Verdict.UNDECIDED,
-    evidence=Evidence.SAMPLED,
-    origin=Origin.REPRODUCTION,
-    checked=_KNOWN,
     given=("known", Fraction(3, 5)),
+    checked=_KNOWN,
+    evidence=Evidence.SAMPLED,
 )
-def _surpasses(setting: str, load: Fraction, latency: bool = False) -> Outcome:
+def _surpasses(setting: str, load: Fraction, latency: bool = False) -> Finding:
     """Draw by draw, more output tokens per second than both rules, or a lower mean latency.
 
     With outputs of 20 and 40 tokens Nested WAIT has more at high demand: our Figure 11.
@@ -130,35 +121,37 @@ def _surpasses(setting: str, load: Fraction, latency: bool = False) -> Outcome:
         f"{name} {mean_and_error(rates)[0]:,.0f}, {mean_and_error(times)[0]:.2f} s"
         for name, (rates, times) in found.items()
     )
-    outcome = sampled(
+    return Finding(
         bad,
         f"output tokens/s of completed prompts and mean latency: {shown}",
-        "improved throughput and latency over benchmarks"
+        paper="improved throughput and latency over benchmarks"
         if setting != "known"
         else "surpasses that of the benchmark algorithms across all tested arrival rates",
-        f"At {float(load):.0%} of the rate that memory can carry, from {_WINDOW[0]:g} s to "
+        note=f"At {float(load):.0%} of the rate that memory can carry, from {_WINDOW[0]:g} s to "
         f"{_WINDOW[1]:g} s. New first is the paper's vLLM, running first its Sarathi.",
-        refuted=Evidence.SAMPLED,
     )
-    return as_read(outcome)
 
 
 # --- thresholds ---------------------------------------------------------------------------------
 
 
-@CLAIMS.over(
-    Range(f"{RANDOM.words}; K = 1/2, 99/100, 1, 3/2",
-          lambda: ((system, k) for system in random_systems()
-                   for k in (Fraction(1, 2), Fraction(99, 100), Fraction(1), Fraction(3, 2)))),
+@CLAIMS.claim(
     "section-6-1.thresholds",
     "section 6.1",
-    "Thresholds in proportion to the rates satisfy (11) from the equilibrium's on: K n* does if "
-    "and only if K >= 1, in K M*.",
-    paper="thresholds by share of a batch size limit, aligning with Algorithm 1; lost",
+    over=lambda: (
+        (system, k)
+        for system in random_systems()
+        for k in (Fraction(1, 2), Fraction(99, 100), Fraction(1), Fraction(3, 2))
+    ),
+    checked=f"{RANDOM.words}; K = 1/2, 99/100, 1, 3/2",
     origin=Origin.READING,
     kind="remark",
-)  # fmt: skip
+)
 def _proportional(system: "wait.WaitSystem", k: Fraction) -> bool | str:
+    """Thresholds in proportion to the rates satisfy (11) from the equilibrium's on: K n* does if
+    and only if K >= 1, in K M*.
+
+    Paper: thresholds by share of a batch size limit, aligning with Algorithm 1; lost"""
     fluid = wait.fluid_equilibrium(system)
     n = [k * each for each in fluid.per_stage]
     time = wait.iteration_time(system, n)
@@ -167,22 +160,22 @@ def _proportional(system: "wait.WaitSystem", k: Fraction) -> bool | str:
     return (feasible == (k >= 1) and held == k * fluid.memory) or f"{system}: K = {k}"
 
 
-@CLAIMS.over(
-    Range(f"{RANDOM.words}, of two types or more; one input, load 1/2, n_k = 2 r_k tau*",
-          lambda: (system for system in one_input() if len(system.types) > 1)),
+@CLAIMS.undecided(
     "section-6-2.thresholds",
     "section 6.2",
-    "Thresholds in proportion to the arrival rates of the segments satisfy (12).",
-    ours="not its second line, if that is strict: n_k = p_k n_(k-1), at no drift",
-    paper="thresholds proportional to arrival rates in each segment, following (12); the ratio and "
-    "(12) are lost",
-    note="Then queues before segments grow like the root of time, and (20) has no positive root "
-    "(wait.equation-12.thinning.equal).",
-    expected=Verdict.UNDECIDED,
+    over=lambda: (system for system in one_input() if len(system.types) > 1),
+    checked=f"{RANDOM.words}, of two types or more; one input, load 1/2, n_k = 2 r_k tau*",
     origin=Origin.READING,
     kind="remark",
-)  # fmt: skip
+)
 def _nested_proportional(system: "wait.WaitSystem") -> bool | str:
+    """Thresholds in proportion to the arrival rates of the segments satisfy (12).
+
+    Ours: not its second line, if that is strict: n_k = p_k n_(k-1), at no drift
+    Paper: thresholds proportional to arrival rates in each segment, following (12); the ratio and
+    (12) are lost
+    Note: Then queues before segments grow like the root of time, and (20) has no positive root
+    (wait.equation-12.thinning.equal)."""
     cut, time = wait.Segments.of(system), wait.fluid_equilibrium(system).iteration_time
     n = [2 * rate * time for rate in cut.rates]
     broken = wait.check_nested(cut, n, system.base, system.per_kv_token)
@@ -190,16 +183,20 @@ def _nested_proportional(system: "wait.WaitSystem") -> bool | str:
     return not lines or f"rates {', '.join(map(str, cut.rates))}: {', '.join(lines)}"
 
 
-@CLAIMS.over(
-    Range("decode stages 1 to 500", lambda: range(1, 501), whole=True),
+@CLAIMS.claim(
     "section-6-2.bins",
     "section 6.2",
-    "Decode lengths of 1 to 500 in ten bins of 50 are ten segments, and stage k is in segment "
-    "k / 50, rounded up.",
-    paper="10 bins of 50 tokens each: [1-50], [51-100], ...",
+    over=range(1, 501),
+    origin=Origin.PRINTED,
+    whole=True,
     kind="remark",
 )
 def _bins(stage: int) -> bool | str:
+    """Decode lengths of 1 to 500 in ten bins of 50 are ten segments, and stage k is in segment k /
+    50, rounded up.
+
+    Checked: decode stages 1 to 500
+    Paper: 10 bins of 50 tokens each: [1-50], [51-100], ..."""
     ends = tuple(range(50, 501, 50))
     cut = wait.Segments(60, ends, (Fraction(1),) * len(ends))
     (found,) = [

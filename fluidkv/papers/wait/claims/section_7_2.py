@@ -10,9 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from fluidkv import wait
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import holds_for
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.papers.wait.instances.designs import (
     DELTA,
     HORIZON,
@@ -23,8 +21,8 @@ from fluidkv.papers.wait.instances.designs import (
     synthetic_designs,
 )
 from fluidkv.papers.wait.instances.nested import LENGTHS, SYNTHETIC, literal_peak, synthetic
-from fluidkv.papers.wait.paper import as_read, statements
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.papers.wait.paper import statements
+from fluidkv.verdict import Evidence
 
 if TYPE_CHECKING:
     from flint import arb
@@ -55,17 +53,18 @@ def _written_out(design: "wait.SegmentDesign") -> "arb":
     return total
 
 
-@CLAIMS.over(
-    Range(f"{SYNTHETIC}; load 1/2; 5, 10 and 20 segments",
-          lambda: swept(synthetic(LOADS[1]), spare=1, counts=(5, 10, 20))),
+@CLAIMS.claim(
     "theorem-4.merged",
     "Theorem 4, equation (17)",
-    "The memory (17) of merged types is (14) on their segments.",
-    paper="(17) is (14) with merged types",
-    refuted=Evidence.BALL,
+    over=lambda: swept(synthetic(LOADS[1]), spare=1, counts=(5, 10, 20)),
+    checked=f"{SYNTHETIC}; load 1/2; 5, 10 and 20 segments",
     origin=Origin.READING,
-)  # fmt: skip
+    refuted=Evidence.BALL,
+)
 def _merged(design: "wait.SegmentDesign") -> bool | str:
+    """The memory (17) of merged types is (14) on their segments.
+
+    Paper: (17) is (14) with merged types"""
     base = synthetic(LOADS[1]).base
     ours = wait.theorem_2_memory(design.segments, design.thresholds, base, HORIZON, DELTA).total
     total = _written_out(design)
@@ -84,21 +83,20 @@ def _terms(design: "wait.SegmentDesign") -> str:
     "section-7-2.term-1-dominates.one-to-spare",
     "section 7.2, (i)",
     "In (17) term 1 dominates terms 2 and 3, with one prompt to spare in each line of (16).",
-    kind="figure",
-    checked=_WORDS,
     given=(1,),
+    checked=_WORDS,
+    kind="figure",
 )
-@CLAIMS.claim(
+@CLAIMS.undecided(
     "section-7-2.term-1-dominates",
     "section 7.2, (i)",
     "In (17) term 1 dominates terms 2 and 3, with the least whole thresholds.",
-    expected=Verdict.UNDECIDED,
+    given=(0,),
+    checked=_WORDS,
     evidence=Evidence.FLOAT,
     kind="figure",
-    checked=_WORDS,
-    given=(0,),
 )
-def dominates(spare: int) -> Outcome:
+def dominates(spare: int) -> Finding:
     """Term 1 above terms 2 and 3 in each design.
 
     In the paper's figures thresholds, rates and outputs are not given: these are readings.
@@ -109,32 +107,24 @@ def dominates(spare: int) -> Outcome:
     if least:
         _, load, design = min(least, key=lambda row: row[0])
         bad = f"load {load}, {design.count} segments: {_terms(design)}"
-    found = holds_for(
+    return Finding(
         bad,
-        ours=f"not in {len(least)} of {len(tried)} designs"
-        if least
-        else f"in {len(tried)} designs",
+        f"not in {len(least)} of {len(tried)} designs" if least else f"in {len(tried)} designs",
         paper="term 1 dominates terms 2 and 3 across all settings",
         note=f"T = {HORIZON} s, delta = {DELTA}; "
         + ("the least whole thresholds." if not spare else "one prompt to spare in each line."),
-        evidence=Evidence.SAMPLED,
-        refuted=Evidence.FLOAT,
     )
-    return as_read(found)
 
 
 # --- (ii) the curve -----------------------------------------------------------------------------
 
 
-@CLAIMS.claim(
-    "section-7-2.u-shape",
-    "section 7.2, (ii)",
-    "At loads 0.1, 0.5 and 0.8 the total memory (17) is U-shaped in the number of segments.",
-    kind="figure",
-    checked=_WORDS,
-)
-def _u_shape() -> Outcome:
-    """The bound is above its least at both ends, and so is term 1 at the first that is served."""
+@CLAIMS.claim("section-7-2.u-shape", "section 7.2, (ii)", checked=_WORDS, kind="figure")
+def _u_shape() -> Finding:
+    """At loads 0.1, 0.5 and 0.8 the total memory (17) is U-shaped in the number of segments.
+
+    Paper: a U-shaped curve: high term 1 at few segments, queues at many"""
+    # The bound is above its least at both ends, and so is term 1 at the first that is served.
     bad, parts = None, []
     for load in LOADS:
         designs = synthetic_designs(load, 1)
@@ -144,14 +134,11 @@ def _u_shape() -> Outcome:
         inside = first.count < low.count < last.count
         if not (inside and first.batch > low.batch and last.queue > low.queue):
             bad = bad or parts[-1]
-    return holds_for(
+    return Finding(
         bad,
-        ours="; ".join(parts),
-        paper="a U-shaped curve: high term 1 at few segments, queues at many",
+        "; ".join(parts),
         note="Tokens, and in brackets the number of segments: the fewest that can be served, the "
         f"best, one for each output. {_SPARE}",
-        evidence=Evidence.SAMPLED,
-        refuted=Evidence.FLOAT,
     )
 
 
@@ -159,56 +146,51 @@ def _u_shape() -> Outcome:
     "section-7-2.minimum.half-load",
     "section 7.2, (ii)",
     "At load 1/2 the least total is between 5 and 20 segments, near the 10 that section 6 uses.",
-    kind="figure",
-    checked=f"{SYNTHETIC}; load 1/2",
     given=(LOADS[1:2],),
+    checked=f"{SYNTHETIC}; load 1/2",
+    kind="figure",
 )
-@CLAIMS.claim(
+@CLAIMS.undecided(
     "section-7-2.minimum",
     "section 7.2, (ii)",
     "At loads 0.1, 0.5 and 0.8 the least total is between 5 and 20 segments, near the 10 that "
     "section 6 uses.",
-    expected=Verdict.UNDECIDED,
+    given=(LOADS,),
+    checked=_WORDS,
     evidence=Evidence.FLOAT,
     kind="figure",
-    checked=_WORDS,
-    given=(LOADS,),
 )
-def _near_ten(loads: Sequence[Fraction]) -> Outcome:
+def _near_ten(loads: Sequence[Fraction]) -> Finding:
     """The paper's digits are lost; section 6 has 10 bins. Near: within a factor of 2."""
     found = {float(load): best(synthetic_designs(load, 1)).count for load in loads}
     least = [best(synthetic_designs(load, 0)).count for load in loads]
     far = (f"{count} at load {load}" for load, count in found.items() if not 5 <= count <= 20)
     shown = ", ".join(f"{count} at load {load}" for load, count in found.items())
-    outcome = holds_for(
+    return Finding(
         next(far, None),
-        ours=f"{shown}; with the least thresholds {', '.join(map(str, least))}",
+        f"{shown}; with the least thresholds {', '.join(map(str, least))}",
         paper="around a range and a choice whose numbers are lost; section 6 has 10 bins",
         note="It moves with the load, and the paper's distribution, clock and rates are not given: "
         "nothing here contradicts 10, and nothing makes it a rule.",
-        evidence=Evidence.SAMPLED,
-        refuted=Evidence.FLOAT,
     )
-    return as_read(outcome)
 
 
 @CLAIMS.claim(
     "section-7-2.minimum.rises",
     "section 7.2 (our own)",
-    "From load 0.1 to 0.5 to 0.8 the number of segments with the least memory (17) rises.",
     origin=Origin.READING,
-    kind="remark",
     checked=_WORDS,
+    kind="remark",
 )
-def _rises() -> Outcome:
+def _rises() -> Finding:
+    """From load 0.1 to 0.5 to 0.8 the number of segments with the least memory (17) rises.
+
+    Paper: not given"""
     found = [best(synthetic_designs(load, 1)).count for load in LOADS]
-    return holds_for(
-        None if found == sorted(set(found)) else str(found),
-        ours=f"{', '.join(map(str, found))} segments",
-        paper="not given",
+    return Finding(
+        found == sorted(set(found)) or str(found),
+        f"{', '.join(map(str, found))} segments",
         note=f"Our own statement. {_SPARE}",
-        evidence=Evidence.SAMPLED,
-        refuted=Evidence.FLOAT,
     )
 
 
@@ -218,12 +200,15 @@ def _rises() -> Outcome:
 @CLAIMS.claim(
     "section-7-2.third-term",
     "section 7.2, (iii)",
-    "Term 3 of (17) grows logarithmically in the horizon and in 1 / delta.",
-    kind="figure",
     checked=f"{SYNTHETIC}; load 1/2; T = 1e3 to 1e5 s, delta = 1e-2 to 1e-4",
+    kind="figure",
 )
-def _third_term() -> Outcome:
-    """Of one design: delta and T move term 3 alone, by equal steps for equal factors."""
+def _third_term() -> Finding:
+    """Term 3 of (17) grows logarithmically in the horizon and in 1 / delta.
+
+    Paper: term 3 grows smoothly, logarithmically in T and 1 / delta
+    Note: 25 segments. N is T / d0 rounded down, here exactly."""
+    # Of one design: delta and T move term 3 alone, by equal steps for equal factors.
     settings = ((3, 2), (4, 2), (5, 2), (3, 3), (3, 4))  # T = 10^a, delta = 10^-b
     designs = [
         swept(synthetic(LOADS[1]), spare=1, horizon=10**a, delta=Fraction(1, 10**b), counts=(25,))[
@@ -236,13 +221,9 @@ def _third_term() -> Outcome:
     same = len({(design.batch, design.queue) for design in designs}) == 1
     # tails are floats, good to ten digits
     equal = all(abs(step - steps[0]) < 1e-9 * tails[2] for step in steps)
-    return holds_for(
+    return Finding(
         None if same and equal and steps[0] > 0 else f"{tails}",
-        ours=f"{tails[0]:,.0f} tokens, and {steps[0]:,.0f} for each factor 10 of T or 1 / delta",
-        paper="term 3 grows smoothly, logarithmically in T and 1 / delta",
-        note="25 segments. N is T / d0 rounded down, here exactly.",
-        evidence=Evidence.SAMPLED,
-        refuted=Evidence.FLOAT,
+        f"{tails[0]:,.0f} tokens, and {steps[0]:,.0f} for each factor 10 of T or 1 / delta",
     )
 
 
@@ -252,14 +233,18 @@ def _third_term() -> Outcome:
 @CLAIMS.claim(
     "section-7-2.few-segments",
     "section 7.2 (our own)",
-    "At loads 0.1, 0.5 and 0.8 too few segments have no thresholds that satisfy (16).",
     origin=Origin.READING,
-    kind="remark",
     checked=f"{_WORDS}; 1 to 40 segments",
     evidence=Evidence.EXACT,
+    kind="remark",
 )
-def _few() -> Outcome:
-    """Loads of the segments; no whole or real thresholds satisfy (16) where they are 1 or more."""
+def _few() -> Finding:
+    """At loads 0.1, 0.5 and 0.8 too few segments have no thresholds that satisfy (16).
+
+    Paper: any fixed number of segments, at no asymptotic cost
+    Note: Our own statement: (16) counts n_k prompts at stages that most have left. Theorem 4
+    assumes thresholds that satisfy it; where there are none it says nothing."""
+    # Loads of the segments; no whole or real thresholds satisfy (16) where they are 1 or more.
     parts, bad = [], None
     for load in LOADS:
         system = synthetic(load)
@@ -272,35 +257,29 @@ def _few() -> Outcome:
         parts.append(f"up to {most} at load {float(load)} (one: {float(loads[1]):.2f})")
         if not most:
             bad = bad or f"load {load}"
-    return holds_for(
-        bad,
-        ours=f"no thresholds for segments {', '.join(parts)}",
-        paper="any fixed number of segments, at no asymptotic cost",
-        note="Our own statement: (16) counts n_k prompts at stages that most have left. Theorem 4 "
-        "assumes thresholds that satisfy it; where there are none it says nothing.",
-    )
+    return Finding(bad, f"no thresholds for segments {', '.join(parts)}")
 
 
 @CLAIMS.claim(
     "section-7-2.floor",
     "section 7.2 (our own)",
-    "Whole thresholds of Nested WAIT hold (d + 1)(l + d/2) tokens at least, at any rate.",
     origin=Origin.READING,
-    kind="remark",
     checked=f"{SYNTHETIC}; load 0.01 and {_WORDS.split(';')[1].strip()}",
+    kind="remark",
 )
-def _floor() -> Outcome:
-    """n_k >= 1 at every stage, whatever comes."""
+def _floor() -> Finding:
+    """Whole thresholds of Nested WAIT hold (d + 1)(l + d/2) tokens at least, at any rate.
+
+    Paper: not given
+    Note: Our own statement: (d + 1)(l + d/2) tokens for outputs of up to d, by whole thresholds. At
+    such rates the curve is no U."""
+    # n_k >= 1 at every stage, whatever comes.
     floor = (LENGTHS + 1) * (62 + LENGTHS // 2)
     designs = synthetic_designs(_LIGHT, 0)
     lowest = min(d.batch for load in (_LIGHT, *LOADS) for d in synthetic_designs(load, 0))
     fluid = float(wait.fluid_equilibrium(synthetic(_LIGHT)).memory)
     rising = best(designs).count == 1
-    return holds_for(
+    return Finding(
         None if lowest == floor and rising else f"{lowest} tokens, {best(designs).count} segments",
-        ours=f"M^pi = {floor:,} at least, also where M* = {fluid:.0f}; one segment is best there",
-        paper="not given",
-        note="Our own statement: (d + 1)(l + d/2) tokens for outputs of up to d, by whole "
-        "thresholds. At such rates the curve is no U.",
-        evidence=Evidence.SAMPLED,
+        f"M^pi = {floor:,} at least, also where M* = {fluid:.0f}; one segment is best there",
     )

@@ -8,12 +8,11 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from fluidkv import wait
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import sampled, verdict
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.papers.wait.instances.statistics import ERRORS, mean_and_error
 from fluidkv.papers.wait.instances.systems import two_types
-from fluidkv.papers.wait.paper import as_read, statements
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.papers.wait.paper import statements
+from fluidkv.verdict import Evidence
 
 if TYPE_CHECKING:
     from xarray import Dataset
@@ -53,19 +52,19 @@ def _runs(case: str, zeta: int) -> "Dataset":
     "theorem-1.throughput",
     "Theorem 1",
     "With equality in (11) the throughput gap is at most of order (zeta T)^-1/2.",
-    kind="theorem",
-    checked=_LONG,
     given=("equality",),
+    checked=_LONG,
+    kind="theorem",
 )
 @CLAIMS.claim(
     "theorem-1.slack.throughput",
     _SLACK,
     "With slack for all types the throughput gap is of order (zeta T)^-1.",
-    kind="theorem",
-    checked=_LONG,
     given=("slack",),
+    checked=_LONG,
+    kind="theorem",
 )
-def _gap_bound(case: str) -> Outcome:
+def _gap_bound(case: str) -> Finding:
     """The gap at every horizon against the bound with constants.
 
     The study counts outputs as they come. The paper counts those of completed prompts: at most n at
@@ -83,13 +82,12 @@ def _gap_bound(case: str) -> Outcome:
         if most - ERRORS * error > bound:
             bad = bad or f"T={time}: {most:.4f} ± {error:.4f} > {bound:.4f}"
     order = "(zeta T)^-1/2" if case == "equality" else "(zeta T)^-1"
-    return sampled(
+    return Finding(
         bad,
         ", ".join(seen),
-        f"O({order})",
-        f"T = {', '.join(str(_FIRST * zeta) for zeta in _ZETAS)}; the constants are ours. A bound "
-        f"is refuted by a mean {ERRORS} standard errors above it.",
-        refuted=Evidence.SAMPLED,
+        paper=f"O({order})",
+        note=f"T = {', '.join(str(_FIRST * zeta) for zeta in _ZETAS)}; the constants are ours. A "
+        f"bound is refuted by a mean {ERRORS} standard errors above it.",
     )
 
 
@@ -97,30 +95,28 @@ def _gap_bound(case: str) -> Outcome:
     "theorem-1.throughput.exponent",
     "Theorem 1",
     "With equality in (11) the exponent of the throughput gap is -1/2 at most.",
-    kind="theorem",
-    checked=_LONG,
     given=("equality", -0.5),
+    checked=_LONG,
+    kind="theorem",
 )
 @CLAIMS.claim(
     "theorem-1.slack.throughput.exponent",
     _SLACK,
     "With slack for all types the exponent of the throughput gap is -1 at most.",
-    kind="theorem",
-    checked=_LONG,
     given=("slack", -1.0),
+    checked=_LONG,
+    kind="theorem",
 )
-def _exponent(case: str, printed: float) -> Outcome:
+def _exponent(case: str, printed: float) -> Finding:
     study = _study(case)
     low, high = study.interval
     slower = low > printed
-    return Outcome(
-        verdict(not slower),
-        Evidence.SAMPLED,
-        ours=f"{study.exponent:.3f}, {100 * _CONFIDENCE:.0f} % interval {low:.3f} to {high:.3f}",
+    return Finding(
+        not slower or f"{low:.3f}",
+        f"{study.exponent:.3f}, {100 * _CONFIDENCE:.0f} % interval {low:.3f} to {high:.3f}",
         paper=f"at most {printed:g}",
         note="Fitted to the three longest horizons. Refuted by an interval above it, which chance "
         "alone brings about one time in 200.",
-        witness=f"{low:.3f}" if slower else "",
     )
 
 
@@ -137,19 +133,19 @@ def _growth(case: str, types: tuple[int, ...]) -> tuple[float, float]:
     "theorem-1.latency",
     "Theorem 1",
     "With equality in (11) mean latency and TTFT are at most of order (zeta T)^1/2.",
-    kind="theorem",
-    checked=_LONG,
     given=("equality", (0, 1), 2.0),
+    checked=_LONG,
+    kind="theorem",
 )
 @CLAIMS.claim(
     "theorem-1.slack.latency",
     "below Proposition 4",
     "The latency of a type with slack is bounded, beside a type without.",
-    kind="theorem",
-    checked=_LONG,
     given=("slack in one", (1,), 1.0),
+    checked=_LONG,
+    kind="theorem",
 )
-def _latency(case: str, types: tuple[int, ...], most: float) -> Outcome:
+def _latency(case: str, types: tuple[int, ...], most: float) -> Finding:
     """By Little's law from the mean number waiting, and at most n at each stage.
 
     Four times the horizon may make it `most` times as large.
@@ -166,28 +162,23 @@ def _latency(case: str, types: tuple[int, ...], most: float) -> Outcome:
     growth, margin = _growth(case, types)
     if growth - margin > most:
         bad = bad or f"grows by {growth:.3f} ± {margin:.3f}"
-    return sampled(
+    return Finding(
         bad,
         f"mean queues {', '.join(seen)}; the last four times the horizon: times {growth:.3f}",
-        "O((zeta T)^1/2)" if most > 1 else "O(1)",
-        f"Mean number that wait before a batch, at T = {_FIRST} zeta; below the bound of our "
+        paper="O((zeta T)^1/2)" if most > 1 else "O(1)",
+        note=f"Mean number that wait before a batch, at T = {_FIRST} zeta; below the bound of our "
         f"constants, and growing at most by {most:g}, each within {ERRORS} standard errors. (The "
         "bound speaks of times and not of batches; it is far off.) Latency and TTFT are this over "
         "the rate, and at most n prompts at each stage.",
-        refuted=Evidence.SAMPLED,
     )
 
 
-@CLAIMS.claim(
-    "theorem-1.exclusively",
-    "below Proposition 4",
-    "The latency of a type depends exclusively on its own lambda Delta T and n.",
-    expected=Verdict.UNDECIDED,
-    kind="theorem",
-    checked=_LONG,
-)
-def _exclusively() -> Outcome:
-    """Type 1 has lambda Delta T = n in both cases."""
+@CLAIMS.undecided("theorem-1.exclusively", "below Proposition 4", checked=_LONG, kind="theorem")
+def _exclusively() -> Finding:
+    """The latency of a type depends exclusively on its own lambda Delta T and n.
+
+    Paper: depends exclusively on the relationship between two symbols, which are lost"""
+    # Type 1 has lambda Delta T = n in both cases.
     found = [
         mean_and_error(_runs(case, zeta).mean_queue.values[:, 0])
         for case in ("slack in one", "equality")
@@ -195,17 +186,12 @@ def _exclusively() -> Outcome:
     ]
     means, errors = zip(*found, strict=True)
     differ = means[3] - means[1] > 6 * (errors[1] ** 2 + errors[3] ** 2) ** 0.5
-    return as_read(
-        Outcome(
-            verdict(not differ),
-            Evidence.SAMPLED,
-            ours=f"{means[0]:.2f}, {means[1]:.2f} if type 2 has slack; "
-            f"{means[2]:.1f}, {means[3]:.1f} if not",
-            paper="depends exclusively on the relationship between two symbols, which are lost",
-            note=f"Mean queue of type 1 at T = {_FIRST * _ZETAS[-2]}, {_FIRST * _ZETAS[-1]}. "
-            "Batches without type 2 are shorter, which is slack for type 1. The bounds hold, and "
-            "what the next sentence makes of it (wait.theorem-1.slack.latency). Required: six "
-            "standard errors.",
-            witness="n = 2, 2, Delta T = 1, rates 2, 1 and 2, 2" if differ else "",
-        )
+    return Finding(
+        not differ or "n = 2, 2, Delta T = 1, rates 2, 1 and 2, 2",
+        f"{means[0]:.2f}, {means[1]:.2f} if type 2 has slack; "
+        f"{means[2]:.1f}, {means[3]:.1f} if not",
+        note=f"Mean queue of type 1 at T = {_FIRST * _ZETAS[-2]}, {_FIRST * _ZETAS[-1]}. "
+        "Batches without type 2 are shorter, which is slack for type 1. The bounds hold, and "
+        "what the next sentence makes of it (wait.theorem-1.slack.latency). Required: six "
+        "standard errors.",
     )

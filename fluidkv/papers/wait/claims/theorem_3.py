@@ -3,8 +3,7 @@
 from fractions import Fraction
 
 from fluidkv import runs, serving, wait
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import holds_for, verdict
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.papers.wait.instances.measured import counted, first_queue
 from fluidkv.papers.wait.instances.nested import (
     INSTANCE,
@@ -15,8 +14,8 @@ from fluidkv.papers.wait.instances.nested import (
     varying_runs,
 )
 from fluidkv.papers.wait.instances.statistics import ERRORS, mean_and_error
-from fluidkv.papers.wait.paper import as_read, statements
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.papers.wait.paper import statements
+from fluidkv.verdict import Evidence
 
 CLAIMS = statements(origin=Origin.READING, evidence=Evidence.SAMPLED)
 
@@ -27,13 +26,11 @@ _DELTA = Fraction(1, 10)
 
 
 @CLAIMS.claim(
-    "theorem-3.frequency.common-factor",
-    "Theorem 3",
-    "With rates that change by a common factor, (14) with the worst rates is exceeded with "
-    "probability 1/10 at most.",
-    checked=f"{INSTANCE}: {RUNS} runs (seed 3)",
+    "theorem-3.frequency.common-factor", "Theorem 3", checked=f"{INSTANCE}: {RUNS} runs (seed 3)"
 )
-def _common_factor() -> Outcome:
+def _common_factor() -> Finding:
+    """With rates that change by a common factor, (14) with the worst rates is exceeded with
+    probability 1/10 at most."""
     capacity = wait.theorem_2_memory(instance(), NESTED, 1, _LONG, _DELTA, per_kv_token=0).capacity
     note = f"n = {NESTED}, horizon {_LONG}, rates halved for every other {PIECE} d0."
     return counted(varying_runs(_LONG).peak_held.values, capacity, _DELTA, note)
@@ -42,61 +39,59 @@ def _common_factor() -> Outcome:
 @CLAIMS.claim(
     "theorem-3.throughput.common-factor",
     "Theorem 3",
-    "With rates that change by a common factor, thresholds for the worst rates let the throughput "
-    "gap vanish as the horizon grows.",
     checked=f"{INSTANCE}: {RUNS} runs (seed 3) to each of T = {_ENDS[0]}, {_ENDS[1]}",
 )
-def _gap() -> Outcome:
-    """Prompts in the system where the same two pieces have just ended."""
+def _gap() -> Finding:
+    """With rates that change by a common factor, thresholds for the worst rates let the throughput
+    gap vanish as the horizon grows.
+
+    Paper: asymptotically optimal throughput under bounded latency"""
+    # Prompts in the system where the same two pieces have just ended.
     lost = [mean_and_error(runs.arrived - runs.completed) for runs in map(varying_runs, _ENDS)]
     (first, wide), (last, narrow) = lost
     grows = last - first > ERRORS * (wide**2 + narrow**2) ** 0.5
     shown = ", ".join(f"{mean:.3f} ± {error:.3f}" for mean, error in lost)
-    return Outcome(
-        verdict(not grows),
-        Evidence.SAMPLED,
-        ours=f"{shown} prompts at T = {', '.join(map(str, _ENDS))}",
-        paper="asymptotically optimal throughput under bounded latency",
+    return Finding(
+        not grows or shown,
+        f"{shown} prompts at T = {', '.join(map(str, _ENDS))}",
         note=f"n = {NESTED}; {RUNS} runs (seed 3), rates halved for every other {PIECE} d0, ± one "
         f"standard error, {ERRORS} of which are required. What is in the system and does not grow "
         "is a gap like 1 / T.",
-        witness=shown if grows else "",
     )
 
 
 @CLAIMS.claim(
     "theorem-3.latency.common-factor",
     "Theorem 3; appendix D.3",
-    "With rates that change by a common factor, thresholds for the worst rates keep the mean "
-    "latency bounded.",
     checked=f"{INSTANCE}: {RUNS} runs (seed 3) to each of T = {_ENDS[0]}, {_ENDS[1]}",
 )
-def _latency() -> Outcome:
-    """Mean number in the system over the mean rate, which is 3/2 up to both ends (Little)."""
+def _latency() -> Finding:
+    """With rates that change by a common factor, thresholds for the worst rates keep the mean
+    latency bounded.
+
+    Paper: asymptotic optimal throughput under bounded latency and TTFT
+    Note: The order is lost. Required: three times the horizon adds less than a tenth; what grows
+    like its root would add seven tenths."""
+    # Mean number in the system over the mean rate, which is 3/2 up to both ends (Little).
     found = [mean_and_error(varying_runs(end).in_system) for end in _ENDS]
     (first, _), (last, _) = found
     bounded = last - first < first / 10
-    return Outcome(
-        verdict(bounded),
-        Evidence.SAMPLED,
-        ours=", ".join(f"{mean / 1.5:.3f}" for mean, _ in found)
+    return Finding(
+        bounded or f"{first:.3f}, {last:.3f}",
+        ", ".join(f"{mean / 1.5:.3f}" for mean, _ in found)
         + f" d0 up to T = {_ENDS[0]}, {_ENDS[1]}",
-        paper="asymptotic optimal throughput under bounded latency and TTFT",
-        note="The order is lost. Required: three times the horizon adds less than a tenth; what "
-        "grows like its root would add seven tenths.",
-        witness="" if bounded else f"{first:.3f}, {last:.3f}",
     )
 
 
 @CLAIMS.claim(
     "appendix-d-1.mean-queue",
     "appendix D.1",
-    "With rates that change, the mean queue before segment 1 is at most n_1 + Var / (2 |drift|) "
-    "at the worst of them.",
-    kind="lemma",
     checked=f"{INSTANCE}: {RUNS} runs (seed 3) to T = {_LONG}",
+    kind="lemma",
 )
-def _first_segment() -> Outcome:
+def _first_segment() -> Finding:
+    """With rates that change, the mean queue before segment 1 is at most n_1 + Var / (2 |drift|) at
+    the worst of them."""
     return first_queue(varying_runs(_LONG), f"Rates halved for every other {PIECE} d0.")
 
 
@@ -114,7 +109,7 @@ _THRESHOLDS = (5, 4)  # with the least ones, (3, 3), the queue before segment 2 
     f"probability {_DELTA} at most.",
     checked=f"l = 1, outputs 1 and 2: {_TABLES} runs of single prompts, {_HORIZON} d0",
 )
-def _shares() -> Outcome:
+def _shares() -> Finding:
     worst = wait.worst_case_segments(1, (1, 2), _RATES)
     capacity = wait.theorem_2_memory(
         worst, _THRESHOLDS, 1, _HORIZON, _DELTA, per_kv_token=0
@@ -170,18 +165,16 @@ def _window_shares() -> set[Fraction]:
     return found
 
 
-@CLAIMS.claim(
-    "theorem-3.windows",
-    "equation (15); appendix D.2",
-    "Binomial(n_1, p*) dominates who goes on from segment 1, p* read as the largest share in a "
-    "window of Delta T.",
-    expected=Verdict.UNDECIDED,
-    evidence=Evidence.BALL,
-    kind="theorem",
-    checked="one pattern of continuous rates",
+@CLAIMS.undecided(
+    "theorem-3.windows", "equation (15); appendix D.2", evidence=Evidence.BALL, kind="theorem"
 )
-def _windows() -> Outcome:
-    """P(the first ten prompts are all long) >= P(ten come in the first half unit)."""
+def _windows() -> Finding:
+    """Binomial(n_1, p*) dominates who goes on from segment 1, p* read as the largest share in a
+    window of Delta T.
+
+    Checked: one pattern of continuous rates
+    Paper: (15) speaks of arrivals accumulated over Delta T; the formula of p* is lost"""
+    # P(the first ten prompts are all long) >= P(ten come in the first half unit).
     from flint import arb, fmpq
 
     from fluidkv.exact.precision import working
@@ -196,20 +189,15 @@ def _windows() -> Outcome:
         chance = 1 - (-mean).exp() * fewer
         binomial = share**_BATCH
         above = chance > fmpq(binomial.numerator, binomial.denominator)
-    found = holds_for(
-        f"long prompts come in the first half of each unit of time, {_MEAN} in the mean, short "
+    return Finding(
+        not above
+        or f"long prompts come in the first half of each unit of time, {_MEAN} in the mean, short "
         f"ones in the other; n_1 = {_BATCH}, Delta T = 1: all of the first batch go on with a "
         f"chance of {chance.str(3, radius=False)}, Binomial({_BATCH}, {share}) says "
-        f"{float(binomial):.2e}"
-        if above
-        else None,
-        ours="with the largest share at any time, here 1, it is dominated",
-        paper="(15) speaks of arrivals accumulated over Delta T; the formula of p* is lost",
+        f"{float(binomial):.2e}",
+        "with the largest share at any time, here 1, it is dominated",
         note="Rates are continuous: each rises evenly to "
         f"{4 * _MEAN} per unit of time and falls again in its half. In every window of one unit "
         f"half are long, and {2 * _MEAN} < n_1 come. This reading fails; read as the largest "
         "share at any time it holds (wait.lemma-9.thinned).",
-        evidence=Evidence.SAMPLED,
-        refuted=Evidence.BALL,
     )
-    return as_read(found)

@@ -8,8 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from fluidkv import wait
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import verdict
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.papers.wait.instances.measured import counted
 from fluidkv.papers.wait.instances.nested import FOUR_CLOCK, four_types
 from fluidkv.papers.wait.instances.statistics import ERRORS, mean_and_error
@@ -54,13 +53,11 @@ def _runs(horizon: int) -> "Dataset":
 
 
 @CLAIMS.claim(
-    "theorem-4.frequency",
-    "Theorem 4",
-    "With two outputs in each segment the memory (17) is exceeded by the horizon with probability "
-    "1/10 at most.",
-    checked=f"{_RANGE}, 200 to T = 60 (seeds 0 to 199)",
+    "theorem-4.frequency", "Theorem 4", checked=f"{_RANGE}, 200 to T = 60 (seeds 0 to 199)"
 )
-def _frequency() -> Outcome:
+def _frequency() -> Finding:
+    """With two outputs in each segment the memory (17) is exceeded by the horizon with probability
+    1/10 at most."""
     base, per_kv_token = FOUR_CLOCK
     horizon = 60
     capacity = wait.theorem_2_memory(
@@ -87,28 +84,26 @@ def _inside(horizon: int) -> "tuple[np.ndarray, np.ndarray]":
     "theorem-4.latency",
     "Theorem 4",
     "With two outputs in each segment mean latency stays bounded.",
-    checked=_ORDERS,
     given=(1, "units of time in the system in the mean"),
+    checked=_ORDERS,
 )
 @CLAIMS.claim(
     "theorem-4.throughput",
     "Theorem 4",
     "With two outputs in each segment the throughput gap vanishes as the horizon grows.",
-    checked=_ORDERS,
     given=(0, "prompts that came are not complete"),
+    checked=_ORDERS,
 )
-def _bounded(which: int, what: str) -> Outcome:
+def _bounded(which: int, what: str) -> Finding:
     """Whether four times the horizon adds a quarter at most; what grows like its root doubles."""
     (first, wide), (last, narrow) = (mean_and_error(_inside(end)[which]) for end in _HORIZONS)
     error = (wide**2 + narrow**2) ** 0.5
     bounded = last - first + ERRORS * error < first / 4
-    return Outcome(
-        verdict(bounded),
-        Evidence.SAMPLED,
-        ours=f"{first:.2f}, {last:.2f} {what} at T = {_HORIZONS[0]}, {_HORIZONS[1]}",
+    return Finding(
+        bounded or f"{first:.3f}, {last:.3f} ± {error:.3f}",
+        f"{first:.2f}, {last:.2f} {what} at T = {_HORIZONS[0]}, {_HORIZONS[1]}",
         paper="throughput so far away from optimal, and a latency; their orders are lost",
         note=f"n = {_THRESHOLDS}. Required: four times the horizon adds less than a quarter, "
         f"{ERRORS} standard errors included; what grows like its root doubles. What is in the "
         "system and does not grow is a gap like 1 / T.",
-        witness="" if bounded else f"{first:.3f}, {last:.3f} ± {error:.3f}",
     )

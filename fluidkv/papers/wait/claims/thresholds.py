@@ -5,8 +5,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from fluidkv import runs, serving, wait
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import holds_for, sampled
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.ranges import Range
 from fluidkv.papers.wait import instances
 from fluidkv.papers.wait.instances.served import FCFS, serve
@@ -18,8 +17,8 @@ from fluidkv.papers.wait.instances.systems import (
     random_systems,
     two_types,
 )
-from fluidkv.papers.wait.paper import as_read, statements
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.papers.wait.paper import statements
+from fluidkv.verdict import Evidence
 
 if TYPE_CHECKING:
     from xarray import Dataset
@@ -41,7 +40,7 @@ def _completed(tables: "list[runs.Requests]", policy: "wait.Policy | str") -> li
     return [float(each) / _UNTIL for each in done.values.sum(axis=1)]
 
 
-def _outperforms(tables: "list[runs.Requests]", note: str) -> Outcome:
+def _outperforms(tables: "list[runs.Requests]", note: str) -> Finding:
     """WAIT with n = 4 against FCFS, run by run on the same prompts."""
     ours = _completed(tables, wait.Wait((4,)))
     theirs = {name: _completed(tables, name) for name in FCFS}
@@ -52,23 +51,22 @@ def _outperforms(tables: "list[runs.Requests]", note: str) -> Outcome:
         if not mine > rates[run]
     )
     seen = ", ".join(f"{max(rates):.2f} {name}" for name, rates in theirs.items())
-    return sampled(
+    return Finding(
         next(worse, None),
         f"WAIT {min(ours):.2f} at least; FCFS at most {seen}",
-        "the eviction prevention mechanism still outperforms baselines",
-        f"Completions per unit of time; M / c = 4 is the most that any policy has. {note}",
-        refuted=Evidence.SAMPLED,
+        paper="the eviction prevention mechanism still outperforms baselines",
+        note=f"Completions per unit of time; M / c = 4 is the most that any policy has. {note}",
     )
 
 
 @CLAIMS.claim(
     "remark-1",
     "Remark 1",
-    "With more load than can be served, WAIT outperforms FCFS on the server of Example 2.",
     origin=Origin.REPRODUCTION,
     checked=f"n = 4, M = 12; more prompts than can be served are there at 0; to T = {_UNTIL}",
 )
-def _remark_1() -> Outcome:
+def _remark_1() -> Finding:
+    """With more load than can be served, WAIT outperforms FCFS on the server of Example 2."""
     import numpy as np
 
     size = 8 * _UNTIL
@@ -76,40 +74,38 @@ def _remark_1() -> Outcome:
     return _outperforms([table], "Other instances are open.")
 
 
-@CLAIMS.claim(
+@CLAIMS.undecided(
     "remark-1.poisson",
     "Remark 1",
-    "With Poisson arrivals above what can be served WAIT outperforms FCFS as well, from an empty "
-    "server of Example 2.",
-    expected=Verdict.UNDECIDED,
     origin=Origin.REPRODUCTION,
     checked=f"n = 4, M = 12, six prompts come per unit of time to T = {_UNTIL} (seeds 0 to 3)",
 )
-def _remark_1_poisson() -> Outcome:
+def _remark_1_poisson() -> Finding:
+    """With Poisson arrivals above what can be served WAIT outperforms FCFS as well, from an empty
+    server of Example 2."""
     tables = [wait.poisson_prompts(hello(6), rng=seed, horizon=_UNTIL) for seed in range(4)]
-    return as_read(
-        _outperforms(
-            tables,
-            "The running first come to four prefills and four decodes in each batch, and stay: "
-            "they do as well as WAIT. The remark's own experiments are those of section 6.",
-        )
+    return _outperforms(
+        tables,
+        "The running first come to four prefills and four decodes in each batch, and stay: "
+        "they do as well as WAIT. The remark's own experiments are those of section 6.",
     )
 
 
 # --- (11) and (18) ------------------------------------------------------------------------------
 
 
-@CLAIMS.over(
-    Range(f"{RANDOM.words}, five vectors around the least for each",
-          lambda: ((system, Random(seed)) for seed, system in enumerate(random_systems()))),
+@CLAIMS.claim(
     "equation-11.least",
     "equations (11) and (19)",
-    "The least thresholds that satisfy (11) are the equilibrium, with equality and in M*.",
-    ours="n* with equality in each system; whatever else satisfies (11) is above it",
-    paper="the equilibrium policy is equality",
-    note="Delta T >= d0 + rho Delta T for whatever satisfies (11), so Delta T >= tau*, n >= n*.",
-)  # fmt: skip
+    over=lambda: ((system, Random(seed)) for seed, system in enumerate(random_systems())),
+    checked=f"{RANDOM.words}, five vectors around the least for each",
+)
 def _least(system: "wait.WaitSystem", draw: Random) -> bool | str:
+    """The least thresholds that satisfy (11) are the equilibrium, with equality and in M*.
+
+    Ours: n* with equality in each system; whatever else satisfies (11) is above it
+    Paper: the equilibrium policy is equality
+    Note: Delta T >= d0 + rho Delta T for whatever satisfies (11), so Delta T >= tau*, n >= n*."""
     least = wait.minimal_thresholds(system)
     at = wait.check_thresholds(system, least, wait.fluid_equilibrium(system).memory)
     if any(at.slack):
@@ -125,34 +121,39 @@ def _least(system: "wait.WaitSystem", draw: Random) -> bool | str:
     return True
 
 
-@CLAIMS.over(
-    Range(f"{RANDOM.words}, those of one type; n = 1/10, 1/2, 99/100 of n*",
-          lambda: ((s, share) for s in random_systems() if len(s.types) == 1
-                   for share in (Fraction(1, 10), Fraction(1, 2), Fraction(99, 100)))),
+@CLAIMS.claim(
     "equation-11.below",
     "equation (11)",
-    "With one type, thresholds below the equilibrium take in fewer prompts than come.",
-    paper="(11)",
-)  # fmt: skip
+    over=lambda: (
+        (s, share)
+        for s in random_systems()
+        if len(s.types) == 1
+        for share in (Fraction(1, 10), Fraction(1, 2), Fraction(99, 100))
+    ),
+    checked=f"{RANDOM.words}, those of one type; n = 1/10, 1/2, 99/100 of n*",
+)
 def _below(system: "wait.WaitSystem", share: Fraction) -> bool | str:
+    """With one type, thresholds below the equilibrium take in fewer prompts than come.
+
+    Paper: (11)"""
     n = share * wait.fluid_equilibrium(system).per_stage[0]
     return n / wait.iteration_time(system, [n]) < system.arrival_rate or f"{system}: n = {n}"
 
 
-@CLAIMS.over(
-    Range("l = l' = 1, lambda = 1/2; loads 1/2, 2/3, 3/4 of what n* = 1 serves",
-          lambda: (Fraction(1, 2), Fraction(2, 3), Fraction(3, 4))),
+@CLAIMS.undecided(
     "equation-11.whole",
     "section 4.4, first paragraph",
-    "M >= M* is enough memory for whole thresholds that satisfy (11).",
-    ours="more is needed, c for n = 1",
-    paper="M >= M*; that thresholds are whole is not said, and (11) is lost",
-    note="Equality, sums and bounds are right for real n (wait.equation-11.least); a batch takes "
-    "whole prompts. With n* well below 1 the least memory is c, many times M*. Not an error: (11) "
-    "has a line for the memory of its own.",
-    expected=Verdict.UNDECIDED,
-)  # fmt: skip
+    over=lambda: (Fraction(1, 2), Fraction(2, 3), Fraction(3, 4)),
+)
 def _whole(load: Fraction) -> bool | str:
+    """M >= M* is enough memory for whole thresholds that satisfy (11).
+
+    Checked: l = l' = 1, lambda = 1/2; loads 1/2, 2/3, 3/4 of what n* = 1 serves
+    Ours: more is needed, c for n = 1
+    Paper: M >= M*; that thresholds are whole is not said, and (11) is lost
+    Note: Equality, sums and bounds are right for real n (wait.equation-11.least); a batch takes
+    whole prompts. With n* well below 1 the least memory is c, many times M*. Not an error: (11) has
+    a line for the memory of its own."""
     system = hello(1, base=1 - load, per_kv_token=load / 3)  # tau* = 1, n* = 1
     small = system.scaled(Fraction(1, 2))
     memory, own = wait.fluid_equilibrium(small).memory, wait.integer_thresholds(small).memory
@@ -163,17 +164,18 @@ def _whole(load: Fraction) -> bool | str:
     )
 
 
-@CLAIMS.over(
-    Range(f"{RANDOM.words}, n up to 3, all prompts there at the start",
-          lambda: enumerate(random_systems())),
+@CLAIMS.claim(
     "equation-18",
     "equation (18)",
-    "A full batch, n_j prompts at each stage of every type, lasts Delta T, and no batch lasts "
-    "longer.",
-    ours="the longest iteration of the literal engine is Delta T = d0 + d1 sum of n c",
-    paper="processing time for a full batch, constant across batches",
-)  # fmt: skip
+    over=lambda: enumerate(random_systems()),
+    checked=f"{RANDOM.words}, n up to 3, all prompts there at the start",
+)
 def _equation_18(seed: int, system: "wait.WaitSystem") -> bool | str:
+    """A full batch, n_j prompts at each stage of every type, lasts Delta T, and no batch lasts
+    longer.
+
+    Ours: the longest iteration of the literal engine is Delta T = d0 + d1 sum of n c
+    Paper: processing time for a full batch, constant across batches"""
     import numpy as np
 
     draw = Random(seed)
@@ -200,14 +202,14 @@ def _equation_18(seed: int, system: "wait.WaitSystem") -> bool | str:
 # --- memory, scaling ----------------------------------------------------------------------------
 
 
-@CLAIMS.claim(
-    "theorem-1.memory",
-    "Theorem 1 and below it",
-    "WAIT never holds more than sum of n c.",
-    checked="25 random systems, 150 prompts each",
-)
-def _memory() -> Outcome:
-    """Runs with the least whole thresholds of random systems, in exactly their memory."""
+@CLAIMS.claim("theorem-1.memory", "Theorem 1 and below it")
+def _memory() -> Finding:
+    """WAIT never holds more than sum of n c.
+
+    Checked: 25 random systems, 150 prompts each
+    Paper: no eviction with M >= sum of n c
+    Note: At most n_j prompts are at each stage, in the batch or paused: a proof for every path."""
+    # Runs with the least whole thresholds of random systems, in exactly their memory.
     bad, iterations, full, runs = None, 0, 0, 0
     for seed, system in enumerate(random_systems()):
         if seed % 8:
@@ -221,25 +223,23 @@ def _memory() -> Outcome:
         full += peak == found.memory
         if peak > found.memory:
             bad = bad or f"{system}: {peak}"
-    return sampled(
-        bad,
-        f"never above it in {iterations} iterations of {runs} runs, equal in {full} of them",
-        "no eviction with M >= sum of n c",
-        "At most n_j prompts are at each stage, in the batch or paused: a proof for every path.",
+    return Finding(
+        bad, f"never above it in {iterations} iterations of {runs} runs, equal in {full} of them"
     )
 
 
-@CLAIMS.over(
-    Range("9 runs of 300 prompts, zeta = 2, 8, 64",  # powers of two: floats scale exactly
-          lambda: ((zeta, case) for zeta in (2, 8, 64) for case in TWO_TYPES)),
+@CLAIMS.claim(
     "section-4-3.scaling",
     "section 4.3",
-    "Rates and speeds times zeta run the same iterations as a horizon times zeta.",
-    paper="equivalent",
-    kind="remark",
+    over=lambda: ((zeta, case) for zeta in (2, 8, 64) for case in TWO_TYPES),
     origin=Origin.PRINTED,
-)  # fmt: skip
+    kind="remark",
+)
 def _scaling(zeta: int, case: str) -> bool | str:
+    """Rates and speeds times zeta run the same iterations as a horizon times zeta.
+
+    Checked: 9 runs of 300 prompts, zeta = 2, 8, 64
+    Paper: equivalent"""
     import numpy as np
 
     system = two_types(case)
@@ -296,31 +296,32 @@ def _paths_are_below(case: str) -> bool:
     return True
 
 
-@CLAIMS.over(
-    _CASES,
+@CLAIMS.claim(
     "section-4-4.decoupled",
     "section 4.4; appendix B, Type Decoupling",
-    "Through Delta T each type has bounds of its own, as if alone, and the bounds add up.",
-    ours="bounds to T = 100 are the same beside other types and alone in equal Delta T; queues "
-    "below what their own arrivals allow in 5 runs of 200 batches each",
-    paper="analyze each type separately and sum the resulting bounds",
-    note="Paths are coupled (wait.section-4-4.coupled-paths). Delta T in (11) bounds them.",
+    over=_CASES,
     refuted=Evidence.FLOAT,
     kind="remark",
 )
 def _decoupled(case: str) -> bool:
+    """Through Delta T each type has bounds of its own, as if alone, and the bounds add up.
+
+    Ours: bounds to T = 100 are the same beside other types and alone in equal Delta T; queues below
+    what their own arrivals allow in 5 runs of 200 batches each
+    Paper: analyze each type separately and sum the resulting bounds
+    Note: Paths are coupled (wait.section-4-4.coupled-paths). Delta T in (11) bounds them."""
     return _bounds_add_up(case) and _paths_are_below(case)
 
 
 @CLAIMS.claim(
-    "section-4-4.coupled-paths",
-    "section 4.4 (our own)",
-    "Batches themselves are not decoupled: beside another type a batch lasts longer.",
-    kind="remark",
-    checked="n = 1, 1 and one prompt of each type of Proposition 3 at 0",
-    evidence=Evidence.EXACT,
+    "section-4-4.coupled-paths", "section 4.4 (our own)", evidence=Evidence.EXACT, kind="remark"
 )
-def _coupled() -> Outcome:
+def _coupled() -> Finding:
+    """Batches themselves are not decoupled: beside another type a batch lasts longer.
+
+    Checked: n = 1, 1 and one prompt of each type of Proposition 3 at 0
+    Paper: we can analyze each type independently, as if it were the only type in the system
+    Note: The bounds are those of a type alone (wait.section-4-4.decoupled)."""
     import numpy as np
 
     system, ends = proposition_3(), []
@@ -331,9 +332,7 @@ def _coupled() -> Outcome:
         engine = wait.WaitEngine(prompts, wait.Wait((1, 1)), system.clock)
         engine.step()
         ends.append(engine.now)
-    return holds_for(
-        None if ends[0] < ends[1] else f"{ends[0]} and {ends[1]}",
-        ours=f"the first batch lasts {ends[1]:.3f}, with the first type alone {ends[0]:.3f}",
-        paper="we can analyze each type independently, as if it were the only type in the system",
-        note="The bounds are those of a type alone (wait.section-4-4.decoupled).",
+    return Finding(
+        ends[0] < ends[1] or f"{ends[0]} and {ends[1]}",
+        f"the first batch lasts {ends[1]:.3f}, with the first type alone {ends[0]:.3f}",
     )

@@ -100,9 +100,7 @@ def _across(table: "runs.Requests", window: tuple[float, float]) -> tuple[float,
     clock = server.clock()
     run = serving.serve(
         wait.engine_requests(table),
-        "fcfs-running-first",
-        serving.Limits(MEMORY),
-        clock=clock,
+        serving.Server("fcfs-running-first", serving.Limits(MEMORY), clock),
         iterations=math.ceil(table.arrival[-1] / clock.base) + 1,
     ).isel(run=0)
     first, last = window

@@ -37,11 +37,10 @@ def serve(
         )
     found = serving.serve(
         [wait.engine_requests(table) for table in tables],
-        wait.fcfs(new_first=FCFS[policy]),
-        serving.Limits(memory),
-        clock=clock,
+        serving.Server(
+            wait.fcfs(new_first=FCFS[policy]), serving.Limits(memory), clock, backend="reference"
+        ),
         iterations=int(horizon / clock.base) + 1,
-        backend="reference",
     )
     return found.assign(output_length=found.output_length - 1)
 

@@ -6,11 +6,10 @@ those who were admitted in the same pass.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum
 
 from fluidkv.serving.caching.sglang.pool import Pool
-from fluidkv.serving.caching.sglang.reserved import Reserved
 from fluidkv.serving.caching.sglang.state import Request
 from fluidkv.serving.sglang_settings import SglangSettings
 
@@ -25,13 +24,47 @@ class Verdict(Enum):
     SPENT = "the tokens of this pass are spent"
 
 
+class Reserved:
+    """Memory that is kept for those who run, in floats as the source adds them up.
+
+    Args:
+        beside: tokens that are taken in any case.
+        running: in order.
+        clip, ratio: of what each may still emit, at most so much, and this share of it.
+    """
+
+    def __init__(self, beside: int, running: Iterable[Request], clip: int, ratio: float) -> None:
+        self.tokens = beside + shares(running, clip, ratio)
+
+    def charge(self, tokens: int) -> None:
+        """So many more."""
+        self.tokens += tokens
+
+    def leaves_more_than(self, tokens: int, free: int) -> bool:
+        return tokens < free - self.tokens
+
+    def leaves_at_least(self, tokens: int, free: int) -> bool:
+        return tokens <= free - self.tokens
+
+    def left_of(self, free: int) -> int:
+        """What is left of so many free tokens, without its fraction."""
+        return int(free - self.tokens)
+
+
+def shares(running: Iterable[Request], clip: int, ratio: float) -> float:
+    """Of each request a share of what it may still emit, added up in running order."""
+    total = 0.0
+    for request in running:
+        total += request.may_emit(clip) * ratio
+    return total
+
+
 class Admission:
     """One prefill pass while it is put together.
 
     Args:
         settings, pool: the server's.
         reserved: for the decode batch, in a mixed pass with the tokens that it decodes.
-        decoding: how many it is.
         running: who it is, in order.
     """
 
@@ -39,13 +72,12 @@ class Admission:
         self,
         settings: SglangSettings,
         pool: Pool,
-        reserved: Reserved,
-        decoding: int,
-        running: Callable[[], Iterable[Request]],
+        reserved: "Reserved",
+        running: Sequence[Request],
     ) -> None:
         self.settings, self.pool, self.reserved = settings, pool, reserved
-        self.decoding, self._running = decoding, running
-        beside = decoding if settings.mixed else 0
+        self.decoding, self._running = len(running), running
+        beside = self.decoding if settings.mixed else 0
         self.at_once = beside  # tokens of memory that this pass itself takes
         self.prompt_tokens = settings.max_prefill_tokens - beside
         size = settings.chunked_prefill_size
@@ -178,7 +210,7 @@ class Admission:
     def _releases_in_time(self, request: Request, free: int) -> bool:
         """Whether everybody can emit all that it may, in order of who is done first."""
         if self._releases is None:
-            everybody = [request, *self._running(), *self.admitted]
+            everybody = [request, *self._running, *self.admitted]
             self._releases = sorted(
                 (self._release(each) for each in everybody if self._release(each)[0] > 0),
                 key=lambda release: release[0],

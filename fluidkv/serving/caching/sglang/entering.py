@@ -1,4 +1,4 @@
-"""Into memory, and what those who wait do to the tree: what both schedulers do alike."""
+"""Into memory, and what those who wait do to the tree."""
 
 from collections.abc import Collection, Sequence
 from itertools import islice

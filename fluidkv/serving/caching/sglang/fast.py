@@ -1,59 +1,102 @@
-"""SGLang's scheduler, fast: a step costs what changes in it.
+"""SGLang's scheduler, compiled, as an engine that is handed its requests.
 
-Equal to `reference.SglangEngine` step by step, and bit by bit where it adds floats. Requests that
-decode are sums (`lockstep`); what admission reserves for them is estimated and added up only where
-the estimate is too close to decide; passes in which nobody comes, leaves or is tried are done in
-one go.
+An iteration is that of `kernel.loop`: rules, counts, rows and times are those of `SglangEngine`,
+step by step and bit by bit.
 """
 
-from collections import deque
-from collections.abc import Collection
-from dataclasses import dataclass, field
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from fluidkv.prefix.prompts import Prompts
-from fluidkv.prefix.radix.tree import FastRadixTree
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.caching.sglang.admission import Admission
-from fluidkv.serving.caching.sglang.entering import Touches, enter
-from fluidkv.serving.caching.sglang.lockstep import Lockstep
-from fluidkv.serving.caching.sglang.pool import Pool
-from fluidkv.serving.caching.sglang.ratio import NewTokens
-from fluidkv.serving.caching.sglang.reserved import Estimated, shares
-from fluidkv.serving.caching.sglang.seen import Happened, Row, counts_of, row_of
-from fluidkv.serving.caching.sglang.state import (
-    NOT_YET,
-    Mode,
-    Request,
-    last_goes_first,
-    most_urgent_first,
+from fluidkv.serving.caching.names import BlockNames
+from fluidkv.serving.caching.sglang.kernel import layout
+from fluidkv.serving.caching.sglang.kernel.engine import (
+    MOST_COST,
+    SglangServer,
+    grown,
+    new_state,
 )
-from fluidkv.serving.caching.sglang.table import checked_table, needed_alone
+from fluidkv.serving.caching.sglang.seen import COUNTS, Row
+from fluidkv.serving.caching.sglang.state import Mode
+from fluidkv.serving.caching.sglang.table import check_table, tokens_alone
+from fluidkv.serving.caching.table import checked_prompts
 from fluidkv.serving.caching.worker import Offers
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.sglang_settings import RETRACT_STEPS, SglangSettings
+from fluidkv.serving.sglang_settings import SglangSettings
+
+_MODES = {
+    layout.PREFILL: Mode.PREFILL,
+    layout.MIXED: Mode.MIXED,
+    layout.DECODE: Mode.DECODE,
+    layout.IDLE: Mode.IDLE,
+}
+_ALL_IN_ONE = 2**62
+"""Iterations of a window, and of a run, that never ends for their number."""
 
 
-@dataclass(eq=False)
-class Pass:
-    """One pass of the model.
+def _number(field: str) -> Any:
+    """A property that reads an integer of the kernel's records."""
+    return property(lambda request: int(request._engine.records[field][request.index]))
 
-    Args:
-        mode: what it computes.
-        prefilled: whose prompts; in a decode pass nobody's.
-        chunked: of these, the one whose prompt it does not end.
-        decoded: how many decode in it.
-        ended_at: when its tokens are there.
-    """
 
-    mode: Mode
-    prefilled: list[Request] = field(default_factory=list)
-    chunked: Request | None = None
-    decoded: int = 0
-    ended_at: float = 0.0
+def _flag(field: str) -> Any:
+    return property(lambda request: bool(request._engine.records[field][request.index]))
+
+
+def _time(field: str) -> Any:
+    """A property that reads a time, or None where there is none yet."""
+
+    def read(request: "FastRequest") -> float | None:
+        time = float(request._engine.records[field][request.index])
+        return None if math.isnan(time) else time
+
+    def write(request: "FastRequest", time: float) -> None:
+        request._engine.records[field][request.index] = time
+
+    return property(read, write)
+
+
+class FastRequest:
+    """One request and how far it is, as `state.Request`."""
+
+    __slots__ = ("_engine", "index")
+    input_length: int = _number("input")
+    output_length: int = _number("target")
+    outputs: int = _number("outputs")
+    evictions: int = _number("evictions")
+    hit_tokens: int = _number("hit_tokens")
+    first_hit_tokens: int = _number("first_hit_tokens")
+    highest: int = _number("highest")
+    slots: int = _number("slots")
+    shared: int = _number("shared")
+    finished: bool = _flag("finished")
+    aborted: bool = _flag("aborted")
+    arrival: float = _time("arrival")
+    admitted_at: float | None = _time("admitted")
+    first_token_at: float | None = _time("first_token")
+    last_token_at: float | None = _time("last_token")
+    longest_gap: float = _time("longest_gap")
+    halted: float = _time("halted")
+
+    def __init__(self, engine: "FastSglang", index: int) -> None:
+        self._engine, self.index = engine, index
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FastRequest) and self.index == other.index
+
+    def __hash__(self) -> int:
+        return self.index
 
 
 class FastSglang:
     """As `SglangEngine`.
+
+    Args:
+        names: of the pages of `prompts`: many servers may have them in common.
 
     Examples:
         >>> from fluidkv.prefix import Prompts
@@ -73,337 +116,157 @@ class FastSglang:
         prompts: Prompts | None,
         settings: SglangSettings,
         clock: IterationClock,
+        *,
+        names: BlockNames | None = None,
     ) -> None:
-        self._all = checked_table(requests, prompts, settings)
+        said = checked_prompts(requests, prompts)
+        check_table(requests, settings)
+        if names is None and settings.radix:
+            names = BlockNames(said, settings.page_size)
         self.settings, self.clock = settings, clock
+        server = SglangServer(requests, said, settings, clock)
+        self._state = new_state(server, names.strands() if names else None, offered=True)
+        self._run = self._state.runs[0]
+        self._all = [FastRequest(self, index) for index in range(len(requests))]
         self._offers = Offers(self._all)
-        tree = FastRadixTree(settings.page_size, settings.policy) if settings.radix else None
-        self.pool = Pool(settings, tree)
-        self.ratio = NewTokens(settings.conservativeness)
-        self.now = 0.0
-        self.arrived = self.done = self.aborted = 0  # an aborted request is done, too
-        self.waiting: deque[Request] = deque()
-        self.decoding = Lockstep(settings.page_size, settings.clip)
-        self.full = False  # nobody is admitted before a request leaves those who decode
-        self.last: Pass | None = None
-        self.flying: Pass | None = None  # its tokens are not known yet
-        self.chunked: Request | None = None
-        self.row: Row | None = None
-        self._left = False  # somebody was done in the last step
-        self._unsorted = False  # by priority, since somebody joined the queue
-        self._touches = Touches(self.pool)
+        self._counts, self._clock = np.zeros((1, len(COUNTS)), np.int64), np.zeros(1)
 
     # ---------------------------------------------------------------------------------- as a worker
 
     @property
-    def all(self) -> list[Request]:
-        """Every request of the table, as far as it is now."""
-        self.decoding.settled()
+    def records(self) -> np.ndarray:
+        """Of the requests, as `kernel.layout.REQUEST`, as far as they are now."""
+        self._write_down()
+        return self._state.space.requests
+
+    @property
+    def all(self) -> list[FastRequest]:
+        """Every request of the table."""
         return self._all
+
+    @property
+    def now(self) -> float:
+        return float(self._run["now"])
+
+    @property
+    def arrived(self) -> int:
+        return int(self._run["arrived"])
+
+    @property
+    def done(self) -> int:
+        """Aborted ones among them."""
+        return int(self._run["done"])
+
+    @property
+    def aborted(self) -> int:
+        return int(self._run["aborted"])
+
+    @property
+    def available(self) -> int:
+        """Tokens of memory that nobody has, the tree neither."""
+        return int(self._run["available"])
+
+    @property
+    def new_token_ratio(self) -> float:
+        return float(self._run["ratio"])
 
     @property
     def idle(self) -> bool:
         """Nothing runs and nothing waits."""
-        return not (self.waiting or self.chunked or self.flying or self._in_memory)
+        run = self._run
+        waits = run["tail"] > run["head"] or run["chunked"] != layout.NONE
+        return not (waits or run["flying"] or run["in_memory"])
 
     @property
-    def running(self) -> Collection[Request]:
+    def running(self) -> Sequence[FastRequest]:
         """Who has been admitted and is not done."""
-        return [*self.decoding.settled(), *self._joining]
+        run, places = self._run, self._state.space.places
+        inside = list(places[layout.DECODING, : run["decoding"]])
+        if run["pass_admitted"]:
+            inside += list(places[layout.PASSING, : run["pass_size"]])
+        return [self._all[r] for r in inside if not self.records["finished"][r]]
 
     @property
-    def _joining(self) -> list[Request]:
-        """Who was prefilled in the last pass and is not done."""
-        return [r for r in self.last.prefilled if not r.finished] if self.last else []
-
-    @property
-    def _in_memory(self) -> int:
-        return len(self.decoding) + len(self._joining)
+    def waiting(self) -> Sequence[FastRequest]:
+        """From the head of the queue."""
+        queue = self._state.space.places[layout.WAITING]
+        return [self._all[r] for r in queue[self._run["head"] : self._run["tail"]]]
 
     @property
     def stuck(self) -> bool:
         """Nothing runs, and whoever waits first has grown past what is ever admitted."""
-        if not self.waiting or self._in_memory:
+        if self._run["in_memory"] or self._run["tail"] == self._run["head"]:
             return False
-        return needed_alone(self.waiting[0], self.settings) > self.settings.tokens
+        first = self._state.space.places[layout.WAITING, self._run["head"]]
+        lengths = self.records[["input", "outputs", "target", "most"]][first].tolist()
+        needed = tokens_alone(*lengths, settings=self.settings)
+        return bool(needed > self.settings.tokens)
+
+    @property
+    def row(self) -> Row:
+        """What the records show of the last step."""
+        run = self._run
+        events = self._state.space.events[: run["noted"]].tolist()
+        ids = [[r for kind, r, *_ in events if kind == wanted] for wanted in range(4)]
+        return Row(
+            arrived=int(run["seen_arrived"]),
+            mode=_MODES[int(run["seen_mode"])].value,
+            batch=int(run["seen_batch"]),
+            running=int(run["seen_running"]),
+            waiting=int(run["seen_waiting"]),
+            admitted=int(run["first"]),
+            retracted=int(run["retracted"]),
+            completed=int(run["finished"]),
+            prefill_tokens=int(run["prefill"]),
+            hit_tokens=int(run["hits"]),
+            used=int(run["tokens"] - run["seen_available"]),
+            available=int(run["seen_available"]),
+            evictable=int(run["seen_total"] - run["seen_protected"]),
+            protected=int(run["seen_protected"]),
+            new_token_ratio=float(run["seen_ratio"]),
+            batch_is_full=int(run["seen_full"]),
+            chunked=int(run["seen_chunked"]),
+            admissions=[rest for kind, *rest in events if kind == layout.ADMITTED],
+            retracted_ids=ids[layout.RETRACTED],
+            finished_ids=sorted(ids[layout.FINISHED]),
+            aborted_ids=ids[layout.ABORTED],
+        )
 
     def found(self, index: int) -> int:
         """Tokens of a request's prompt that it would find now; looking changes nothing."""
-        return self.pool.found(self._all[index])
+        from fluidkv.serving.caching.sglang.kernel.loop import found_tokens
+
+        self._write_down()
+        return found_tokens(*self._state, index)
 
     def offer(self, index: int) -> None:
         """Request `index` of the table joins the queue; an idle clock goes on to its arrival."""
-        request = self._offers.take(index, self, stuck=self.stuck)
-        if self.idle and request.arrival > self.now:
-            self.last, self.full, self._left = None, False, False
-            self.ratio.reset()
-            self.now = request.arrival
-        self.waiting.append(request)
-        self._unsorted = self.settings.priority_scheduling
-        self.arrived += 1
+        from fluidkv.serving.caching.sglang.kernel.loop import offer
+
+        self._offers.take(index, self, stuck=self.stuck)
+        offer(*self._state, index)
 
     def advance(self, until: float) -> None:
         """Iterations until the clock is at `until` or later, or the engine is idle or stuck."""
         while self.now < until and not (self.idle or self.stuck):
-            if not (self._steady() and self._leap(until)):
-                self.step()
-
-    # ------------------------------------------------------------------------------- one iteration
+            self._go_on(_ALL_IN_ONE, until)
 
     def step(self) -> dict[str, int]:
         """One iteration; its counts, keyed and ordered as `seen.COUNTS`, and `row`."""
-        happened = Happened(running_in=self._in_memory)
-        pass_ = self._schedule(happened)
-        decoding, mode = self.decoding, pass_.mode if pass_ else Mode.IDLE
-        batch = len(happened.admitted) + (pass_.decoded if pass_ else 0)
-        held = decoding.slots + sum(request.end for request in happened.admitted)
-        in_memory = len(decoding) + len(happened.admitted)
-        counts = counts_of(self, happened, batch, in_memory, held)
-        running = 0 if mode is Mode.MIXED else len(decoding)  # in the pass instead
-        row = row_of(self, happened, mode, batch, running, self.full)
-        if pass_:
-            prefill = happened.prefill_tokens, happened.prefill_pairs
-            self.now += self.clock.duration(held, *prefill)
-            pass_.ended_at = self.now
-        elif not self.clock.jumps:
-            self.now += self.clock.base
-        landing = self._landing(pass_)
-        if landing:
-            self._results(landing, happened)
-        elif not (pass_ or self.waiting or self.chunked or decoding):
-            self.ratio.reset()
-        self.last = pass_
-        self.done += len(happened.finished) + len(happened.aborted)
-        self.aborted += len(happened.aborted)
-        finished = sorted(request.index for request in happened.finished)
-        self.row = row._replace(completed=len(finished), finished_ids=finished)
-        return counts | {"completed": len(finished), "new_outputs": happened.new_outputs}
+        self._go_on(int(self._run["iteration"]) + 1, np.inf)
+        return dict(zip(COUNTS, self._counts[0].tolist(), strict=True))
 
-    def _landing(self, pass_: Pass | None) -> Pass | None:
-        """The pass whose tokens get known in this step."""
-        if not self.settings.overlap:
-            return pass_
-        before, self.flying = self.flying, pass_
-        return before
+    def _write_down(self) -> None:
+        """At requests stands how far they are."""
+        from fluidkv.serving.caching.sglang.kernel.loop import write_down
 
-    # ---------------------------------------------------------------------------- many iterations
+        if self._run["glided"]:
+            write_down(*self._state)
 
-    def _steady(self) -> bool:
-        """Whether the next step is a decode pass in which nobody joins, leaves or is tried."""
-        if self.chunked or self._left or not self.decoding or (self.waiting and not self.full):
-            return False
-        if self.settings.overlap:
-            return self.flying is not None and self.flying.mode is Mode.DECODE
-        return self.last is None or self.last.mode is Mode.DECODE
+    def _go_on(self, horizon: int, until: float) -> None:
+        from fluidkv.serving.caching.sglang.kernel.loop import advance
 
-    def _leap(self, until: float) -> bool:
-        """Such steps one after the other, while memory is there and nobody is done; whether any."""
-        decoding, pool, page = self.decoding, self.pool, self.settings.page_size
-        last, began = self.flying or Pass(Mode.DECODE, decoded=len(decoding)), self.now
-        while self.now < until and decoding.nobody_due:
-            if pool.available < len(decoding) * page:
-                break
-            self.ratio.sink()
-            pool.available -= decoding.pages_needed * page
-            decoding.launch()
-            ended_before = last.ended_at
-            self.now += self.clock.duration(decoding.slots, 0)
-            last.ended_at = self.now
-            decoding.land(ended_before if self.settings.overlap else self.now)
-            self.last = last
-        return self.now > began
-
-    # --------------------------------------------------------------------------------- schedule
-
-    def _schedule(self, happened: Happened) -> Pass | None:
-        """The next pass; None: an idle one."""
-        if self.chunked and self.chunked.end > self.chunked.prefix:
-            self._keep(self.chunked)
-        if self.last and self.last.prefilled:
-            self._join(self.last)
-        if self._left:
-            self.full = self._left = False
-        return self._prefill(happened) or self._decode(happened)
-
-    def _join(self, last: Pass) -> None:
-        """Who was prefilled decodes from now on; in a mixed pass they come before the others."""
-        away = (self.chunked, last.chunked)
-        joining = [r for r in last.prefilled if not (r.finished or r in away)]
-        mixed = last.mode is Mode.MIXED
-        if len(joining) < len(last.prefilled) or mixed or (joining and not self.decoding):
-            self.full = False
-        self.decoding.join(joining, in_front=mixed)
-
-    # ---------------------------------------------------------------------------------- prefill
-
-    def _prefill(self, happened: Happened) -> Pass | None:
-        """A pass of those who can be admitted; None: there is nobody."""
-        if not self.decoding:
-            self.full = False
-        if not self.chunked:
-            if self.full or not self.waiting:
-                return None
-            if self._places() <= 0:
-                self.full = True
-                return None
-        if self._unsorted:
-            self.waiting, self._unsorted = most_urgent_first(self.waiting), False
-        self._touches.attempt(self.waiting)
-        going_on, admission = self.chunked, self._admission()
-        self.chunked, self.full = admission.fill(self.waiting, going_on, self.full)
-        admitted = admission.admitted
-        if not admitted:
-            return None
-        happened.going_on = going_on
-        enter(self.pool, admitted, happened, self.now)
-        pass_ = Pass(Mode.PREFILL, admitted, self.chunked)
-        if self.settings.mixed and self.decoding:
-            self._mix(pass_)
-        return pass_
-
-    def _admission(self) -> Admission:
-        settings, decoding = self.settings, self.decoding
-        ratio = 1.0 if settings.reserves_in_full else self.ratio.now
-        beside = len(decoding) if settings.mixed else 0
-        reserved = Estimated(
-            beside,
-            decoding.may_emit,
-            ratio,
-            lambda: beside + shares(decoding.settled(), settings.clip, ratio),
-        )
-        return Admission(settings, self.pool, reserved, len(decoding), decoding.settled)
-
-    def _places(self) -> int:
-        return self.settings.max_running - len(self.decoding)
-
-    def _mix(self, pass_: Pass) -> None:
-        """Who decodes joins the pass, unless memory is short for that."""
-        self._part(self._ending())
-        if self.decoding and self._fits():
-            self._next_tokens()
-            pass_.mode, pass_.decoded = Mode.MIXED, len(self.decoding)
-
-    # ----------------------------------------------------------------------------------- decode
-
-    def _decode(self, happened: Happened) -> Pass | None:
-        """One more token of each; None: nobody decodes now."""
-        decoding, before = self.decoding, len(self.decoding)
-        ending = self._ending()
-        self._part(ending)
-        if not decoding:
-            self.full = False
-            return None
-        fits = self._fits()
-        if ending and not fits:  # the memory of those who are ending is free in the next step
-            return None
-        if fits:
-            self.ratio.sink()
-        else:
-            self._retract(happened)
-        if len(decoding) < before:
-            self.full = False
-        if not decoding:
-            return None
-        self._next_tokens()
-        return Pass(Mode.DECODE, decoded=len(decoding))
-
-    def _ending(self) -> list[Request]:
-        """Who has its last token in flight, by the number that it asked for."""
-        if not self.flying:
-            return []
-        ending = []
-        if self.flying.decoded:
-            due = self.decoding.due_next()
-            ending = [r for r in due if r.output_length == r.max_output]
-        for request in self.flying.prefilled:
-            if request in self.decoding.members and request.outputs + 1 >= request.max_output:
-                ending.append(request)
-        return ending
-
-    def _part(self, ending: Collection[Request]) -> None:
-        """They decode no more, and are not done before their last token is known."""
-        for request in ending:
-            self.decoding.leave(request)
-            self.full = False
-
-    def _fits(self) -> bool:
-        """Whether each can get one more token; what nobody uses of the tree goes for it."""
-        return self.pool.make_room(self.decoding.pages_needed * self.settings.page_size)
-
-    def _next_tokens(self) -> None:
-        """Places for them. In pages the source makes room for a page each."""
-        decoding, page = self.decoding, self.settings.page_size
-        self.pool.make_room(len(decoding) * page)
-        self.pool.available -= decoding.pages_needed * page
-        decoding.launch()
-
-    def _retract(self, happened: Happened) -> None:
-        """Who goes first, goes to the tail of the queue, one at a time, until all fits."""
-        decoding, by_priority = self.decoding, self.settings.retraction == "priority"
-        left = last_goes_first(decoding.settled(), by_priority=by_priority)
-        decoding.reorder(left)
-        while len(left) > 1 and not (happened.retracted and self._fits()):
-            happened.retracted.append(left.pop())
-            self._release(happened.retracted[-1])
-        if len(left) == 1 and not self._fits():
-            happened.aborted.append(left.pop())
-            self._release(happened.aborted[-1])
-            happened.aborted[-1].aborted = True
-        self.ratio.estimate(left)
-        for request in happened.retracted:
-            request.halt(self.now)
-        self.waiting.extend(happened.retracted)
-        self._unsorted = self.settings.priority_scheduling
-
-    def _release(self, request: Request) -> None:
-        """Nothing of it enters the tree. Room is made for some passes of those who are left."""
-        self.decoding.leave(request)
-        request.highest = max(request.highest, request.slots)
-        request.retracted, request.middle_chunks, request.due = True, 0, NOT_YET
-        self.pool.free_request(request)
-        self.pool.make_room(len(self.decoding) * RETRACT_STEPS)
-
-    # ---------------------------------------------------------------------------------- results
-
-    def _results(self, landing: Pass, happened: Happened) -> None:
-        """Who was retracted meanwhile loses its token."""
-        decoding, now = self.decoding, landing.ended_at
-        if landing.decoded:
-            happened.new_outputs += decoding.land(now)
-        for request in landing.prefilled:
-            if request.middle_chunks:
-                request.middle_chunks -= 1
-            elif not request.retracted:
-                self._first_token(request, now, happened)
-        if landing.decoded:
-            for request in decoding.due():
-                if request in decoding.members:
-                    self._left = True
-                    decoding.leave(request)
-                else:  # parted before
-                    request.emit(now)
-                    happened.new_outputs += 1
-                self._finish(request, happened)
-
-    def _first_token(self, request: Request, now: float, happened: Happened) -> None:
-        happened.new_outputs += 1
-        if request.outputs + 1 < request.output_length:
-            self.decoding.first_known(request, now)
-            self._keep(request)
-            return
-        if request in self.decoding.members:
-            self._left = True
-            self.decoding.leave(request)
-        request.emit(now)
-        self._finish(request, happened)
-
-    def _finish(self, request: Request, happened: Happened) -> None:
-        request.finished, request.due = True, NOT_YET
-        happened.finished.append(request)
-        self.pool.store(request, min(request.slots, request.length))
-        self.pool.free_request(request)
-
-    def _keep(self, request: Request) -> None:
-        """What it has computed enters the tree; it runs on."""
-        self.pool.store(request, request.end)
-        request.prefix = request.end
+        self._run["row"] = self._run["open"] = 0
+        window = self._counts, self._clock, horizon, _ALL_IN_ONE, MOST_COST, until
+        while advance(*self._state, *window) == layout.SHORT:
+            self._state = grown(self._state)

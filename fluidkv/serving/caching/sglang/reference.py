@@ -18,11 +18,10 @@ from fluidkv.prefix.prompts import Prompts
 from fluidkv.prefix.radix.reference import RadixTree
 from fluidkv.prefix.radix.values import Tree
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.caching.sglang.admission import Admission
+from fluidkv.serving.caching.sglang.admission import Admission, Reserved
 from fluidkv.serving.caching.sglang.entering import Touches, enter
 from fluidkv.serving.caching.sglang.pool import Pool
 from fluidkv.serving.caching.sglang.ratio import NewTokens
-from fluidkv.serving.caching.sglang.reserved import Summed
 from fluidkv.serving.caching.sglang.seen import Happened, Row, counts_of, row_of
 from fluidkv.serving.caching.sglang.state import (
     Batch,
@@ -101,6 +100,11 @@ class SglangEngine:
         joining = self.last.requests if self.last and self.last.mode.extends else []
         everybody = dict.fromkeys([*self.decoding.requests, *joining])
         return [r for r in everybody if not (r.finished or r.retracted)]
+
+    @property
+    def new_token_ratio(self) -> float:
+        """The share of what may still be emitted that is reserved."""
+        return self.ratio.now
 
     @property
     def stuck(self) -> bool:
@@ -208,8 +212,8 @@ class SglangEngine:
         settings, decoding = self.settings, self.decoding.requests
         ratio = 1.0 if settings.reserves_in_full else self.ratio.now
         beside = len(decoding) if settings.mixed else 0
-        reserved = Summed(beside, decoding, settings.clip, ratio)
-        return Admission(settings, self.pool, reserved, len(decoding), lambda: decoding)
+        reserved = Reserved(beside, decoding, settings.clip, ratio)
+        return Admission(settings, self.pool, reserved, decoding)
 
     def _places(self) -> int:
         return self.settings.max_running - len(self.decoding.requests)

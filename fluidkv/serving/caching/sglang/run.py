@@ -1,18 +1,67 @@
-"""One server whose requests come by their table, as other engines' runs."""
+"""Servers whose requests come by their table: all at once, or one step by step."""
 
+import sys
 from collections.abc import Sequence
+from typing import Any
 
 from fluidkv.prefix.prompts import Prompts
+from fluidkv.runs.batch import Progress
+from fluidkv.runs.records import RunRecords
 from fluidkv.runs.requests import Requests
+from fluidkv.serving.caching.recorded import Hits, played_all
 from fluidkv.serving.caching.sglang.fast import FastSglang
+from fluidkv.serving.caching.sglang.kernel.engine import SglangServer, run_sglang
 from fluidkv.serving.caching.sglang.reference import SglangEngine
-from fluidkv.serving.caching.sglang.state import Request
+from fluidkv.serving.caching.sglang.seen import COUNTS
+from fluidkv.serving.caching.sglang.table import check_table
+from fluidkv.serving.caching.worker import Served
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.sglang_settings import SglangSettings
 
+LITERAL_STEPS = 10_000
+"""Tokens and ticks, in all runs, up to which "auto" takes the literal engine in a new process: it
+does 25,000 to 200,000 a second, and the kernel takes about half a second to load."""
+
+
+def run_servers(
+    servers: Sequence[SglangServer],
+    backend: str,
+    *,
+    iterations: int,
+    every: int,
+    keep_requests: bool,
+    on_progress: Progress | None,
+) -> tuple[RunRecords, Hits | None]:
+    """All runs, by the kernel or the literal scheduler, which agree; as `run_sglang`.
+
+    Raises:
+        InputError: as `check_table`, before the first one runs.
+    """
+    for each in servers:
+        check_table(each.requests, each.settings)
+    how: dict[str, Any] = {"every": every, "keep_requests": keep_requests}
+    if backend == "reference" or (backend == "auto" and _is_little(servers, iterations)):
+        engines = (SglangRun(*each, literally=True) for each in servers)
+        longest = max(len(each.requests) for each in servers)
+        how |= {"requests": longest, "on_progress": on_progress}
+        return played_all(engines, COUNTS, iterations, **how)
+    return run_sglang(servers, iterations=iterations, on_progress=on_progress, **how)
+
+
+def _is_little(servers: Sequence[SglangServer], iterations: int) -> bool:
+    """Whether the literal engine is done before the kernel, which is not there, is loaded."""
+    if "fluidkv.serving.caching.sglang.kernel.loop" in sys.modules:
+        return False
+    steps = 0
+    for each in servers:
+        idle = 0 if each.clock.jumps else each.requests.arrival.max() / each.clock.base
+        most = len(each.requests) * iterations
+        steps += min(int(each.requests.output_length.sum() + idle), most)
+    return steps <= LITERAL_STEPS
+
 
 class SglangRun:
-    """A run of the fast scheduler, or of the literal one, one iteration after the other.
+    """A run of the compiled scheduler, or of the literal one.
 
     Args:
         requests, prompts, settings, clock: as the scheduler's.
@@ -50,7 +99,7 @@ class SglangRun:
         return self.server.done - self.server.aborted
 
     @property
-    def all(self) -> Sequence[Request]:
+    def all(self) -> Sequence[Served]:
         return self.server.all
 
     @property
@@ -67,7 +116,7 @@ class SglangRun:
         self.iteration += 1
         return self.server.step()
 
-    def _has_come(self, request: Request) -> bool:
+    def _has_come(self, request: Served) -> bool:
         """Or is the next one, where nothing goes on and the clock need not tick until then."""
         if self.clients is not None:
             return request.index < self.clients + self.server.done

@@ -8,8 +8,6 @@ from typing import Any
 
 from fluidkv.prefix.pieces import Content, cut, joined
 
-NOT_YET = -1
-
 
 @dataclass(eq=False)
 class Request:
@@ -48,12 +46,6 @@ class Request:
     locked: bool = False
     retracted: bool = False  # and not admitted again yet
     middle_chunks: int = 0  # passes in flight that do not end its prompt
-
-    # Of the fast scheduler alone; see `lockstep`.
-    known_since: int = NOT_YET
-    launched_since: int = NOT_YET
-    due: int = NOT_YET
-    place: int = NOT_YET
 
     @property
     def length(self) -> int:

@@ -1,11 +1,16 @@
 """The requests that a server may be offered, and which of them it could never serve."""
 
+import numpy as np
+from jaxtyping import Int
+
 from fluidkv.errors import InputError
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.sglang.state import Request
 from fluidkv.serving.caching.table import checked_prompts
 from fluidkv.serving.sglang_settings import SglangSettings
+
+_Lengths = int | Int[np.ndarray, " request"]
 
 
 def checked_table(
@@ -18,6 +23,7 @@ def checked_table(
             admitted even where nobody else is; with `ignore_eos`, one that ends early.
     """
     prompts = checked_prompts(requests, prompts)
+    check_table(requests, settings)
     columns = (
         requests.input_length,
         requests.output_length,
@@ -31,31 +37,51 @@ def checked_table(
         requests.priority.tolist(),
         strict=True,
     )
-    found = [Request(index, *row) for index, row in enumerate(rows)]
-    for request in found:
-        _check(request, settings)
-    return found
+    return [Request(index, *row) for index, row in enumerate(rows)]
 
 
-def _check(request: Request, settings: SglangSettings) -> None:
-    if settings.ignore_eos and request.output_length != request.max_output:
-        given = f"{request.output_length} of {request.max_output} in request {request.index}"
-        raise InputError("output_length", given, "all that is asked for, with ignore_eos")
-    needed = needed_alone(request, settings)
-    if needed > settings.tokens:
-        lengths = f"{request.input_length} input and at most {request.max_output} output tokens"
-        allowed = f"at least {needed} tokens, for request {request.index} ({lengths})"
-        raise InputError("capacity", settings.tokens, allowed)
+def check_table(requests: Requests, settings: SglangSettings) -> None:
+    """Refuse requests that a server could never serve; of these the first one is named.
+
+    Raises:
+        InputError: as `checked_table`.
+    """
+    inputs, outputs, asked = requests.input_length, requests.output_length, requests.max_output
+    ends_early = settings.ignore_eos & (outputs != asked)
+    needed = tokens_alone(inputs, 0, outputs, asked, settings)
+    refused = np.flatnonzero(ends_early | (needed > settings.tokens))
+    if not refused.size:
+        return
+    row = int(refused[0])
+    if ends_early[row]:
+        said = f"{outputs[row]} of {asked[row]} in request {row}"
+        raise InputError("output_length", said, "all that is asked for, with ignore_eos")
+    lengths = f"{inputs[row]} input and at most {asked[row]} output tokens"
+    allowed = f"at least {needed[row]} tokens, for request {row} ({lengths})"
+    raise InputError("capacity", settings.tokens, allowed)
 
 
 def needed_alone(request: Request, settings: SglangSettings) -> int:
     """Tokens of memory in which it is admitted as it is, if nobody else is there."""
+    lengths = (request.input_length, request.outputs, request.output_length, request.max_output)
+    return int(tokens_alone(*lengths, settings=settings))
+
+
+def tokens_alone(
+    inputs: _Lengths,
+    emitted: _Lengths,
+    outputs: _Lengths,
+    asked: _Lengths,
+    settings: SglangSettings,
+) -> Int[np.ndarray, "..."]:
+    """The same of requests with these prompts, tokens emitted, output lengths and most outputs."""
     page = settings.page_size
     if settings.ignore_eos and not settings.radix:
         # Also after any number of its outputs: with these its pages may be filled less well.
-        rounded = max(
-            settings.in_pages(request.input_length + emitted) - emitted
-            for emitted in range(min(request.output_length, page))
-        )
-        return rounded + request.max_output + page + 2
-    return request.length + max(request.may_emit(settings.clip), 0) + page + 1
+        rounded = settings.in_pages(np.asarray(inputs))
+        for later in range(1, min(page, int(np.max(outputs)))):
+            filled = settings.in_pages(np.asarray(inputs) + later) - later
+            rounded = np.where(later < outputs, np.maximum(rounded, filled), rounded)
+        return np.asarray(rounded + asked + page + 2)
+    may_emit = np.maximum(np.minimum(asked - emitted, settings.clip), 0)
+    return np.asarray(inputs + emitted + may_emit + page + 1)

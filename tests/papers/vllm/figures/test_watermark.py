@@ -18,6 +18,7 @@ from fluidkv.papers.vllm.instances.watermark_runs import (
     totals,
 )
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 
 
 def test_totals_are_those_of_the_records() -> None:
@@ -40,7 +41,10 @@ def test_a_clock_changes_no_eviction_of_a_closed_population() -> None:
     """Why runs are made once: only then may a clock be laid over them afterwards."""
     rows = predicted(fitted_clock())
     timed = serve(
-        drawn(), "vllm", limits(0.05), clients=128, clock=fitted_clock(), keep_requests=False
+        drawn(),
+        Server("vllm", limits(0.05), clock=fitted_clock()),
+        clients=128,
+        keep_requests=False,
     )
     assert int(timed.preempt.sum()) == rows[2].preemptions
     assert float(timed.time.max()) == pytest.approx(450 / rows[2].requests_per_s, rel=1e-9)

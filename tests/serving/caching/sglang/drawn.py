@@ -8,7 +8,6 @@ from fluidkv.prefix.pieces import Content, content, cut, joined, length
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.prefix.radix.values import POLICIES
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.caching.sglang.state import Request
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.sglang_settings import SglangSettings
 
@@ -108,5 +107,5 @@ def _prompts(chance: Random, size: int, most: int) -> list[Content]:
     return found
 
 
-def seen(request: Request) -> tuple[Any, ...]:
+def seen(request: Any) -> tuple[Any, ...]:
     return tuple(getattr(request, name) for name in SEEN_OF_REQUESTS)

@@ -71,10 +71,10 @@ def retractions(run: SglangRun) -> list[tuple[float, float]]:
     """The ratio before and after each."""
     found = []
     while run.done < len(run.all):
-        before = run.server.ratio.now
+        before = run.server.new_token_ratio
         run.step()
         assert run.server.row is not None
-        found += [(before, run.server.ratio.now)] * run.server.row.retracted
+        found += [(before, run.server.new_token_ratio)] * run.server.row.retracted
     return found
 
 

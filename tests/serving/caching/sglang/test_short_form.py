@@ -9,6 +9,7 @@ from fluidkv.serving.caching.run import serve_sglang
 from fluidkv.serving.engines import SGLANG
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
 from tests.serving.records.test_sglang_steps import RECORDED, recorded
 
 PAGE = Path(__file__).parents[4] / "docs" / "engines.md"
@@ -30,7 +31,7 @@ def row(name: str) -> str:
         max_num_seqs=server.max_running,
         max_num_batched_tokens=server.chunked_prefill_size,
     )
-    short = serve(arrivals.requests, SGLANG, limits, backend="reference")
+    short = serve(arrivals.requests, Server(SGLANG, limits, backend="reference"))
     outputs = arrivals.requests.output_length.sum()
     pairs = [f"{one} / {other}" for one, other in zip(cells(real), cells(short), strict=True)]
     rates = [f"{outputs / run.iterations.item():.2f}" for run in (real, short)]

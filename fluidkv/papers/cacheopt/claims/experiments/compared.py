@@ -5,19 +5,18 @@ Runs are on record (`instances.runs`); what they are is said at `instances.segme
 
 from itertools import pairwise
 
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import reproduced
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.papers.cacheopt.instances.runs import RATES, SEEDS, SEGMENTS, mean
 from fluidkv.papers.cacheopt.instances.segment import COMPARED
 from fluidkv.papers.cacheopt.paper import statements
-from fluidkv.verdict import Evidence, Verdict
-
-CLAIMS = statements(origin=Origin.REPRODUCTION, evidence=Evidence.SAMPLED)
+from fluidkv.verdict import Evidence
 
 RUNS = (
     f"memory, clock, predictors and objectives are ours; {len(RATES)} rates, lengths of Alpaca and "
     f"ShareGPT, {len(SEEDS)} draws, on record"
 )
+CLAIMS = statements(origin=Origin.REPRODUCTION, evidence=Evidence.SAMPLED, checked=RUNS)
+
 _MORE = {"ttft": True, "tbt": True, "ttft_p99": False, "tbt_p99": False, "latency": False}
 """Measure -> whether more is better."""
 
@@ -35,12 +34,12 @@ def told(trace: str, measure: str, form: str, rate: float = 1.0) -> str:
     return f"{trace}: {', '.join(rows)}"
 
 
-def _ahead(measure: str, own: str, form: str, paper: str, note: str = "") -> Outcome:
+def _ahead(measure: str, own: str, form: str, paper: str, note: str = "") -> Finding:
     places = [(trace, rate) for trace in SEGMENTS for rate in RATES]
     behind = [f"{t} {rate:g}" for t, rate in places if not best(t, rate, measure, own)]
-    return reproduced(
-        f"behind at {', '.join(behind)} times the printed rate" if behind else None,
-        ours=f"ahead at {len(places) - len(behind)} of {len(places)} rates; at the printed one "
+    return Finding(
+        not behind or f"behind at {', '.join(behind)} times the printed rate",
+        f"ahead at {len(places) - len(behind)} of {len(places)} rates; at the printed one "
         + "; ".join(told(trace, measure, form) for trace in SEGMENTS),
         paper=paper,
         note=note,
@@ -50,36 +49,21 @@ def _ahead(measure: str, own: str, form: str, paper: str, note: str = "") -> Out
 _PLACE = "section 5.1, Figure 12, in simulation"
 
 
-@CLAIMS.claim(
-    "figure-12.simulated.ttft-attainment",
-    _PLACE,
-    "CacheOPT has the highest TTFT attainment at every rate.",
-    checked=RUNS,
-    expected=Verdict.UNDECIDED,
-)
-def _ttft_attainment() -> Outcome:
+@CLAIMS.undecided("figure-12.simulated.ttft-attainment", _PLACE)
+def _ttft_attainment() -> Finding:
+    """CacheOPT has the highest TTFT attainment at every rate."""
     return _ahead("ttft", "cacheopt", ".2f", "0.94 to 0.97, up to 47 % above Sarathi")
 
 
-@CLAIMS.claim(
-    "figure-12.simulated.ttft-tail",
-    _PLACE,
-    "CacheOPT has the lowest tail TTFT at every rate.",
-    checked=RUNS,
-    expected=Verdict.UNDECIDED,
-)
-def _ttft_tail() -> Outcome:
+@CLAIMS.undecided("figure-12.simulated.ttft-tail", _PLACE)
+def _ttft_tail() -> Finding:
+    """CacheOPT has the lowest tail TTFT at every rate."""
     return _ahead("ttft_p99", "cacheopt", ".2g", "lower by 64 % to 2.83 times")
 
 
-@CLAIMS.claim(
-    "figure-12.simulated.tbt-attainment",
-    _PLACE,
-    "CacheOPT has the highest TBT attainment at every rate.",
-    checked=RUNS,
-    expected=Verdict.UNDECIDED,
-)
-def _tbt_attainment() -> Outcome:
+@CLAIMS.undecided("figure-12.simulated.tbt-attainment", _PLACE)
+def _tbt_attainment() -> Finding:
+    """CacheOPT has the highest TBT attainment at every rate."""
     return _ahead(
         "tbt",
         "cacheopt",
@@ -89,25 +73,15 @@ def _tbt_attainment() -> Outcome:
     )
 
 
-@CLAIMS.claim(
-    "figure-12.simulated.tbt-tail",
-    _PLACE,
-    "CacheOPT has the lowest tail TBT at every rate.",
-    checked=RUNS,
-    expected=Verdict.UNDECIDED,
-)
-def _tbt_tail() -> Outcome:
+@CLAIMS.undecided("figure-12.simulated.tbt-tail", _PLACE)
+def _tbt_tail() -> Finding:
+    """CacheOPT has the lowest tail TBT at every rate."""
     return _ahead("tbt_p99", "cacheopt", ".2g", "lower by 1.31 to 3.29 times")
 
 
-@CLAIMS.claim(
-    "figure-12.simulated.latency",
-    _PLACE,
-    "CacheOPT has the lowest mean normalised latency at every rate.",
-    checked=RUNS,
-    expected=Verdict.UNDECIDED,
-)
-def _latency() -> Outcome:
+@CLAIMS.undecided("figure-12.simulated.latency", _PLACE)
+def _latency() -> Finding:
+    """CacheOPT has the lowest mean normalised latency at every rate."""
     return _ahead("latency", "cacheopt", ".3f", "1.24 to 1.94 times the rate at like latency")
 
 
@@ -116,19 +90,16 @@ def _latency() -> Outcome:
     _PLACE,
     "From 3/4 of the printed rate on, a range that we chose after the runs, CacheOPT has lower "
     "tail TTFT and normalised latency than RLP and S3, and higher TTFT attainment.",
-    checked=RUNS,
     given=(0.75,),
 )
-@CLAIMS.claim(
+@CLAIMS.undecided(
     "figure-12.simulated.reservers",
     _PLACE,
     "CacheOPT has lower tail TTFT and normalised latency than RLP and S3, and higher TTFT "
     "attainment, at every rate.",
-    checked=RUNS,
     given=(0.0,),
-    expected=Verdict.UNDECIDED,
 )
-def _reservers(least: float) -> Outcome:
+def _reservers(least: float) -> Finding:
     def better(trace: str, rate: float, other: str) -> bool:
         pairs = (
             (mean("12", trace, "cacheopt", rate, m), mean("12", trace, other, rate, m), m)
@@ -148,21 +119,19 @@ def _reservers(least: float) -> Outcome:
         for trace in SEGMENTS
         for other in ("rlp", "s3")
     ]
-    return reproduced(
+    return Finding(
         "; ".join(bad) or None,
-        ours=f"tail TTFT lower by {min(factors):.1f} to {max(factors):.1f} times at the printed "
-        "rate",
+        f"tail TTFT lower by {min(factors):.1f} to {max(factors):.1f} times at the printed rate",
         paper="tail TTFT lower by 1.11 to 2.83 times",
     )
 
 
-@CLAIMS.claim(
-    "figure-12.simulated.with-the-rate",
-    _PLACE,
-    "Under each system tail TTFT rises with the arrival rate.",
-    checked=RUNS,
-)
-def _with_the_rate() -> Outcome:
+@CLAIMS.claim("figure-12.simulated.with-the-rate", _PLACE)
+def _with_the_rate() -> Finding:
+    """Under each system tail TTFT rises with the arrival rate.
+
+    Ours: at all pairs of rates
+    Paper: the tail TTFT keeps increasing"""
     bad = [
         f"{trace}, {name}"
         for trace in SEGMENTS
@@ -172,28 +141,22 @@ def _with_the_rate() -> Outcome:
             for a, b in pairwise(RATES)
         )
     ]
-    return reproduced(
-        "; ".join(bad) or None,
-        ours="at all pairs of rates",
-        paper="the tail TTFT keeps increasing",
-    )
+    return Finding("; ".join(bad) or None)
 
 
-@CLAIMS.claim(
-    "figure-12.simulated.all-critical",
-    "section 3.3.2, critical requests, in simulation",
-    "Were a preempted request critical by its TBT objective, preemptions would be at least three "
-    "times as many at the printed rate.",
-    checked="lengths of Alpaca at the printed rate, 4 draws, on record",
-)
-def _all_critical() -> Outcome:
+@CLAIMS.claim("figure-12.simulated.all-critical", "section 3.3.2, critical requests, in simulation")
+def _all_critical() -> Finding:
+    """Were a preempted request critical by its TBT objective, preemptions would be at least three
+    times as many at the printed rate.
+
+    Checked: lengths of Alpaca at the printed rate, 4 draws, on record
+    Paper: waiting requests by RT_tft alone
+    Note: So the waiting are taken by RT_tft alone, as N_w is printed."""
     printed, all_of_them = (
         mean("12", "alpaca", name, 1.0, "preempt") for name in ("cacheopt", "all critical")
     )
     factor = all_of_them / printed
-    return reproduced(
-        None if factor >= 3 else f"{factor:.1f} times",
-        ours=f"{all_of_them:,.0f} of 250 requests, not {printed:,.0f}: {factor:.0f} times",
-        paper="waiting requests by RT_tft alone",
-        note="So the waiting are taken by RT_tft alone, as N_w is printed.",
+    return Finding(
+        factor >= 3 or f"{factor:.1f} times",
+        f"{all_of_them:,.0f} of 250 requests, not {printed:,.0f}: {factor:.0f} times",
     )

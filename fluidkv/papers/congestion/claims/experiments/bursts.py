@@ -9,8 +9,7 @@ from functools import cache
 from itertools import pairwise
 
 from fluidkv import fluid, runs
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import reproduced
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.papers.congestion.experiments.nodes import (
     COPRIME,
     PARTIAL,
@@ -21,7 +20,7 @@ from fluidkv.papers.congestion.experiments.nodes import (
 )
 from fluidkv.papers.congestion.experiments.open_runs import Totals, totals
 from fluidkv.papers.congestion.paper import statements
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.verdict import Evidence
 
 ITERATIONS, RUNS, SEED = 4000, 8, 33
 RATE = {COPRIME: 1.0, PARTIAL: 0.35}
@@ -83,7 +82,7 @@ def mixed_evictions(routing: Routing, policy: str = "greedy", **burst) -> float:
     return ITERATIONS * burst_totals(routing, routing.mixed, policy, **burst).evicted
 
 
-def _mixing_reduces(routing: Routing) -> Outcome:
+def _mixing_reduces(routing: Routing) -> Finding:
     bad, told = None, []
     for factor in FACTORS:
         apart = segregated_evictions(routing, factor=factor)
@@ -91,24 +90,24 @@ def _mixing_reduces(routing: Routing) -> Outcome:
         told.append(f"{factor:g}: {apart:.1f} and {pooled:.1f}")
         if pooled >= apart and bad is None:
             bad = f"factor {told[-1]}"
-    return reproduced(
+    return Finding(
         bad,
         "; ".join(told) + " (factor: evictions of a node apart and mixed)",
-        "mixing reduces eviction pressure under greedy admission",
+        paper="mixing reduces eviction pressure under greedy admission",
     )
 
 
-def _limited_is_zero(routing: Routing, policy: str) -> Outcome:
+def _limited_is_zero(routing: Routing, policy: str) -> Finding:
     evicted, pool, factor = max(
         (ITERATIONS * burst_totals(routing, pool, policy, factor=factor).evicted, pool, factor)
         for factor in FACTORS
         for pool in routing.pools
     )
-    return reproduced(
-        f"{evicted:.1f} evicted, lengths {pool}, burst factor {factor:g}" if evicted else None,
+    return Finding(
+        not evicted or f"{evicted:.1f} evicted, lengths {pool}, burst factor {factor:g}",
         f"at most {evicted:.1f} requests evicted in {ITERATIONS} iterations",
-        "rate-limited policies remain at zero eviction",
-        _WHY[policy],
+        paper="rate-limited policies remain at zero eviction",
+        note=_WHY[policy],
     )
 
 
@@ -156,18 +155,17 @@ def window_ratio(routing: Routing, window: int) -> float:
     "figure-30.longer-windows.not-the-shortest",
     "Figure 30, caption, and Appendix D.5, of longer bursts",
     f"So it is for bursts of {_NOT_SHORTEST[0]} iterations and more.",
-    checked=f"windows of {', '.join(map(str, _NOT_SHORTEST))} iterations, {RUNS} runs",
     given=(_NOT_SHORTEST,),
+    checked=f"windows of {', '.join(map(str, _NOT_SHORTEST))} iterations, {RUNS} runs",
 )
-@CLAIMS.claim(
+@CLAIMS.undecided(
     "figure-30.longer-windows",
     "Figure 30, caption, and Appendix D.5",
     "The longer a burst, the more of the segregated evictions coprime mixing saves.",
-    expected=Verdict.UNDECIDED,
-    checked=f"windows of {', '.join(map(str, WINDOWS))} iterations, {RUNS} runs",
     given=(WINDOWS,),
+    checked=f"windows of {', '.join(map(str, WINDOWS))} iterations, {RUNS} runs",
 )
-def longer_windows_help(windows: tuple[int, ...]) -> Outcome:
+def longer_windows_help(windows: tuple[int, ...]) -> Finding:
     ratios = {w: window_ratio(COPRIME, w) for w in windows}
     told = ", ".join(f"{r:.3f} at {w}" for w, r in ratios.items())
     rises = (
@@ -175,10 +173,10 @@ def longer_windows_help(windows: tuple[int, ...]) -> Outcome:
         for short, long in pairwise(windows)
         if ratios[long] >= ratios[short]
     )
-    return reproduced(
+    return Finding(
         next(rises, None),
         f"evictions mixed over apart: {told} iterations",
-        "short bursts may not realise the coprime pool; longer bursts do",
-        "Bursts much shorter than a request's service time, 6 to 15 iterations, average out "
+        paper="short bursts may not realise the coprime pool; longer bursts do",
+        note="Bursts much shorter than a request's service time, 6 to 15 iterations, average out "
         "and are no bursts to the server: there the ratio is lower.",
     )

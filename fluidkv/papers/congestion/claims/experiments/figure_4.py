@@ -9,11 +9,11 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from fluidkv import exact, fluid
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import reproduced, rounds_to
+from fluidkv.ledger.claim import Finding, Origin, Outcome
+from fluidkv.ledger.outcomes import rounds_to
 from fluidkv.papers.congestion.experiments.open_runs import one_class, poisson
 from fluidkv.papers.congestion.paper import statements
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.verdict import Evidence
 from fluidkv.workload import System
 
 if TYPE_CHECKING:
@@ -70,35 +70,29 @@ def runs(rates: tuple[float, ...] = _RATES, count: int = _RUNS) -> "dict[str, np
 
 
 @CLAIMS.claim(
-    "figure-4.worst-rate",
-    "Figure 4, caption",
-    "With M = 2000, l0 = 10, l1 = 40 the worst cycle completes 1.00 requests per iteration.",
-    origin=Origin.PRINTED,
-    evidence=Evidence.EXACT,
+    "figure-4.worst-rate", "Figure 4, caption", origin=Origin.PRINTED, evidence=Evidence.EXACT
 )
 def _worst_rate() -> Outcome:
+    """With M = 2000, l0 = 10, l1 = 40 the worst cycle completes 1.00 requests per iteration."""
     return rounds_to(worst_rate(), "1.00")
 
 
 @CLAIMS.claim(
-    "figure-4.best-rate",
-    "Figure 4, caption",
-    "There x* is 1.64 requests per iteration.",
-    origin=Origin.PRINTED,
-    evidence=Evidence.EXACT,
+    "figure-4.best-rate", "Figure 4, caption", origin=Origin.PRINTED, evidence=Evidence.EXACT
 )
 def _best_rate() -> Outcome:
+    """There x* is 1.64 requests per iteration."""
     return rounds_to(best_rate(), "1.64")
 
 
 @CLAIMS.claim(
-    "figure-4.below",
-    "section 6.1 and Figure 4 (b)",
-    "Below the worst-cycle rate evictions are transient and the queue stays near zero.",
-    checked=f"rates 0.8 and 0.95, {_RANGE}",
+    "figure-4.below", "section 6.1 and Figure 4 (b)", checked=f"rates 0.8 and 0.95, {_RANGE}"
 )
-def _smooth_below() -> Outcome:
-    """Nothing evicted in the last window, nobody waiting at its end, in every run."""
+def _smooth_below() -> Finding:
+    """Below the worst-cycle rate evictions are transient and the queue stays near zero.
+
+    Paper: evictions are transient and the queue stays small"""
+    # Nothing evicted in the last window, nobody waiting at its end, in every run.
     found = runs()
     bad, most = None, 0.0
     for i, rate in enumerate(_BELOW):
@@ -106,65 +100,65 @@ def _smooth_below() -> Outcome:
         lasting = found["evicting"][i].max() > 0.1
         if lasting or found["queue"][i, :, -1].max() > 0:
             bad = bad or f"rate {rate}"
-    return reproduced(
+    return Finding(
         bad,
         f"at most {most:.2%} of a run's iterations evict, and no queue is left at the end",
-        "evictions are transient and the queue stays small",
-        f"Rates {_BELOW}. Lasting would be a window of {WINDOW} with evictions in a tenth of it.",
+        note=f"Rates {_BELOW}. Lasting would be a window of {WINDOW} with evictions in a tenth "
+        "of it.",
     )
 
 
 @CLAIMS.claim(
-    "figure-4.collapsed",
-    "section 6.1 and Figure 4 (a), (c)",
-    "At rate 1.40, below x*, throughput is the worst-cycle rate and evictions persist.",
-    checked=f"rate 1.4, {_RANGE}",
+    "figure-4.collapsed", "section 6.1 and Figure 4 (a), (c)", checked=f"rate 1.4, {_RANGE}"
 )
-def _collapsed_inside() -> Outcome:
+def _collapsed_inside() -> Finding:
+    """At rate 1.40, below x*, throughput is the worst-cycle rate and evictions persist.
+
+    Paper: throughput equals the worst-cycle rate, with persistent evictions"""
     rate, evicted = (runs()[name][-1, :, -1] for name in ("completed", "evicted"))
     # The cycle has 40 iterations and a window is 25 of them, so its mean is the cycle's to the
     # rounding of sums, unless the run is still on its way there.
     off = abs(rate - float(worst_rate())).max()
-    return reproduced(
-        None if off < 1e-9 and evicted.min() > 1 else f"rate {rate.max():.4f}",
+    return Finding(
+        (off < 1e-9 and evicted.min() > 1) or f"rate {rate.max():.4f}",
         f"{rate.min():.4f} ... {rate.max():.4f} completed and {evicted.min():.3f} ... "
         f"{evicted.max():.3f} evicted per iteration",
-        "throughput equals the worst-cycle rate, with persistent evictions",
-        f"Rate {_INSIDE}. Means over the last {WINDOW} of {ITERATIONS} iterations. In masses; "
+        note=f"Rate {_INSIDE}. Means over the last {WINDOW} of {ITERATIONS} iterations. In masses; "
         "whole requests settle on other cycles.",
     )
 
 
-@CLAIMS.claim(
-    "figure-4.queue-grows",
-    "section 6.1 and Figure 4 (c)",
-    "At rate 1.40 the queue grows by what arrives in excess of the worst-cycle rate.",
-    checked=f"rate 1.4, {_RANGE}",
-)
-def _queue_grows() -> Outcome:
+@CLAIMS.claim("figure-4.queue-grows", "section 6.1 and Figure 4 (c)", checked=f"rate 1.4, {_RANGE}")
+def _queue_grows() -> Finding:
+    """At rate 1.40 the queue grows by what arrives in excess of the worst-cycle rate.
+
+    Paper: excess arrivals accumulate"""
     queue = runs()["queue"][-1]
     drift = (queue[:, -1] - queue[:, -4]) / (3 * WINDOW)
     want = _INSIDE - float(worst_rate())
     # Poisson arrivals: the drift of one run has a standard error of sqrt(1.4 / 3000) = 0.022, and
     # their mean one of 0.0054; five of those.
     near = abs(drift.mean() - want) < 5 * (_INSIDE / (3 * WINDOW * _RUNS)) ** 0.5
-    return reproduced(
+    return Finding(
         None if near and drift.min() > 0 else f"drift {drift.mean():.4f}",
         f"{drift.mean():.3f} requests per iteration, {drift.min():.3f} or more in each run",
-        "excess arrivals accumulate",
-        f"Rate {_INSIDE}, last {3 * WINDOW} iterations; {want:.2f} is the rate of arrivals less "
-        "the worst-cycle rate.",
+        note=f"Rate {_INSIDE}, last {3 * WINDOW} iterations; {want:.2f} is the rate of arrivals "
+        "less the worst-cycle rate.",
     )
 
 
-@CLAIMS.claim(
+@CLAIMS.undecided(
     "figure-4.departs-at-the-worst-rate",
     "section 6.1 and Figure 4 (a)",
-    "Throughput leaves the lossless line once the rate exceeds the worst-cycle rate.",
-    expected=Verdict.UNDECIDED,
     checked=f"rates 1.01 and 1.05, {_RANGE}",
 )
-def _departs_at_once() -> Outcome:
+def _departs_at_once() -> Finding:
+    """Throughput leaves the lossless line once the rate exceeds the worst-cycle rate.
+
+    Paper: when the rate exceeds the worst-cycle rate, throughput equals the worst-cycle rate
+    Note: From an empty server; the paper prints neither its start nor its horizon. Collapse needs a
+    chance excess of arrivals to fill the memory; close to the worst-cycle rate that is rare, and
+    the smooth state outlives the horizon. The same rates do not bring a collapsed server back."""
     found = runs()
     smooth = []
     for i, rate in enumerate(_JUST_ABOVE, start=len(_BELOW)):
@@ -173,25 +167,22 @@ def _departs_at_once() -> Outcome:
         smooth.append((rate, still, served, found["queue"][i, :, -1].max()))
     holding = [s for s in smooth if s[1] > 0]
     rate, still, served, queue = holding[-1] if holding else (0.0, 0, 0.0, 0.0)
-    return reproduced(
-        f"rate {rate}: {still} of {_RUNS} runs smooth" if holding else None,
+    return Finding(
+        not holding or f"rate {rate}: {still} of {_RUNS} runs smooth",
         f"at rate {rate}, {still} of {_RUNS} runs complete {served:.1%} of what arrives and none "
         f"keeps a queue (at most {queue:.0f} waiting at the end)",
-        "when the rate exceeds the worst-cycle rate, throughput equals the worst-cycle rate",
-        "From an empty server; the paper prints neither its start nor its horizon. Collapse needs "
-        "a chance excess of arrivals to fill the memory; close to the worst-cycle rate that is "
-        "rare, and the smooth state outlives the horizon. The same rates do not bring a collapsed "
-        "server back.",
     )
 
 
 @CLAIMS.claim(
     "figure-4.settles-from-collapse",
     "section 6.1",
-    "A collapsed server above the worst-cycle rate stays at it.",
     checked=f"rate 1.05, {_RUNS} runs, {ITERATIONS} iterations from the worst cycle",
 )
-def _does_not_come_back() -> Outcome:
+def _does_not_come_back() -> Finding:
+    """A collapsed server above the worst-cycle rate stays at it.
+
+    Paper: above the worst-cycle rate the system settles around it"""
     rate, model = _JUST_ABOVE[-1], fluid.class_model(system())
     found = fluid.simulate_open(
         model,
@@ -203,9 +194,8 @@ def _does_not_come_back() -> Outcome:
     )
     back = int((found.evicting.values[:, -1] < 0.1 * WINDOW).sum())
     served = float(found.completed.isel(iteration=-1).mean()) / WINDOW
-    return reproduced(
-        None if back == 0 else f"{back} of {_RUNS} runs came back",
+    return Finding(
+        back == 0 or f"{back} of {_RUNS} runs came back",
         f"none of {_RUNS} runs comes back; {served:.4f} completed per iteration at the end",
-        "above the worst-cycle rate the system settles around it",
-        f"Rate {rate}, from the maximal-eviction cycle with 200 waiting.",
+        note=f"Rate {rate}, from the maximal-eviction cycle with 200 waiting.",
     )

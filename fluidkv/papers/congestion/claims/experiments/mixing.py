@@ -12,8 +12,8 @@ from fractions import Fraction
 from functools import cache
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import equals, holds_for
+from fluidkv.ledger.claim import Finding, Origin, Outcome
+from fluidkv.ledger.outcomes import equals
 from fluidkv.papers.congestion.paper import statements
 from fluidkv.verdict import Evidence, Stability, Verdict
 from fluidkv.workload import RequestClass, Workload
@@ -73,33 +73,29 @@ def _evidence(*cases: Comparison) -> Evidence:
     return Evidence.BALL if Evidence.BALL in found else Evidence.EXACT
 
 
-def _certified(bad: str | None, shown: str, paper: str, note: str = "", *cases: Comparison):
+def _certified(
+    bad: str | None, shown: str, paper: str, note: str = "", *cases: Comparison
+) -> Finding:
     """Known as well as the certificates of these comparisons."""
-    known = _evidence(*cases)
-    return holds_for(bad, ours=shown, paper=paper, evidence=known, refuted=known, note=note)
+    return Finding(bad, shown, paper, note, _evidence(*cases))
 
 
 @CLAIMS.claim(
-    "section-6-2.divisors",
-    "Tables 1, 2 and 4 to 7",
-    "The greatest common divisors of the nodes in Tables 1, 2 and 4 to 7 are those stated.",
-    origin=Origin.PRINTED,
-    evidence=Evidence.EXACT,
-    checked="two segregated nodes and the mixed one of each comparison, in this order",
+    "section-6-2.divisors", "Tables 1, 2 and 4 to 7", origin=Origin.PRINTED, evidence=Evidence.EXACT
 )
 def _divisors() -> Outcome:
+    """The greatest common divisors of the nodes in Tables 1, 2 and 4 to 7 are those stated.
+
+    Checked: two segregated nodes and the mixed one of each comparison, in this order"""
     found = [node.decode_gcd for case in _ALL for node in _nodes(case)]
     return equals(found, "20,21,1, 100,125,25, 5,6,1, 2,3,1, 20,25,5, 25,7,1, 100,125,25")
 
 
-@CLAIMS.claim(
-    "section-6-2.segregated-unstable",
-    "section 6.2 and Appendix D.2",
-    "Every segregated node of these tables has an unstable equilibrium.",
-    kind="table",
-    checked="the 14 nodes, equal shares",
-)
-def _apart() -> Outcome:
+@CLAIMS.claim("section-6-2.segregated-unstable", "section 6.2 and Appendix D.2", kind="table")
+def _apart() -> Finding:
+    """Every segregated node of these tables has an unstable equilibrium.
+
+    Checked: the 14 nodes, equal shares"""
     bad, shown = None, []
     for case in _ALL:
         for lengths, node in zip(case.nodes, _nodes(case), strict=False):
@@ -113,11 +109,10 @@ def _apart() -> Outcome:
 _STABILIZE = "mixtures of coprime lengths stabilize; nearly no evictions"
 
 
-@CLAIMS.claim(
+@CLAIMS.fails(
     "table-6.mixed-stable",
     "Table 6 and Figure 22, with section 5.3 taken for this input",
     "Mixing 50, 75, 77 and 84, which are coprime, makes the equilibrium stable at inputs of 512.",
-    expected=Verdict.FAILS,
     given=(_TABLE_6, "removes the periodic overflow; effective GCD = 1"),
 )
 @CLAIMS.claim(
@@ -125,48 +120,44 @@ _STABILIZE = "mixtures of coprime lengths stabilize; nearly no evictions"
     "Figure 18 and Table 4",
     "Mixing 6, 9, 10 and 15 makes the equilibrium stable at inputs of 30.",
     origin=Origin.PRINTED,
-    evidence=Evidence.EXACT,
     given=(_TABLE_4, "converges to an eviction-free equilibrium"),
+    evidence=Evidence.EXACT,
 )
 @CLAIMS.claim(
     "table-2.mixed-stable",
     "Table 2, with section 5.3 taken for this input",
     "Mixing 5, 6, 10 and 12 makes the equilibrium stable at inputs of 300.",
-    evidence=Evidence.EXACT,
     given=(_TABLE_2, _STABILIZE),
+    evidence=Evidence.EXACT,
 )
-@CLAIMS.claim(
+@CLAIMS.fails(
     "table-1.mixed-stable",
     "Table 1, with section 5.3 taken for this input",
     "Mixing 20 and 21, which are coprime, makes the equilibrium stable at inputs of 512.",
-    expected=Verdict.FAILS,
-    evidence=Evidence.EXACT,
     given=(_TABLE_1, _STABILIZE),
+    evidence=Evidence.EXACT,
 )
-def _pool(case: Comparison, paper: str) -> Outcome:
+def _pool(case: Comparison, paper: str) -> Finding:
     """Whether the mixed node of a coprime comparison is stable."""
     node = _nodes(case)[2]
     growing, (low, high) = node.certificate.outside, node.certificate.radius
     if node.stability is Stability.UNDECIDED:
-        return Outcome(Verdict.UNDECIDED, node.certificate.evidence, "not decided", paper)
+        return Finding(Verdict.UNDECIDED, "not decided", paper, evidence=node.certificate.evidence)
     stable = node.stability is Stability.STABLE
-    return holds_for(
-        None if stable else f"{case.pool}, inputs of {case.input_length}",
-        ours=f"growing modes: {growing}, spectral radius {(low + high) / 2:.6f}",
-        paper=paper,
-        evidence=node.certificate.evidence,
-        refuted=node.certificate.evidence,
-        note="" if stable else _NOT_CLAIMED.format(tenfold=math.log(10) / math.log(low)),
+    return Finding(
+        stable or f"{case.pool}, inputs of {case.input_length}",
+        f"growing modes: {growing}, spectral radius {(low + high) / 2:.6f}",
+        paper,
+        "" if stable else _NOT_CLAIMED.format(tenfold=math.log(10) / math.log(low)),
+        node.certificate.evidence,
     )
 
 
-@CLAIMS.claim(
-    "section-6-2.divisor-left",
-    "Tables 1, 5 and 7",
-    "Where mixing leaves a common divisor g above 1, at least g - 1 modes still grow.",
-    checked="the three mixed nodes",
-)
-def _divisor_left() -> Outcome:
+@CLAIMS.claim("section-6-2.divisor-left", "Tables 1, 5 and 7")
+def _divisor_left() -> Finding:
+    """Where mixing leaves a common divisor g above 1, at least g - 1 modes still grow.
+
+    Checked: the three mixed nodes"""
     bad, shown = None, []
     for case in _PARTIAL:
         node = _nodes(case)[2]
@@ -183,46 +174,40 @@ def _divisor_left() -> Outcome:
     )
 
 
-@CLAIMS.claim(
-    "figure-23.grows-slower",
-    "Figure 23 and section 6.2, read as growth near the equilibrium",
-    "Mixing that lowers the divisor weakens synchronization: the leading mode grows more slowly "
-    "than on either segregated node.",
-    expected=Verdict.FAILS,
-    checked="Tables 1, 5 and 7",
+@CLAIMS.fails(
+    "figure-23.grows-slower", "Figure 23 and section 6.2, read as growth near the equilibrium"
 )
-def _grows_slower() -> Outcome:
-    """The leading mode of the mixed node against those of the two segregated ones, in balls."""
+def _grows_slower() -> Finding:
+    """Mixing that lowers the divisor weakens synchronization: the leading mode grows more slowly
+    than on either segregated node.
+
+    Checked: Tables 1, 5 and 7"""
+    # The leading mode of the mixed node against those of the two segregated ones, in balls.
     bad, shown, between = None, [], 0
     for case in _PARTIAL:
         *apart, pool = (node.certificate.radius for node in _nodes(case))
         slowest, fastest = min(apart), max(apart)
         if slowest[0] <= pool[1] and pool[0] <= slowest[1]:
-            return Outcome(Verdict.UNDECIDED, Evidence.BALL, case.table, _WEAKENS)
+            return Finding(Verdict.UNDECIDED, case.table, _WEAKENS)
         if pool[0] > slowest[1]:
             bad = bad or f"{case.pool} grows by {pool[0]:.6f}, a node by {slowest[0]:.6f}"
             between += pool[1] < fastest[0]
         shown.append(f"{case.table}: " + ", ".join(f"{low:.6f}" for low, _ in (*apart, pool)))
-    return holds_for(
+    return Finding(
         bad,
-        ours="spectral radius of node 1, node 2, mixed: " + "; ".join(shown),
+        "spectral radius of node 1, node 2, mixed: " + "; ".join(shown),
         paper=_WEAKENS,
-        evidence=Evidence.BALL,
-        refuted=Evidence.BALL,
         note=f"Mixed lies between the two nodes in {between} of {len(_PARTIAL)}. This is one "
         "reading of the words; the size of the cycles is another.",
     )
 
 
-@CLAIMS.claim(
-    "table-5.fewer-modes",
-    "Table 5 and section 6.2, read as a count of modes",
-    "Mixing that lowers the divisor desynchronizes in part: fewer modes grow than on either "
-    "segregated node.",
-    expected=Verdict.FAILS,
-    checked="Tables 1, 5 and 7",
-)
-def _fewer_modes() -> Outcome:
+@CLAIMS.fails("table-5.fewer-modes", "Table 5 and section 6.2, read as a count of modes")
+def _fewer_modes() -> Finding:
+    """Mixing that lowers the divisor desynchronizes in part: fewer modes grow than on either
+    segregated node.
+
+    Checked: Tables 1, 5 and 7"""
     bad, shown = None, []
     for case in _PARTIAL:
         *apart, pool = (node.certificate.outside or 0 for node in _nodes(case))

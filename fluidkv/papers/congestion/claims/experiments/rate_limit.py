@@ -12,13 +12,12 @@ from typing import Any
 
 from fluidkv import exact, fluid
 from fluidkv.exact.mass import memory_used
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import observed
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.ranges import Range, Seen
 from fluidkv.papers.congestion.experiments.nodes import COPRIME, node
 from fluidkv.papers.congestion.experiments.open_runs import poisson
 from fluidkv.papers.congestion.paper import statements
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.verdict import Evidence
 from fluidkv.workload import RequestClass, System, Workload
 
 Lengths = tuple[tuple[int, int], ...]
@@ -112,19 +111,19 @@ def _latest(seen: list[int]) -> str:
 _NONE_LATER = "no eviction after at most max l1 iterations"
 
 
-@CLAIMS.over(
-    TWO,
+@CLAIMS.claim(
     "section-5-1.transient.proportional",
     "section 5.1",
     "With several classes, a_k = p_k a, it ends after at most max l1 iterations, whatever waits.",
+    over=TWO,
     ours=_latest,
     paper=_NONE_LATER,
 )
-@CLAIMS.over(
-    ONE,
+@CLAIMS.claim(
     "section-5-1.transient.one-class",
     "section 5.1",
     "With admission capped at x*, eviction ends after at most l1 iterations from any start.",
+    over=ONE,
     ours=_latest,
     paper=_NONE_LATER,
 )
@@ -132,45 +131,42 @@ def _as_printed(*walk: Any) -> str | Seen:
     return _ends(*walk)
 
 
-@CLAIMS.over(
-    TWO,
+@CLAIMS.fails(
     "section-5-1.transient.in-proportion-to-the-queue",
     "section 5.1, with another rule than its a_k = p_k a",
-    "A cap of x* on the total does so too where classes are admitted in proportion to what waits.",
-    ours="evictions go on",
-    paper=_NONE_LATER,
-    expected=Verdict.FAILS,
+    over=TWO,
     origin=Origin.READING,
+    paper=_NONE_LATER,
 )
 def _in_proportion_to_the_queue(*walk: Any) -> str | Seen:
+    """A cap of x* on the total does so too where classes are admitted in proportion to what waits.
+
+    Ours: evictions go on"""
     return _ends(*walk, selection="queued")
 
 
-@CLAIMS.over(
-    TWO,
+@CLAIMS.claim(
     "section-5-1.transient.class-caps",
     "section 5.1, with another rule than its a_k = p_k a",
-    "Where classes are admitted in proportion to what waits, a cap of p_k x* on each does so.",
+    over=TWO,
     origin=Origin.READING,
     ours=_latest,
     paper=_NONE_LATER,
 )
 def _class_caps(*walk: Any) -> str | Seen:
+    """Where classes are admitted in proportion to what waits, a cap of p_k x* on each does so."""
     return _ends(*walk, selection="queued", cap_on="class")
 
 
-@CLAIMS.over(
-    IN_PROPORTION,
-    "section-5-1.throughput",
-    "section 5.1",
-    "With enough demand, capped admission settles at x* from any start.",
-    ours="x* exactly, after max l1 iterations, in {count} walks",
-    paper="preserves the eviction-free throughput",
-    note="With demand throughout. After the transient every cohort is at most x*, so the free "
-    "memory is at least x* V_0, and memory never binds.",
-)
+@CLAIMS.claim("section-5-1.throughput", "section 5.1", over=IN_PROPORTION)
 def _keeps_throughput(system: System, *walk: Any) -> bool | str:
-    """From iteration max l1 on, admission is x* exactly; from 2 max l1 on, completion too."""
+    """With enough demand, capped admission settles at x* from any start.
+
+    Ours: x* exactly, after max l1 iterations, in {count} walks
+    Paper: preserves the eviction-free throughput
+    Note: With demand throughout. After the transient every cohort is at most x*, so the free memory
+    is at least x* V_0, and memory never binds."""
+    # From iteration max l1 on, admission is x* exactly; from 2 max l1 on, completion too.
     x, d = _best_rate(system), system.workload.longest_decode
     steps = _walk(system, *walk)
     admitted = {sum(step.admitted) for step in steps[d:]}
@@ -178,15 +174,12 @@ def _keeps_throughput(system: System, *walk: Any) -> bool | str:
     return admitted == completed == {x} or f"{system.workload.classes}"
 
 
-@CLAIMS.over(
-    EMPTY,
-    "section-5-1.low-demand",
-    "section 5.1",
-    "A queue below x* is admitted at once.",
-    ours="{count} systems",
-    paper="admitted immediately",
-)
+@CLAIMS.claim("section-5-1.low-demand", "section 5.1", over=EMPTY)
 def _low_demand(*lengths: tuple[int, int]) -> bool | str:
+    """A queue below x* is admitted at once.
+
+    Ours: {count} systems
+    Paper: admitted immediately"""
     system = _system(lengths)
     empty: exact.Masses = [[Fraction(0)] * l1 for _, l1 in lengths]
     below = _best_rate(system) * Fraction(9, 10)
@@ -194,15 +187,16 @@ def _low_demand(*lengths: tuple[int, int]) -> bool | str:
     return _walk(system, empty, queue)[0].admitted == queue or f"{lengths}"
 
 
-@CLAIMS.claim(
+@CLAIMS.fails(
     "section-5-1.low-demand.random-arrivals",
     "section 5.1, of a queue that is not in proportion",
-    "With random arrivals below x*, a_k = p_k a admits requests at once.",
-    expected=Verdict.FAILS,
     origin=Origin.READING,
-    checked="four classes, rate x*/5, 16 runs of 8,000 iterations",
 )
-def _low_demand_at_random() -> Outcome:
+def _low_demand_at_random() -> Finding:
+    """With random arrivals below x*, a_k = p_k a admits requests at once.
+
+    Checked: four classes, rate x*/5, 16 runs of 8,000 iterations
+    Paper: the threshold is non-binding and requests are admitted immediately"""
     system, runs, window = node(COPRIME, COPRIME.mixed), 16, 2000
     x = float(_best_rate(system))
     arrivals = poisson(system, x / 5, iterations=4 * window, count=runs, seed=_SEED)
@@ -214,12 +208,11 @@ def _low_demand_at_random() -> Outcome:
         at = found["queue"].sum("class").mean("batch").values
         waiting[rule] = (float(at[0]), float(at[-1]))
     early, late = waiting["shares"]
-    return observed(
-        f"a_k = p_k a: {late:.0f} waiting after {4 * window} iterations" if late > 10 else None,
+    return Finding(
+        not (late > 10) or f"a_k = p_k a: {late:.0f} waiting after {4 * window} iterations",
         f"in fixed proportions {early:.0f} wait after {window} iterations and {late:.0f} after "
         f"{4 * window}; in proportion to what waits {waiting['queued'][1]:.2f}",
-        "the threshold is non-binding and requests are admitted immediately",
-        f"Poisson arrivals of four classes at x*/5, {runs} runs. In fixed proportions a class "
+        note=f"Poisson arrivals of four classes at x*/5, {runs} runs. In fixed proportions a class "
         "whose queue is empty stops all others, and what the streams differ by grows as the square "
         "root of time, at any load.",
     )

@@ -8,8 +8,7 @@ differs.
 
 from math import gcd
 
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import observed
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.papers.congestion.experiments.keeping import (
     INPUTS,
     ONE,
@@ -22,7 +21,7 @@ from fluidkv.papers.congestion.experiments.keeping import (
     synchronized,
 )
 from fluidkv.papers.congestion.paper import statements
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.verdict import Evidence
 
 _MIXES = {"{64}": ONE, "{32, 64}": PAIR}
 _CHECKED = f"inputs of {INPUTS[0]} to {INPUTS[-1]}; memory for 300 requests; 12 lifetimes after 12"
@@ -42,11 +41,13 @@ CLAIMS = statements(origin=Origin.READING, evidence=Evidence.SAMPLED)
 @CLAIMS.claim(
     "restart-resume.restart",
     "Lemma 1 and section 4.2, in whole requests",
-    "Whole requests that restart, from an empty server, end at the synchronized cycle's rate.",
-    kind="remark",
     checked=_CHECKED_BOTH,
+    kind="remark",
 )
-def _restart_has_the_cycle() -> Outcome:
+def _restart_has_the_cycle() -> Finding:
+    """Whole requests that restart, from an empty server, end at the synchronized cycle's rate.
+
+    Paper: the synchronized cycle"""
     bad, widest, shown = None, 0.0, []
     for name, lengths in _MIXES.items():
         for l0, kept in zip(INPUTS, runs("restart", lengths), strict=True):
@@ -56,20 +57,20 @@ def _restart_has_the_cycle() -> Outcome:
                 bad = bad or f"{name}, inputs of {l0}: {kept.rate:.4f}"
             if l0 in (INPUTS[0], INPUTS[-1]):
                 shown.append(f"{name} l0 = {l0}: {kept.rate:.3f} x*")
-    return observed(
-        bad,
-        f"{'; '.join(shown)}; at most {widest:.3f} from the cycle",
-        "the synchronized cycle",
-    )
+    return Finding(bad, f"{'; '.join(shown)}; at most {widest:.3f} from the cycle")
 
 
 @CLAIMS.claim(
     "restart-resume.resume",
     "section 2.2; not stated there",
-    "Where the evicted keep their tokens, no output token per iteration is lost to evictions.",
     checked=f"{_CHECKED_BOTH}; vllm and vidur-sarathi",
 )
-def _resume_loses_no_iterations() -> Outcome:
+def _resume_loses_no_iterations() -> Finding:
+    """Where the evicted keep their tokens, no output token per iteration is lost to evictions.
+
+    Paper: up to half is lost
+    Note: Memory is full and everything in it gets on: an eviction costs memory-time only where what
+    it did is done again by decoding."""
     bad, least = None, 1.0
     for name, lengths in _MIXES.items():
         for engine in ("vllm", "vidur-sarathi"):
@@ -77,31 +78,24 @@ def _resume_loses_no_iterations() -> Outcome:
                 least = min(least, kept.rate)
                 if kept.rate < 1 - _NEAR:
                     bad = bad or f"{engine}, {name}, inputs of {l0}: {kept.rate:.4f}"
-    return observed(
-        bad,
-        f"at least {least:.3f} of the output tokens per iteration of x*",
-        "up to half is lost",
-        "Memory is full and everything in it gets on: an eviction costs memory-time only where "
-        "what it did is done again by decoding.",
-    )
+    return Finding(bad, f"at least {least:.3f} of the output tokens per iteration of x*")
 
 
-@CLAIMS.claim(
+@CLAIMS.fails(
     "restart-resume.oscillation-of-a-pair",
     _MECHANISM,
     "With outputs of 32 and 64 too, at the period of their divisor.",
-    expected=Verdict.FAILS,
-    checked=f"outputs of 32 and 64; {_CHECKED}",
     given=(PAIR,),
+    checked=f"outputs of 32 and 64; {_CHECKED}",
 )
 @CLAIMS.claim(
     "restart-resume.oscillation",
     _MECHANISM,
     "The oscillation stays where the evicted keep their tokens.",
-    checked=f"outputs of 64; {_CHECKED}",
     given=(ONE,),
+    checked=f"outputs of 64; {_CHECKED}",
 )
-def oscillation_stays(lengths: Lengths) -> Outcome:
+def oscillation_stays(lengths: Lengths) -> Finding:
     """At least half the swing, and nearly the period, of the run that loses progress."""
     bad, swings, periods = None, [], []
     common = gcd(*lengths)
@@ -114,33 +108,32 @@ def oscillation_stays(lengths: Lengths) -> Outcome:
             bad = bad or (
                 f"inputs of {l0}: {swings[-1]:.2f} times the swing, period {kept.period:.1f}"
             )
-    return observed(
+    return Finding(
         bad,
         f"swing of the running requests {min(swings):.2f} to {max(swings):.2f} times that of "
         f"restart; periods {', '.join(f'{period:.1f}' for period in periods)} iterations, "
         f"{common} under restart",
-        f"period {common}",
-        f"At least {_SWING:g} times the swing, and a period of {_PERIOD[0]:g} to {_PERIOD[1]:g} "
-        f"times {common}.",
+        paper=f"period {common}",
+        note=f"At least {_SWING:g} times the swing, and a period of "
+        f"{_PERIOD[0]:g} to {_PERIOD[1]:g} times {common}.",
     )
 
 
-@CLAIMS.claim(
+@CLAIMS.fails(
     "restart-resume.recomputed-by-a-pair",
     "section 2.2; not stated there",
     "With outputs of 32 and 64 too, half a token is recomputed for each output token.",
-    expected=Verdict.FAILS,
-    checked=f"outputs of 32 and 64; {_CHECKED}",
     given=(PAIR,),
+    checked=f"outputs of 32 and 64; {_CHECKED}",
 )
 @CLAIMS.claim(
     "restart-resume.recomputed",
     "section 2.2; not stated there",
     "The lost half comes back as half a recomputed token for each output token.",
-    checked=f"outputs of 64; {_CHECKED}",
     given=(ONE,),
+    checked=f"outputs of 64; {_CHECKED}",
 )
-def _recomputed_instead(lengths: Lengths) -> Outcome:
+def _recomputed_instead(lengths: Lengths) -> Finding:
     bad, shown = None, []
     mean = sum(lengths) / len(lengths)
     for l0, kept in zip(INPUTS, runs("vllm", lengths), strict=True):
@@ -151,25 +144,26 @@ def _recomputed_instead(lengths: Lengths) -> Outcome:
     again = [
         kept.prefill - l0 / mean for l0, kept in zip(INPUTS, runs("restart", lengths), strict=True)
     ]
-    return observed(
+    return Finding(
         bad,
         f"{', '.join(shown)} prefill tokens for each output token, beyond the prompts",
-        "half of the throughput",
-        f"{_HALF[0]:g} to {_HALF[1]:g} would do. Restart prefills {min(again):.2f} to "
+        paper="half of the throughput",
+        note=f"{_HALF[0]:g} to {_HALF[1]:g} would do. Restart prefills {min(again):.2f} to "
         f"{max(again):.2f}, and decodes again besides.",
     )
 
 
-@CLAIMS.claim(
+@CLAIMS.fails(
     "restart-resume.half-in-seconds",
     "Corollary on the worst-case ratio, of seconds; not stated there",
-    "The loss stays below one half in seconds of an A100 too, at our price of a prompt token.",
-    expected=Verdict.FAILS,
     kind="remark",
-    checked="one class, inputs a sixteenth of the outputs",
 )
-def _half_in_seconds() -> Outcome:
-    """The ratio (1/2, 1) of the theory, read in seconds of a server."""
+def _half_in_seconds() -> Finding:
+    """The loss stays below one half in seconds of an A100 too, at our price of a prompt token.
+
+    Checked: one class, inputs a sixteenth of the outputs
+    Paper: above 1/2"""
+    # The ratio (1/2, 1) of the theory, read in seconds of a server.
     kept, lost = runs("vllm", ONE)[0], runs("restart", ONE)[0]
     ratio = INPUTS[0] / OUTPUT
     found = {
@@ -178,13 +172,12 @@ def _half_in_seconds() -> Outcome:
         for output in (256, 1024)
     }
     least = min(found.values())
-    return observed(
-        None if least > 0.5 else f"{found['vllm', 256]:.2f} for vllm, 256 outputs, 16 inputs",
+    return Finding(
+        least > 0.5 or f"{found['vllm', 256]:.2f} for vllm, 256 outputs, 16 inputs",
         "; ".join(
             f"{name}, {output} outputs: {value:.2f}" for (name, output), value in found.items()
         ),
-        "above 1/2",
-        "Output tokens a second over those without eviction; Llama-3-8B on an A100, decode by "
+        note="Output tokens a second over those without eviction; Llama-3-8B on an A100, decode by "
         f"Vidur's line, {1e6 * PER_PREFILL_TOKEN_S:.0f} us a prefill token (half of the GPU's "
         "peak), inputs a sixteenth of the outputs. The paper speaks of iterations.",
     )

@@ -11,11 +11,11 @@ from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from fluidkv import exact, fluid
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import reproduced, rounds_to
+from fluidkv.ledger.claim import Finding, Origin, Outcome
+from fluidkv.ledger.outcomes import rounds_to
 from fluidkv.papers.congestion.experiments.open_runs import one_class, poisson
 from fluidkv.papers.congestion.paper import statements
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.verdict import Evidence
 from fluidkv.workload import System
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _NEAR = 220
 _CHOSEN = f"{_RUNS} runs of {ITERATIONS} iterations, rate {RATE:g}, empty server, no queue"
 _SWEPT = f"{len(_RATES)} Poisson rates, {_RUNS} runs of {ITERATIONS} iterations"
 
-CLAIMS = statements(origin=Origin.REPRODUCTION, evidence=Evidence.SAMPLED)
+CLAIMS = statements(origin=Origin.REPRODUCTION, evidence=Evidence.SAMPLED, checked=_CHOSEN)
 
 
 def system() -> System:
@@ -64,32 +64,30 @@ def by_run(name: str, limited: bool, **reading):
 
 
 @CLAIMS.claim(
-    "table-8.mean-eviction-rate",
-    "Table 8",
-    "2662 evictions in 4000 steps are 0.666 a step.",
-    origin=Origin.PRINTED,
-    evidence=Evidence.EXACT,
+    "table-8.mean-eviction-rate", "Table 8", origin=Origin.PRINTED, evidence=Evidence.EXACT
 )
 def _mean_rate() -> Outcome:
+    """2662 evictions in 4000 steps are 0.666 a step.
+
+    Checked: the printed case"""
     return rounds_to(Fraction(_EVICTIONS, 4000), "0.666")
 
 
-@CLAIMS.claim(
+@CLAIMS.undecided(
     "table-8.queue-of-section-2",
     "Appendix D, on the model-based simulator, and Table 8",
     "Where requests wait, as in section 2.2, one rate gives both numbers of greedy admission.",
-    expected=Verdict.UNDECIDED,
-    checked=_SWEPT,
     given=("wait",),
+    checked=_SWEPT,
 )
 @CLAIMS.claim(
     "table-8.greedy-evictions",
     "Table 8",
     "Without a queue one rate gives both numbers of greedy admission, 2662 evictions and 1.33.",
-    checked=_SWEPT,
     given=("lost",),
+    checked=_SWEPT,
 )
-def _both_numbers(blocked: Literal["wait", "lost"]) -> Outcome:
+def _both_numbers(blocked: Literal["wait", "lost"]) -> Finding:
     """One number selects the rate; the other does not have to come with it."""
     tried, near = [], False
     for rate in _RATES:
@@ -97,11 +95,11 @@ def _both_numbers(blocked: Literal["wait", "lost"]) -> Outcome:
         done = by_run("completed", False, rate=rate, blocked=blocked).mean() / ITERATIONS
         tried.append(f"{rate:g}: {done:.3f} and {evicted:.0f}")
         near |= 1.325 <= done < 1.335 and abs(evicted - _EVICTIONS) < _NEAR
-    return reproduced(
+    return Finding(
         None if near else "no rate of those tried",
         "; ".join(tried) + " (rate: completed per iteration and evictions)",
-        f"{_GREEDY} and {_EVICTIONS}",
-        "Evicted and waiting requests stay in the queue, as section 2.2 says."
+        paper=f"{_GREEDY} and {_EVICTIONS}",
+        note="Evicted and waiting requests stay in the queue, as section 2.2 says."
         if blocked == "wait"
         else "That one rate gives two numbers does not show that the paper did this.",
     )
@@ -111,66 +109,54 @@ def _both_numbers(blocked: Literal["wait", "lost"]) -> Outcome:
     "table-8.limited-throughput.from-the-first-completion",
     "Table 8, counted otherwise",
     "With the cap x* it is 1.61, not counting the 20 steps in which nothing can complete.",
-    checked=_CHOSEN,
     given=(True, _LIMITED, ITERATIONS - DECODE),
 )
-@CLAIMS.claim(
-    "table-8.limited-throughput",
-    "Table 8",
-    "With the cap x* it is 1.61.",
-    expected=Verdict.UNDECIDED,
-    checked=_CHOSEN,
-    given=(True, _LIMITED),
+@CLAIMS.undecided(
+    "table-8.limited-throughput", "Table 8", "With the cap x* it is 1.61.", given=(True, _LIMITED)
 )
 @CLAIMS.claim(
     "table-8.greedy-throughput",
     "Table 8",
     "Greedy admission completes 1.33 requests a step.",
-    checked=_CHOSEN,
     given=(False, _GREEDY),
 )
-def throughput(limited: bool, printed: str, steps: int = ITERATIONS) -> Outcome:
+def throughput(limited: bool, printed: str, steps: int = ITERATIONS) -> Finding:
     done = by_run("completed", limited) / steps
     seen, error = done.mean(), done.std() / len(done) ** 0.5
     low, high = float(printed) - 0.005, float(printed) + 0.005
-    return reproduced(
-        None if low <= seen < high else f"{seen:.4f}",
+    return Finding(
+        low <= seen < high or f"{seen:.4f}",
         f"{seen:.4f}, standard error {error:.4f}",
-        printed,
-        f"The mean over the runs is to round to the printed number. Over {steps} steps; nothing "
-        f"can complete in the first {DECODE} of {ITERATIONS}.",
+        paper=printed,
+        note=f"The mean over the runs is to round to the printed number. Over {steps} steps; "
+        f"nothing can complete in the first {DECODE} of {ITERATIONS}.",
     )
 
 
-@CLAIMS.claim(
-    "table-8.improvement",
-    "Table 8",
-    "Rate-limited admission completes 20.7 % more.",
-    checked=_CHOSEN,
-)
-def _ratio() -> Outcome:
+@CLAIMS.claim("table-8.improvement", "Table 8")
+def _ratio() -> Finding:
+    """Rate-limited admission completes 20.7 % more.
+
+    Paper: 20.7 %"""
     gain = by_run("completed", True) / by_run("completed", False) - 1
     inside = gain.min() <= _MORE <= gain.max()
-    return reproduced(
+    return Finding(
         None if inside else f"{gain.min():.1%} ... {gain.max():.1%}",
         f"{gain.mean():.1%}, {gain.min():.1%} ... {gain.max():.1%} over the runs",
-        "20.7 %",
     )
 
 
 @CLAIMS.claim(
-    "table-8.no-eviction",
-    "Table 8 and Figure 28",
-    "Rate-limited admission evicts nothing.",
-    checked=f"{_CHOSEN}, and with a queue",
+    "table-8.no-eviction", "Table 8 and Figure 28", checked=f"{_CHOSEN}, and with a queue"
 )
-def _no_eviction_with_the_cap() -> Outcome:
+def _no_eviction_with_the_cap() -> Finding:
+    """Rate-limited admission evicts nothing.
+
+    Paper: 0
+    Note: One class: section 5.1 proves it from an empty server."""
     most = max(by_run("evicted", True, blocked=b).max() for b in ("lost", "wait"))
-    return reproduced(
-        None if most == 0 else f"{most:g} evicted",
-        f"{most:g} in {2 * _RUNS} runs, with and without a queue",
-        "0",
-        "One class: section 5.1 proves it from an empty server.",
+    return Finding(
+        most == 0 or f"{most:g} evicted", f"{most:g} in {2 * _RUNS} runs, with and without a queue"
     )
 
 
@@ -196,13 +182,12 @@ def sweep(caps: tuple[float, ...], count: int) -> "dict[str, np.ndarray]":
     return {name: values.reshape(len(caps), count) for name, values in means.items()}
 
 
-@CLAIMS.claim(
-    "figure-29.peak",
-    "Figure 29, caption",
-    "Throughput over the cap peaks near x* and declines beyond it.",
-    checked=f"17 caps, rate {RATE:g}, no queue",
-)
-def _peak() -> Outcome:
+@CLAIMS.claim("figure-29.peak", "Figure 29, caption", checked=f"17 caps, rate {RATE:g}, no queue")
+def _peak() -> Finding:
+    """Throughput over the cap peaks near x* and declines beyond it.
+
+    Paper: throughput peaks near x* and declines beyond it
+    Note: Caps 0.7 x* ... 1.5 x* in steps of 0.05 x*; 8 runs each."""
     x = float(best_rate())
     caps = tuple(x * (0.7 + 0.05 * i) for i in range(17))
     done = sweep(caps, 8)["completed"].mean(axis=1)
@@ -210,9 +195,7 @@ def _peak() -> Outcome:
     steps = done[1:] - done[:-1]
     rising, falling = bool((steps[:6] > 0).all()), bool((steps[9:] < 0).all())
     near = 0.95 <= best <= 1.1
-    return reproduced(
+    return Finding(
         None if near and rising and falling else f"peak at {best:.2f} x*",
         f"peak at {best:.2f} x*, rising up to x*, falling from 1.15 x* on",
-        "throughput peaks near x* and declines beyond it",
-        "Caps 0.7 x* ... 1.5 x* in steps of 0.05 x*; 8 runs each.",
     )

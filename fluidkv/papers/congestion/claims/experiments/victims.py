@@ -12,8 +12,7 @@ from itertools import pairwise, product
 import numpy as np
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import observed, sampled
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.papers.congestion.paper import statements
 from fluidkv.preempt.masses import (
     Course,
@@ -58,14 +57,13 @@ def _from_near(name: str, trim: Trim, keeps: Keeps) -> Course:
     return course(Server(system, trim, keeps), start, iterations=1200)
 
 
-@CLAIMS.claim(
-    "victims.linearisation",
-    _PLACE,
-    "Until memory first runs short, no victim rule is told from another, and so none removes a "
-    "growing mode.",
-    checked="six orders, progress kept and lost, four systems near their equilibria, in rationals",
-)
-def _one_linearisation() -> Outcome:
+@CLAIMS.claim("victims.linearisation", _PLACE)
+def _one_linearisation() -> Finding:
+    """Until memory first runs short, no victim rule is told from another, and so none removes a
+    growing mode.
+
+    Checked: six orders, progress kept and lost, four systems near their equilibria, in rationals
+    Paper: -"""
     bad, first = None, []
     for lengths in (((2, 4),), ((5, 3), (2, 6)), ((1, 4), (9, 2)), ((10, 7),)):
         system = _system(*lengths)
@@ -76,7 +74,7 @@ def _one_linearisation() -> Outcome:
         if len(ends) > 1 or any(run != runs[0] for run in runs):
             bad = bad or f"{lengths}: first evictions at {sorted(map(str, ends))}"
         first.append(str(ends.pop()))
-    return sampled(bad, f"the same states; first eviction in iteration {', '.join(first)}", "-")
+    return Finding(bad, f"the same states; first eviction in iteration {', '.join(first)}")
 
 
 def _states(server: Server, state: Masses, iterations: int) -> list[Masses]:
@@ -86,14 +84,13 @@ def _states(server: Server, state: Masses, iterations: int) -> list[Masses]:
     return states
 
 
-@CLAIMS.claim(
-    "victims.one-class",
-    _PLACE,
-    "One class whose evicted start again ends at the worst cycle, M / (l1 (l0 + l1)), whoever "
-    "goes.",
-    checked="least and most progressed, and in proportion; four classes; from 3 starts at random",
-)
-def _one_class_ends_the_same() -> Outcome:
+@CLAIMS.claim("victims.one-class", _PLACE)
+def _one_class_ends_the_same() -> Finding:
+    """One class whose evicted start again ends at the worst cycle, M / (l1 (l0 + l1)), whoever
+    goes.
+
+    Checked: least and most progressed, and in proportion; four classes; from 3 starts at random
+    Paper: the worst cycle"""
     bad, widest = None, 0.0
     orders = (Trim.LEAST_PROGRESSED, Trim.MOST_PROGRESSED, Trim.IN_PROPORTION)
     for (l0, l1), trim in product(_ONE_CLASS, orders):
@@ -105,7 +102,7 @@ def _one_class_ends_the_same() -> Outcome:
             widest = max(widest, off)
             if off > _SAME:
                 bad = bad or f"l0 = {l0}, l1 = {l1}, {trim.name}: {found.throughput:.4f} x*"
-    return observed(bad, f"off by {widest:.0e} x* at most", "the worst cycle")
+    return Finding(bad, f"off by {widest:.0e} x* at most")
 
 
 def _at_random(l0: int, l1: int, count: int) -> Iterator[Masses]:
@@ -115,14 +112,13 @@ def _at_random(l0: int, l1: int, count: int) -> Iterator[Masses]:
         yield [(masses * 1000 / (weights @ masses)).tolist()]
 
 
-@CLAIMS.claim(
-    "victims.kept",
-    _PLACE,
-    "Where the evicted keep their progress, every rule completes x* an iteration, to 2 %, and "
-    "none settles.",
-    checked="six orders; outputs of 10, and of 10 and 20; from 1 % off the equilibrium",
-)
-def _kept_progress_still_swings() -> Outcome:
+@CLAIMS.claim("victims.kept", _PLACE)
+def _kept_progress_still_swings() -> Finding:
+    """Where the evicted keep their progress, every rule completes x* an iteration, to 2 %, and none
+    settles.
+
+    Checked: six orders; outputs of 10, and of 10 and 20; from 1 % off the equilibrium
+    Paper: a cycle"""
     bad, rates, swings = None, [], []
     for name, trim in product(_BOTH, Trim):
         found = _from_near(name, trim, Keeps.OUTPUTS)
@@ -130,54 +126,50 @@ def _kept_progress_still_swings() -> Outcome:
         swings.append(found.swing)
         if found.throughput < 0.98 or found.swing < _SWINGS:
             bad = bad or f"{name}, {trim.name}: {found.throughput:.3f} x*, swing {found.swing:.1f}"
-    return observed(
+    return Finding(
         bad,
         f"{min(rates):.3f} x* or more; completions of an iteration differ by {min(swings):.1f} to "
         f"{max(swings):.1f} x*",
-        "a cycle",
     )
 
 
-@CLAIMS.claim(
-    "victims.kept.tax",
-    _PLACE,
-    "Where the evicted keep their progress, the rules differ in the recompute tax alone, and there "
-    "by a third at most.",
-    checked="six orders; outputs of 10, and of 10 and 20; from 1 % off the equilibrium",
-)
-def _rules_cheapen() -> Outcome:
+@CLAIMS.claim("victims.kept.tax", _PLACE)
+def _rules_cheapen() -> Finding:
+    """Where the evicted keep their progress, the rules differ in the recompute tax alone, and there
+    by a third at most.
+
+    Checked: six orders; outputs of 10, and of 10 and 20; from 1 % off the equilibrium
+    Paper: -"""
     bad, shown = None, []
     for name in _BOTH:
         taxes = [_from_near(name, trim, Keeps.OUTPUTS).tax for trim in Trim]
         shown.append(f"{name}: {min(taxes):.1%} to {max(taxes):.1%}")
         if max(taxes) > 4 / 3 * min(taxes):
             bad = bad or shown[-1]
-    return observed(bad, "; ".join(shown), "-")
+    return Finding(bad, "; ".join(shown))
 
 
-@CLAIMS.claim(
-    "victims.mix.starved",
-    _PLACE,
-    "Where the evicted start again, most progressed and longest remaining leave the longer class "
-    "less than a fifth of its share.",
-    checked="outputs of 10 and 20, half each; from 1 % off the equilibrium",
-)
-def _the_longer_class_starves() -> Outcome:
+@CLAIMS.claim("victims.mix.starved", _PLACE)
+def _the_longer_class_starves() -> Finding:
+    """Where the evicted start again, most progressed and longest remaining leave the longer class
+    less than a fifth of its share.
+
+    Checked: outputs of 10 and 20, half each; from 1 % off the equilibrium
+    Paper: -"""
     found = {trim: _from_near("{10, 20}", trim, Keeps.NOTHING).of_class for trim in Trim}
     low = {Trim.MOST_PROGRESSED, Trim.MOST_COMPUTED, Trim.LONGEST_REMAINING}
     starved = {trim for trim, (_, longer) in found.items() if longer < 0.2}
     shown = ", ".join(f"{t.name.lower()} {found[t][0]:.2f} and {found[t][1]:.2f}" for t in Trim)
     bad = None if starved == low else shown
-    return observed(bad, f"completions over shares: {shown}", "-")
+    return Finding(bad, f"completions over shares: {shown}")
 
 
-@CLAIMS.claim(
-    "victims.rate-limit",
-    "section 5.1, with other victims",
-    "A cap of x* on admission ends the swing and the evictions under every victim rule.",
-    checked="six orders, progress kept and lost; outputs of 10, and of 10 and 20; 1 % off",
-)
-def _a_cap_settles() -> Outcome:
+@CLAIMS.claim("victims.rate-limit", "section 5.1, with other victims")
+def _a_cap_settles() -> Finding:
+    """A cap of x* on admission ends the swing and the evictions under every victim rule.
+
+    Checked: six orders, progress kept and lost; outputs of 10, and of 10 and 20; 1 % off
+    Paper: x*"""
     bad, most = None, 0.0
     for (name, system), trim, keeps in product(_BOTH.items(), Trim, Keeps):
         rate = float(exact.eviction_free_equilibrium(system).rate)
@@ -186,16 +178,15 @@ def _a_cap_settles() -> Outcome:
         most = max(most, found.swing, found.evicted)
         if found.swing > _SAME or found.evicted > _SAME or found.throughput < 1 - _SAME:
             bad = bad or f"{name}, {trim.name}: {found}"
-    return observed(bad, f"x* completed; swing and evictions of {most:.0e} x* at most", "x*")
+    return Finding(bad, f"x* completed; swing and evictions of {most:.0e} x* at most")
 
 
-@CLAIMS.claim(
-    "victims.watermark",
-    _PLACE,
-    "A watermark lets the swing and the worst rate stand, and takes some of the recomputing away.",
-    checked="outputs of 10 that start again; watermarks 0, 0.1, 0.2, 0.3; from 1 % off",
-)
-def _a_watermark_does_not_settle() -> Outcome:
+@CLAIMS.claim("victims.watermark", _PLACE)
+def _a_watermark_does_not_settle() -> Finding:
+    """A watermark lets the swing and the worst rate stand, and takes some of the recomputing away.
+
+    Checked: outputs of 10 that start again; watermarks 0, 0.1, 0.2, 0.3; from 1 % off
+    Paper: -"""
     start = nudged(_ONE, [float(n) for n in _NUDGES], 0.01)
     found = [
         course(Server(_ONE, watermark=share), start, iterations=1200)
@@ -205,4 +196,4 @@ def _a_watermark_does_not_settle() -> Outcome:
     swings = all(c.swing > _SWINGS for c in found)
     falls = all(a.tax > b.tax for a, b in pairwise(found))
     shown = ", ".join(f"{c.throughput:.3f} x* at a tax of {c.tax:.1%}" for c in found)
-    return observed(None if same and swings and falls else shown, shown, "-")
+    return Finding(None if same and swings and falls else shown, shown)

@@ -12,8 +12,7 @@ from functools import cache
 import numpy as np
 
 from fluidkv import exact, runs, serving
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import reproduced
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.papers.congestion.experiments import a100
 from fluidkv.papers.congestion.experiments.printed_tables import TABLE_6, TABLE_7, Lengths, Routed
 from fluidkv.papers.congestion.paper import statements
@@ -80,9 +79,7 @@ def _node(case: Routed, lengths: Lengths, engine: str) -> list[np.ndarray]:
     caps = [None] * len(FACTORS) + [best(lengths)] * len(FACTORS)
     run = serving.serve(
         tables + tables,
-        engine,
-        [a100.limits(engine, cap) for cap in caps],
-        clock=a100.clock(),
+        serving.Server(engine, [a100.limits(engine, cap) for cap in caps], clock=a100.clock()),
         every=100,
         keep_requests=False,
     )
@@ -99,7 +96,7 @@ _CHECKED = f"burst factors {', '.join(f'{f:g}' for f in FACTORS)}; 10,000 reques
 CLAIMS = statements(origin=Origin.REPRODUCTION, evidence=Evidence.SAMPLED)
 
 
-def _mixing(case: Routed) -> Outcome:
+def _mixing(case: Routed) -> Finding:
     bad, shown = None, []
     for engine in a100.ENGINES:
         of = evictions(case, engine)
@@ -108,23 +105,23 @@ def _mixing(case: Routed) -> Outcome:
             if m > a:
                 bad = bad or f"{engine}, factor {factor:g}: {m:.1f} > {a:.1f}"
         shown.append(f"{engine}: {_shown(apart)} apart, {_shown(mixed)} mixed")
-    return reproduced(
+    return Finding(
         bad,
         "evictions for 1,000 requests by factor, " + "; ".join(shown),
-        "mixing reduces evictions under greedy admission",
+        paper="mixing reduces evictions under greedy admission",
     )
 
 
-def _capped(case: Routed, engine: str) -> Outcome:
+def _capped(case: Routed, engine: str) -> Finding:
     of = evictions(case, engine)
     most = max(of["apart.capped"].max(), of["mixed.capped"].max())
     note = "restart has no watermark, and chance may admit the longer class beyond its share."
-    return reproduced(
-        f"{most:.1f} of 1,000" if most else None,
+    return Finding(
+        not most or f"{most:.1f} of 1,000",
         f"at most {most:.1f} evictions for 1,000 requests; greedy up to "
         f"{of['apart.greedy'].max():.1f}",
-        "rate limiting eliminates evictions over this horizon",
-        "Capped at x* of each node." + (f" {note}" if engine == "restart" else ""),
+        paper="rate limiting eliminates evictions over this horizon",
+        note="Capped at x* of each node." + (f" {note}" if engine == "restart" else ""),
     )
 
 

@@ -9,8 +9,8 @@ numbers say by themselves is in `arithmetic`; where gains can come from, in `vid
 from typing import TYPE_CHECKING
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import decimal, reproduced
+from fluidkv.ledger.claim import Finding, Origin
+from fluidkv.ledger.outcomes import decimal
 from fluidkv.papers.congestion.experiments.a100 import BLOCKS, ENGINES, run, system, totals
 from fluidkv.papers.congestion.experiments.printed_tables import (
     FIGURE_5_SHARE,
@@ -55,32 +55,31 @@ def evictions(case: Routed, engine: str, rate_per_s: float | None = None) -> tup
     return (first + second) / 2, pool
 
 
-def _fewer_evictions(case: Routed) -> Outcome:
+def _fewer_evictions(case: Routed) -> Finding:
     found = {engine: evictions(case, engine) for engine in ENGINES}
     bad = next((engine for engine, (apart, pool) in found.items() if pool >= apart), None)
-    return reproduced(
+    return Finding(
         bad,
         "; ".join(
             f"{engine}: {apart:,.0f} -> {pool:,}, {100 * (pool / apart - 1):+.1f} %"
             for engine, (apart, pool) in found.items()
         ),
-        f"{case.average.evictions} -> {case.mixed.evictions}, {case.changes[0]} %",
-        "One run is a sample. Under restart far less is gained than under vidur-sarathi, which "
-        "keeps the tokens of the evicted.",
+        paper=f"{case.average.evictions} -> {case.mixed.evictions}, {case.changes[0]} %",
+        note="One run is a sample. Under restart far less is gained than under vidur-sarathi, "
+        "which keeps the tokens of the evicted.",
     )
 
 
-def reduction(case: Routed) -> Outcome:
+def reduction(case: Routed) -> Finding:
     apart, pool = evictions(case, _VIDUR)
     printed, ours = 1 + float(case.changes[0]) / 100, pool / apart
     factor = ours / printed
-    return reproduced(
-        None
-        if 1 / _LEFT_WITHIN <= factor <= _LEFT_WITHIN
-        else f"{ours:.1%} left, {factor:.1f} times as many",
+    return Finding(
+        1 / _LEFT_WITHIN <= factor <= _LEFT_WITHIN
+        or f"{ours:.1%} left, {factor:.1f} times as many",
         f"{100 * (ours - 1):.1f} % ({apart:,.0f} -> {pool:,}): {ours:.1%} left",
-        f"{case.changes[0]} %: {printed:.1%} left",
-        f"vidur-sarathi; what is left is to agree within a factor of {_LEFT_WITHIN:g}. All at "
+        paper=f"{case.changes[0]} %: {printed:.1%} left",
+        note=f"vidur-sarathi; what is left is to agree within a factor of {_LEFT_WITHIN:g}. All at "
         "once, because latency times throughput of each printed row is that of a queue of 20,000.",
     )
 
@@ -103,14 +102,12 @@ for _case in ON_VIDUR:
     )(reduction)
 
 
-@CLAIMS.claim(
-    "table-7.counts",
-    "Tables 1 and 7",
-    "The rows that Tables 1 and 7 share are those of the lengths in Table 7.",
-    checked=_RUN,
-)
-def _labels() -> Outcome:
-    """Which lengths the rows that stand in two tables belong to."""
+@CLAIMS.claim("table-7.counts", "Tables 1 and 7", checked=_RUN)
+def _labels() -> Finding:
+    """The rows that Tables 1 and 7 share are those of the lengths in Table 7.
+
+    Note: vidur-sarathi. Evictions of node 1, node 2 and the pool."""
+    # Which lengths the rows that stand in two tables belong to.
     printed = [int(row.evictions) for row in TABLE_7.rows]
 
     def off(case: Routed) -> list[float]:
@@ -119,34 +116,32 @@ def _labels() -> Outcome:
 
     here, there = off(TABLE_7), off(TABLE_1_PARTIAL)
     near = max(map(abs, here)) <= _COUNTS_WITHIN < min(map(abs, there))
-    return reproduced(
+    return Finding(
         None if near else f"{here}, {there}",
         "off by "
         + ", ".join(f"{x:+.1%}" for x in here)
         + " with the lengths of Table 7, by "
         + ", ".join(f"{x:+.1%}" for x in there)
         + " with those of Table 1",
-        ", ".join(map(str, printed)),
-        "vidur-sarathi. Evictions of node 1, node 2 and the pool.",
+        paper=", ".join(map(str, printed)),
     )
 
 
-@CLAIMS.claim(
+@CLAIMS.undecided(
     "table-3.cap-evicts-nothing-restart",
     "Table 3, in the model of section 2",
     "The same where the evicted start again.",
-    expected=Verdict.UNDECIDED,
-    checked=f"{_AT_300}; restart",
     given=("restart",),
+    checked=f"{_AT_300}; restart",
 )
 @CLAIMS.claim(
     "table-3.cap-evicts-nothing",
     "Table 3",
     "At most five admissions per iteration leave no eviction.",
-    checked=f"{_AT_300}; vidur-sarathi",
     given=(_VIDUR,),
+    checked=f"{_AT_300}; vidur-sarathi",
 )
-def _cap_evicts_nothing(engine: str) -> Outcome:
+def _cap_evicts_nothing(engine: str) -> Finding:
     """At the printed cap; a cap beside it shows where evictions begin."""
 
     def evictions(cap: int | None) -> int:
@@ -155,42 +150,41 @@ def _cap_evicts_nothing(engine: str) -> Outcome:
     greedy, capped = evictions(None), evictions(TABLE_3_CAP)
     shown = ", ".join(f"{evictions(cap)} at {cap}" for cap in _CAPS_BESIDE[engine])
     at_once = totals(TABLE_3_LENGTHS, engine).evictions
-    return reproduced(
-        f"{capped} evictions" if capped else None,
+    return Finding(
+        not capped or f"{capped} evictions",
         f"{engine}: {greedy:,} -> {capped}; {shown}",
-        f"{TABLE_3[0].evictions} -> {TABLE_3[1].evictions} with a cap of {TABLE_3_CAP}",
-        f"Poisson arrivals, 300 a second, on the clock of the decode line; all at once, greedy "
-        f"{engine} evicts {at_once:,}.",
+        paper=f"{TABLE_3[0].evictions} -> {TABLE_3[1].evictions} with a cap of {TABLE_3_CAP}",
+        note=f"Poisson arrivals, 300 a second, on the clock of the decode line; all at once, "
+        f"greedy {engine} evicts {at_once:,}.",
     )
 
 
-@CLAIMS.claim(
+@CLAIMS.undecided(
     "table-3.cap-at-most-equilibrium",
     "section 6.3 and Table 3, with Vidur's capacity for this model and GPU",
-    "The cap that was selected is at most the eviction-free rate x*.",
-    expected=Verdict.UNDECIDED,
-    checked="exact, the lengths of the table, equal shares",
 )
-def _cap_below_equilibrium() -> Outcome:
+def _cap_below_equilibrium() -> Finding:
+    """The cap that was selected is at most the eviction-free rate x*.
+
+    Checked: exact, the lengths of the table, equal shares
+    Note: For 30,208 blocks of 16 tokens; the paper prints no capacity. Above x* a cap alone does
+    not keep memory from overflowing: what is left of greedy admission at the boundary does the
+    rest."""
     x = exact.eviction_free_equilibrium(system(TABLE_3_LENGTHS)).rate
-    return reproduced(
-        None if x >= TABLE_3_CAP else f"x* = {decimal(x)} < {TABLE_3_CAP}",
+    return Finding(
+        x >= TABLE_3_CAP or f"x* = {decimal(x)} < {TABLE_3_CAP}",
         f"x* = {decimal(x)}",
-        f"a cap of {TABLE_3_CAP}",
-        "For 30,208 blocks of 16 tokens; the paper prints no capacity. Above x* a cap alone does "
-        "not keep memory from overflowing: what is left of greedy admission at the boundary does "
-        "the rest.",
+        paper=f"a cap of {TABLE_3_CAP}",
     )
 
 
-@CLAIMS.claim(
+@CLAIMS.undecided(
     "figure-5.exceeds-capacity",
     "Figure 5, caption, of scheduling cycles that evict",
-    "Greedy admission needs more than the capacity in 25.2 % of the cycles.",
-    expected=Verdict.UNDECIDED,
     checked=f"{_AT_300}, and all at once; vidur-sarathi",
 )
-def _exceeds_capacity() -> Outcome:
+def _exceeds_capacity() -> Finding:
+    """Greedy admission needs more than the capacity in 25.2 % of the cycles."""
     rates = (TABLE_3_RATE_PER_S, None)
     evicting = [100 * totals(TABLE_3_LENGTHS, _VIDUR, rate_per_s=rate).evicting for rate in rates]
     held = max(
@@ -198,22 +192,24 @@ def _exceeds_capacity() -> Outcome:
     )
     near = any(abs(share / float(FIGURE_5_SHARE) - 1) <= _COUNTS_WITHIN for share in evicting)
     told = f"{evicting[0]:.1f} % with 300 arrivals a second, {evicting[1]:.1f} % with all at once"
-    return reproduced(
+    return Finding(
         None if near else told,
         f"{told}; at most {held:,} of {BLOCKS:,} blocks held",
-        f"{FIGURE_5_SHARE} %",
-        "A block is handed out only where one is free, so memory that is held never exceeds its "
-        f"capacity. Within {_COUNTS_WITHIN:.0%} of the printed share would do, as for counts.",
+        paper=f"{FIGURE_5_SHARE} %",
+        note="A block is handed out only where one is free, so memory that is held never exceeds "
+        f"its capacity. Within {_COUNTS_WITHIN:.0%} of the printed share would do, as for counts.",
     )
 
 
-@CLAIMS.claim(
-    "figure-24.coprime",
-    "Figure 24, caption",
-    "Lengths 4 and 7 evict nothing at 7,000 arrivals a second.",
-    checked="20,000 requests; restart and vidur-sarathi",
-)
-def _coprime_settles() -> Outcome:
+@CLAIMS.claim("figure-24.coprime", "Figure 24, caption")
+def _coprime_settles() -> Finding:
+    """Lengths 4 and 7 evict nothing at 7,000 arrivals a second.
+
+    Checked: 20,000 requests; restart and vidur-sarathi
+    Paper: zero eviction
+    Note: Arrivals of 7,000 a second as printed, in order; time by the decode line. Lengths 4 and 8
+    are the control: under restart they evict as little, so that this run cannot tell the two pairs
+    apart."""
     found = {
         lengths: {
             engine: totals(lengths, engine, rate_per_s=FIGURE_24_RATE_PER_S).evictions
@@ -222,16 +218,12 @@ def _coprime_settles() -> Outcome:
         for lengths in (_COPRIME, _EVEN)
     }
     counts = found[_COPRIME]
-    return reproduced(
-        f"{counts}" if any(counts.values()) else None,
+    return Finding(
+        not any(counts.values()) or f"{counts}",
         "; ".join(
             f"{engine}: {found[_COPRIME][engine]}, and {found[_EVEN][engine]} with {{4, 8}}"
             for engine in ENGINES
         ),
-        "zero eviction",
-        "Arrivals of 7,000 a second as printed, in order; time by the decode line. Lengths 4 and 8 "
-        "are the control: under restart they evict as little, so that this run cannot tell the "
-        "two pairs apart.",
     )
 
 
@@ -253,33 +245,31 @@ def longest_calm(found: "xr.Dataset") -> int:
     "figure-24.common-divisor.all-at-once.restart",
     "Figure 24, caption, of requests that all wait, in the model of section 2",
     "The same where the evicted start again.",
-    checked=f"{_RUN}; restart",
     given=("restart", None),
+    checked=f"{_RUN}; restart",
 )
 @CLAIMS.claim(
     "figure-24.common-divisor.all-at-once",
     "Figure 24, caption, of requests that all wait",
     "Where all requests wait from the start, lengths 4 and 8 go on evicting, 4 and 7 do not.",
-    checked=f"{_RUN}; vidur-sarathi",
     given=(_VIDUR, None),
+    checked=f"{_RUN}; vidur-sarathi",
 )
-@CLAIMS.claim(
+@CLAIMS.undecided(
     "figure-24.common-divisor.restart",
     "Figure 24, caption, in the model of section 2",
     "The same where the evicted start again.",
-    expected=Verdict.UNDECIDED,
-    checked="20,000 requests; restart",
     given=("restart", FIGURE_24_RATE_PER_S),
+    checked="20,000 requests; restart",
 )
-@CLAIMS.claim(
+@CLAIMS.undecided(
     "figure-24.common-divisor",
     "Figure 24, caption",
     "At 7,000 arrivals a second lengths 4 and 8 go on evicting, lengths 4 and 7 do not.",
-    expected=Verdict.UNDECIDED,
-    checked="20,000 requests; vidur-sarathi",
     given=(_VIDUR, FIGURE_24_RATE_PER_S),
+    checked="20,000 requests; vidur-sarathi",
 )
-def _evicts_periodically(engine: str, rate_per_s: float | None) -> Outcome:
+def _evicts_periodically(engine: str, rate_per_s: float | None) -> Finding:
     """Lengths 4 and 8 do; lengths 4 and 7 do not."""
     calm, told = {}, []
     for lengths in (_EVEN, _COPRIME):
@@ -293,11 +283,11 @@ def _evicts_periodically(engine: str, rate_per_s: float | None) -> Outcome:
         )
     period = max(_EVEN)
     as_printed = calm[_EVEN] < period <= calm[_COPRIME]
-    return reproduced(
+    return Finding(
         None if as_printed else told[0] if calm[_EVEN] >= period else told[1],
         "; ".join(told),
-        "{4, 8} exhibits periodic overflow and eviction",
-        f"{engine}. Periodic: no {period} iterations, the longer lifetime, pass without an "
+        paper="{4, 8} exhibits periodic overflow and eviction",
+        note=f"{engine}. Periodic: no {period} iterations, the longer lifetime, pass without an "
         "eviction, because a pulse comes back within a lifetime. Counted while requests wait, in "
         "the second half. The rate is printed, the clock that turns it into arrivals per iteration "
         "is ours.",

@@ -117,15 +117,10 @@ def _sizes(seen: list[_Count]) -> str:
     return f"{note} Fewer than g - 1 nowhere, whatever L, in these {len(seen)} mixes."
 
 
-@CLAIMS.over(
-    _with_divisor(_PAIRS),
-    "theorem-14.roots-outside",
-    "Theorem 14",
-    "With g > 1, from some l0 on F has g - 1 roots outside the unit circle.",
-    ours=_latest,
-)
+@CLAIMS.claim("theorem-14.roots-outside", "Theorem 14", over=_with_divisor(_PAIRS), ours=_latest)
 def _grow(mix: "exact.LengthMix") -> Seen | bool:
-    """At least; that there are no more is Lemma 15."""
+    """With g > 1, from some l0 on F has g - 1 roots outside the unit circle."""
+    # At least; that there are no more is Lemma 15.
     count = _count(mix)
     return count.final >= mix.decode_gcd - 1 and Seen(count)
 
@@ -175,35 +170,35 @@ for cases, id, place, statement in (
     ),
 ):
     kind = "theorem" if id.startswith("b-") else None
-    CLAIMS.over(cases, id, place, statement, ours=_latest, note=_sizes, kind=kind)(_settles)
+    CLAIMS.claim(id, place, statement, over=cases, ours=_latest, note=_sizes, kind=kind)(_settles)
 
 
-@CLAIMS.over(
-    Range(
-        f"all pairs of lengths up to {_LONGEST} with g > 1, five shares; l0 >= 20 d",
-        _with_divisor(_PAIRS).cases,
-        name=described,
-    ),
+@CLAIMS.claim(
     "lemma-15.order",
     "Lemma 15; Theorem 3 (1)",
-    "The unstable roots have |z| - 1 = Theta(1/l0).",
+    over=_with_divisor(_PAIRS).cases,
+    checked=f"all pairs of lengths up to {_LONGEST} with g > 1, five shares; l0 >= 20 d",
     ours=lambda seen: (
         f"{min(1, *(low for low, _ in seen)):.3f} <= (|z| - 1)(l0 + d) <= "
         f"{max(1, *(high for _, high in seen)):.3f} for every real l0 >= 20 d ({len(seen)} mixes)"
     ),
-    note="By Rouche's theorem in balls, uniform in l0 for each mix. The limit is 1, from above: "
-    "the real part of d_w is positive.",
 )
 def _rates(mix: "exact.LengthMix") -> Seen | bool:
-    """With constants for all real l0 above a bound."""
+    """The unstable roots have |z| - 1 = Theta(1/l0).
+
+    Note: By Rouche's theorem in balls, uniform in l0 for each mix. The limit is 1, from above: the
+    real part of d_w is positive."""
+    # With constants for all real l0 above a bound.
     rate = exact.outward_rate(mix, 20 * mix.ages)
     if rate.low is None or rate.high is None:
         raise ArithmeticError(f"no constants for {described(mix)}: {rate.status}")
     return rate.low > 0 and rate.limit == 1 and Seen((rate.low, rate.high))
 
 
-@CLAIMS.over(
-    Range(
+@CLAIMS.claim(
+    "b-9.radial",
+    "B.9",
+    over=Range(
         "mixes of two to four classes with g > 1, three rows of ratios and offsets each",
         lambda: (
             (
@@ -220,16 +215,15 @@ def _rates(mix: "exact.LengthMix") -> Seen | bool:
         ),
         name=lambda mix, offsets: f"{described(mix)}, offsets {offsets}",
     ).where("g > 1", lambda mix, _: mix.decode_gcd > 1),
-    "b-9.radial",
-    "B.9",
-    "With inputs r_k L + O(1), unit-circle modes start outward: a positive radial coefficient.",
-    ours="-C(w)/A_r'(w) = w sum(p l1) / sum(p r l1), straight outward ({count} mixes)",
-    note="F = L A_r + C. The c_k of inputs r_k L + c_k drop out: their survival polynomial is 0 at "
-    "w. With equal inputs the rate is 1.",
     kind="equation",
 )
 def _radial(mix: "exact.LengthMix", offsets: tuple[int, ...]) -> bool:
-    """z1 / w is real, positive and sum(p l1) / sum(p r l1), with inputs r_k L + c_k."""
+    """With inputs r_k L + O(1), unit-circle modes start outward: a positive radial coefficient.
+
+    Ours: -C(w)/A_r'(w) = w sum(p l1) / sum(p r l1), straight outward ({count} mixes)
+    Note: F = L A_r + C. The c_k of inputs r_k L + c_k drop out: their survival polynomial is 0 at
+    w. With equal inputs the rate is 1."""
+    # z1 / w is real, positive and sum(p l1) / sum(p r l1), with inputs r_k L + c_k.
     from flint import fmpz_poly
 
     scale, lengths = mix.limit.denominator, mix.decode_lengths

@@ -43,16 +43,13 @@ def _shares(classes: int) -> list[Fraction]:
     return [Fraction(k + 1, classes * (classes + 1) // 2) for k in range(classes)]
 
 
-@CLAIMS.over(
-    _WORKLOADS,
-    "equation-7",
-    "equation (7) and below",
-    "With inputs r_k L and M = c L every stage holds r_k L (1 + O(1/L)) tokens, and x* has a limit "
-    "above 0.",
-    ours=lambda seen: f"(1 + O(1/L)) is at most 1 + {max(seen)} / L; x* tends to c / sum(p r l1)",
-)
+@CLAIMS.claim("equation-7", "equation (7) and below", over=_WORKLOADS)
 def _scaling(lengths: tuple[int, ...], ratios: tuple[int, ...]) -> Seen | bool:
-    """Of the weights that the laboratory makes, summed over classes; L = 10, 100 ... 10^5."""
+    """With inputs r_k L and M = c L every stage holds r_k L (1 + O(1/L)) tokens, and x* has a limit
+    above 0.
+
+    Ours: (1 + O(1/L)) is at most 1 + {max} / L; x* tends to c / sum(p r l1)"""
+    # Of the weights that the laboratory makes, summed over classes; L = 10, 100 ... 10^5.
     shares, c = _shares(len(lengths)), 50
     mix = exact.LengthMix(lengths, shares, ratios[: len(lengths)])
     limit = [Fraction(v, mix.limit.denominator) for v in mix.limit.memory]
@@ -68,13 +65,10 @@ def _scaling(lengths: tuple[int, ...], ratios: tuple[int, ...]) -> Seen | bool:
     return off <= Fraction(lengths[-1], min(mix.input_ratios)) and Seen(off)
 
 
-@CLAIMS.over(
-    _WORKLOADS,
-    "equation-8",
-    "equation (8)",
-    "At x* = M / sum p_k C_k, C_k = l1_k (l0_k + (l1_k + 1)/2), memory is full and nothing moves.",
-)
+@CLAIMS.claim("equation-8", "equation (8)", over=_WORKLOADS)
 def _equilibrium(lengths: tuple[int, ...], inputs: tuple[int, ...]) -> bool:
+    """At x* = M / sum p_k C_k, C_k = l1_k (l0_k + (l1_k + 1)/2), memory is full and nothing
+    moves."""
     shares, capacity = _shares(len(lengths)), Fraction(701, 3)
     rows = list(zip(inputs, lengths, shares, strict=False))
     system = System(Workload(tuple(RequestClass(*row) for row in rows)), capacity)
@@ -93,13 +87,9 @@ def _polynomials(lengths: Sequence[int], *, ratios: bool = False) -> tuple[Any, 
     return f, symbolic.limit_polynomial(mix, shares=True, ratios=ratios)
 
 
-@CLAIMS.over(
-    _MIXES,
-    "equation-11",
-    "equation (11) and the closed form of B.9",
-    "(1 - z) A(z) = -R z^d + sum of p_k r_k z^(d - l1_k), for any ratios of inputs.",
-)
+@CLAIMS.claim("equation-11", "equation (11) and the closed form of B.9", over=_MIXES)
 def _equation_11(lengths: tuple[int, ...]) -> bool:
+    """(1 - z) A(z) = -R z^d + sum of p_k r_k z^(d - l1_k), for any ratios of inputs."""
     import sympy
 
     z, (p, r) = symbolic.Z, symbolic.class_symbols(len(lengths))
@@ -107,10 +97,9 @@ def _equation_11(lengths: tuple[int, ...]) -> bool:
     return sympy.expand((1 - z) * limit - printed.right_of_11(lengths, p, r, z)) == 0
 
 
-@CLAIMS.over(
-    _PAIRS, "equation-28", "equation (28)", "For two classes and a common input, (10) is (28)."
-)
+@CLAIMS.claim("equation-28", "equation (28)", over=_PAIRS)
 def _equation_28(a: int, n: int) -> bool:
+    """For two classes and a common input, (10) is (28)."""
     import sympy
 
     _, q = symbolic.class_symbols(2)[0]
@@ -118,10 +107,9 @@ def _equation_28(a: int, n: int) -> bool:
     return sympy.expand(f - printed.equation_28(a, n, q, symbolic.INPUT_LENGTH, symbolic.Z)) == 0
 
 
-@CLAIMS.over(
-    _PAIRS, "equation-29", "equation (29)", "(1 - z) A(z) = -z^n + p z^(n-a) + q for lengths a < n."
-)
+@CLAIMS.claim("equation-29", "equation (29)", over=_PAIRS)
 def _equation_29(a: int, n: int) -> bool:
+    """(1 - z) A(z) = -z^n + p z^(n-a) + q for lengths a < n."""
     import sympy
 
     z, (p, q) = symbolic.Z, symbolic.class_symbols(2)[0]
@@ -129,13 +117,9 @@ def _equation_29(a: int, n: int) -> bool:
     return sympy.expand((1 - z) * limit - printed.right_of_29(a, n, p, q, z)) == 0
 
 
-@CLAIMS.over(
-    _PAIRS,
-    "equation-30",
-    "equation (30) and the display of B(z)",
-    "F = (l0 + 1) A + B, B = (n - 1) A - z A' and F = (l0 + n) A - z A' for lengths a < n.",
-)
+@CLAIMS.claim("equation-30", "equation (30) and the display of B(z)", over=_PAIRS)
 def _equation_30(a: int, n: int) -> bool:
+    """F = (l0 + 1) A + B, B = (n - 1) A - z A' and F = (l0 + n) A - z A' for lengths a < n."""
     import sympy
 
     z, l0, q = sympy.symbols("z l0 q")
@@ -150,14 +134,9 @@ def _equation_30(a: int, n: int) -> bool:
     return all(sympy.expand(difference) == 0 for difference in differences)
 
 
-@CLAIMS.over(
-    _MIXES,
-    "equation-30.all-classes",
-    "B.8.2",
-    "F = (l0 + d) A - z A' for any number of classes with a common input.",
-    kind="equation",
-)
+@CLAIMS.claim("equation-30.all-classes", "B.8.2", over=_MIXES, kind="equation")
 def _all_classes(lengths: tuple[int, ...]) -> bool:
+    """F = (l0 + d) A - z A' for any number of classes with a common input."""
     import sympy
 
     z, (f, a) = symbolic.Z, _polynomials(lengths)
@@ -165,13 +144,9 @@ def _all_classes(lengths: tuple[int, ...]) -> bool:
     return sympy.expand(f - right) == 0
 
 
-@CLAIMS.over(
-    _MIXES,
-    "equation-34",
-    "equation (34)",
-    "(1 - z) A(z) = -z^d + sum of p_k z^(d - l1_k) for any number of classes.",
-)
+@CLAIMS.claim("equation-34", "equation (34)", over=_MIXES)
 def _equation_34(lengths: tuple[int, ...]) -> bool:
+    """(1 - z) A(z) = -z^d + sum of p_k z^(d - l1_k) for any number of classes."""
     import sympy
 
     z, (p, _) = symbolic.Z, symbolic.class_symbols(len(lengths))
@@ -195,16 +170,13 @@ _SYSTEMS = Range(
 _LARGEST = 6
 
 
-@CLAIMS.over(
-    _SYSTEMS,
-    "b-1.literal-model",
-    "equation (9)",
-    "Changes of admission satisfy (9) while nothing is evicted, whatever the inputs.",
-    ours=lambda seen: f"0 at {sum(seen)} iterations of {len(seen)} systems",
-)
+@CLAIMS.claim("b-1.literal-model", "equation (9)", over=_SYSTEMS)
 def _linearisation(
     lengths: tuple[int, ...], inputs: tuple[int, ...], parts: tuple[int, ...]
 ) -> Seen | bool:
+    """Changes of admission satisfy (9) while nothing is evicted, whatever the inputs.
+
+    Ours: 0 at {sum} iterations of {count} systems"""
     shares = [Fraction(part, sum(parts)) for part in parts]
     rows = zip(inputs, lengths, shares, strict=True)
     system = System(Workload(tuple(RequestClass(i, n, p) for i, n, p in rows)), 700)
@@ -227,18 +199,14 @@ def _linearisation(
     return Seen(2 * d)
 
 
-@CLAIMS.over(
-    _PAIRS,
-    "b-1.token-balance",
-    "B.1, first two displays",
-    "The token balance of B.1 says that memory stays the same, and gives the equation for D.",
-    ours="no difference for {count} pairs of lengths",
-    note="It is the balance of two iterations already, and equal to the equation for D below it: "
-    "no further subtraction of consecutive equations is needed. Symbolic in all but the lengths.",
-    kind="equation",
-)
+@CLAIMS.claim("b-1.token-balance", "B.1, first two displays", over=_PAIRS, kind="equation")
 def _token_balance(a: int, n: int) -> bool:
-    """The recurrence is: memory is the same at two iterations, with V from (28)."""
+    """The token balance of B.1 says that memory stays the same, and gives the equation for D.
+
+    Ours: no difference for {count} pairs of lengths
+    Note: It is the balance of two iterations already, and equal to the equation for D below it: no
+    further subtraction of consecutive equations is needed. Symbolic in all but the lengths."""
+    # The recurrence is: memory is the same at two iterations, with V from (28).
     import sympy
 
     l0, p = sympy.symbols("l0 p")
@@ -249,21 +217,21 @@ def _token_balance(a: int, n: int) -> bool:
     return sympy.expand((l0 + 1) * x[0] - right - memory) == 0
 
 
-@CLAIMS.over(
-    Range(
-        f"d = 2 ... {_LARGEST}, V symbolic", lambda: range(2, _LARGEST + 1), name="d = {}".format
-    ),
+@CLAIMS.claim(
     "equation-10.cohort-map",
     "equation (10), Theorem 3 (1), B.6.2 and B.8.2",
-    "The no-eviction map of cohorts has the roots of F and one zero as its eigenvalues.",
+    over=range(2, _LARGEST + 1),
+    checked=f"d = 2 ... {_LARGEST}, V symbolic",
     ours=f"V_0 det(z - Phi) = z F(z) for d = 2 ... {_LARGEST}; F(0) = V_(d-1) > 0",
-    note="Of the map of cohorts, one entry an age, which is the state of B.6.1; V_0 ... V_(d-1) "
-    "symbolic. Memory is a left eigenvector with eigenvalue 0, so on the memory boundary the roots "
-    "of F are all there is. On all stages of both classes there would be l1_1 zeros more: "
-    "deviations from the proportions of the classes die out within l1_2 iterations.",
 )
 def _matrix(d: int) -> bool:
-    """Phi as printed in B.6.2, for symbols V_s."""
+    """The no-eviction map of cohorts has the roots of F and one zero as its eigenvalues.
+
+    Note: Of the map of cohorts, one entry an age, which is the state of B.6.1; V_0 ... V_(d-1)
+    symbolic. Memory is a left eigenvector with eigenvalue 0, so on the memory boundary the roots of
+    F are all there is. On all stages of both classes there would be l1_1 zeros more: deviations
+    from the proportions of the classes die out within l1_2 iterations."""
+    # Phi as printed in B.6.2, for symbols V_s.
     import sympy
 
     z = sympy.Symbol("z")

@@ -6,17 +6,14 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from fluidkv import exact, symbolic
-from fluidkv.ledger.claim import Origin, Outcome
+from fluidkv.ledger.claim import Finding, Origin, Outcome
 from fluidkv.ledger.outcomes import (
     conjugate_modulus_squared,
     decimal,
     equals,
-    holds_for,
     root_rounds_to,
-    verdict,
 )
 from fluidkv.papers.congestion.paper import statements
-from fluidkv.verdict import Evidence, Verdict
 from fluidkv.workload import RequestClass, System, Workload
 
 if TYPE_CHECKING:
@@ -68,75 +65,69 @@ def _limit(second: int) -> "sympy.Poly":
     return sympy.Poly(limit, symbolic.Z)
 
 
-def _is_limit(second: int, shown: str) -> Outcome:
+def _is_limit(second: int, shown: str) -> Finding:
     import sympy
 
     ours = _limit(second)
     same = ours == sympy.Poly(sympy.sympify(shown), symbolic.Z)
     factors = str(sympy.factor(ours.as_expr()))
-    return holds_for(None if same else factors, ours=factors, paper=shown)
+    return Finding(None if same else factors, factors, paper=shown)
 
 
-@CLAIMS.claim(
-    "example-4.equilibrium", "Example 4", "Decode lengths 2 and 3, l0 = 50 and M = 518 give x* = 4."
-)
+@CLAIMS.claim("example-4.equilibrium", "Example 4")
 def _example_4_rate() -> Outcome:
+    """Decode lengths 2 and 3, l0 = 50 and M = 518 give x* = 4."""
     return equals(exact.eviction_free_equilibrium(_EXAMPLE_4).rate, "4")
 
 
-@CLAIMS.claim(
-    "example-4.limit-polynomial", "Example 4", "The limiting polynomial is z^2 + z + 1/2."
-)
-def _example_4_limit() -> Outcome:
+@CLAIMS.claim("example-4.limit-polynomial", "Example 4")
+def _example_4_limit() -> Finding:
+    """The limiting polynomial is z^2 + z + 1/2."""
     return _is_limit(3, "z**2 + z + 1/2")
 
 
-@CLAIMS.claim("example-4.limit-roots", "Example 4", "Its roots are (-1 ± i)/2.")
-def _limit_roots() -> Outcome:
+@CLAIMS.claim("example-4.limit-roots", "Example 4")
+def _limit_roots() -> Finding:
+    """Its roots are (-1 ± i)/2.
+
+    Paper: (-1 ± i)/2"""
     import sympy
 
     roots = {sympy.expand(root) for root in _limit(3).all_roots()}
     same = roots == {sympy.expand((-1 + sign * sympy.I) / 2) for sign in (1, -1)}
     shown = ", ".join(sorted(map(str, roots)))
-    return holds_for(None if same else shown, ours=shown, paper="(-1 ± i)/2")
+    return Finding(None if same else shown, shown)
 
 
 def _limit_modulus_squared() -> Fraction:
     return conjugate_modulus_squared([Fraction(str(c)) for c in _limit(3).all_coeffs()])
 
 
-@CLAIMS.claim("example-4.limit-modulus", "Example 4", "Their modulus is 1/sqrt(2), about 0.707.")
+@CLAIMS.claim("example-4.limit-modulus", "Example 4")
 def _limit_modulus() -> Outcome:
+    """Their modulus is 1/sqrt(2), about 0.707."""
     return root_rounds_to(_limit_modulus_squared(), "0.707")
 
 
-@CLAIMS.claim(
-    "example-4.settles",
-    "Example 4 and Figure 2(a)",
-    "From 25 % over-admission the system is within 2 % of x* by iteration 8.",
-    checked="n = 0 ... 60",
-    origin=Origin.REPRODUCTION,
-)
-def _within_two_percent() -> Outcome:
+@CLAIMS.claim("example-4.settles", "Example 4 and Figure 2(a)", origin=Origin.REPRODUCTION)
+def _within_two_percent() -> Finding:
+    """From 25 % over-admission the system is within 2 % of x* by iteration 8.
+
+    Checked: n = 0 ... 60
+    Paper: within 2 % by iteration 8
+    Note: Exact up to iteration 60; the oldest cohort makes up for the over-admission."""
     admitted, evicted = _admissions(_EXAMPLE_4, 60)
     off = [abs(a - 4) / 4 for a in admitted]
     settled = next(n for n in range(61) if all(d <= Fraction(2, 100) for d in off[n:]))
-    return Outcome(
-        verdict(settled <= 8 and evicted is None),
-        Evidence.EXACT,
-        ours=f"within 2 % from iteration {settled} on ({decimal(100 * off[8], 2)} % at 8)",
-        paper="within 2 % by iteration 8",
-        note="Exact up to iteration 60; the oldest cohort makes up for the over-admission.",
+    return Finding(
+        settled <= 8 and evicted is None,
+        f"within 2 % from iteration {settled} on ({decimal(100 * off[8], 2)} % at 8)",
     )
 
 
-@CLAIMS.claim(
-    "figure-2.a.limit-modulus",
-    "Figure 2, caption (a)",
-    "The roots of the limiting polynomial have modulus about 0.72.",
-    expected=Verdict.FAILS,
-)
+@CLAIMS.fails("figure-2.a.limit-modulus", "Figure 2, caption (a)")
 def _caption_modulus() -> Outcome:
+    """The roots of the limiting polynomial have modulus about 0.72."""
     return root_rounds_to(
         _limit_modulus_squared(),
         "0.72",
@@ -147,31 +138,27 @@ def _caption_modulus() -> Outcome:
 @CLAIMS.claim(
     "figure-2.a.finite-modulus",
     "Figure 2, caption (a), read as a statement about F",
-    "The roots of F at l0 = 50, which drive the plotted trajectory, have modulus about 0.72.",
     origin=Origin.READING,
 )
 def _finite_modulus() -> Outcome:
+    """The roots of F at l0 = 50, which drive the plotted trajectory, have modulus about 0.72."""
     weights = exact.survival_weights(_EXAMPLE_4.workload).memory
     return root_rounds_to(conjugate_modulus_squared(weights), "0.72")
 
 
-@CLAIMS.claim(
-    "example-5.equilibrium", "Example 5", "Decode lengths 2 and 4, l0 = 50 and M = 626 give x* = 4."
-)
+@CLAIMS.claim("example-5.equilibrium", "Example 5")
 def _example_5_rate() -> Outcome:
+    """Decode lengths 2 and 4, l0 = 50 and M = 626 give x* = 4."""
     return equals(exact.eviction_free_equilibrium(_EXAMPLE_5).rate, "4")
 
 
-@CLAIMS.claim(
-    "example-5.limit-root",
-    "Example 5 and section B.3",
-    "The limiting polynomial is (z + 1)(z^2 + 1/2), with its only unit-circle root at -1.",
-)
-def _example_5_limit() -> Outcome:
+@CLAIMS.claim("example-5.limit-root", "Example 5 and section B.3")
+def _example_5_limit() -> Finding:
+    """The limiting polynomial is (z + 1)(z^2 + 1/2), with its only unit-circle root at -1."""
     return _is_limit(4, "(z + 1)*(z**2 + 1/2)")
 
 
-def _root_near_minus_one(low: str, high: str, shown: str) -> Outcome:
+def _root_near_minus_one(low: str, high: str, shown: str) -> Finding:
     """F changes sign between -high and -low, and its other two roots are smaller."""
     coefficients = exact.survival_weights(_EXAMPLE_5.workload).memory
 
@@ -185,40 +172,35 @@ def _root_near_minus_one(low: str, high: str, shown: str) -> Outcome:
     for _ in range(40):  # display only
         middle = (left + right) / 2
         left, right = (left, middle) if value(left) * value(middle) < 0 else (middle, right)
-    return Outcome(
-        verdict(changes and others < 1),
-        Evidence.EXACT,
-        ours=f"{decimal(-left, 6)} (sign change between -{high} and -{low})",
+    return Finding(
+        changes and others < 1,
+        f"{decimal(-left, 6)} (sign change between -{high} and -{low})",
         paper=shown,
     )
 
 
-@CLAIMS.claim(
-    "example-5.finite-root",
-    "Example 5",
-    "At l0 = 50 the root at -1 has moved out to modulus about 1.019.",
-)
-def _example_5_root() -> Outcome:
+@CLAIMS.claim("example-5.finite-root", "Example 5")
+def _example_5_root() -> Finding:
+    """At l0 = 50 the root at -1 has moved out to modulus about 1.019."""
     return _root_near_minus_one("1.0185", "1.0195", "1.019")
 
 
-@CLAIMS.claim(
-    "figure-2.b.finite-root",
-    "Figure 2, caption (b)",
-    "At l0 = 50 the root at -1 has moved out to modulus about 1.02.",
-)
-def _caption_root() -> Outcome:
+@CLAIMS.claim("figure-2.b.finite-root", "Figure 2, caption (b)")
+def _caption_root() -> Finding:
+    """At l0 = 50 the root at -1 has moved out to modulus about 1.02."""
     return _root_near_minus_one("1.015", "1.025", "1.02")
 
 
 @CLAIMS.claim(
     "example-5.grows",
     "Example 5 and Figure 2(b)",
-    "The same start gives oscillations of period 2 whose amplitude grows.",
-    checked=f"n = 0 ... {_EVICTION_FREE}, before the first eviction",
     origin=Origin.REPRODUCTION,
+    checked=f"n = 0 ... {_EVICTION_FREE}, before the first eviction",
 )
-def _oscillation_grows() -> Outcome:
+def _oscillation_grows() -> Finding:
+    """The same start gives oscillations of period 2 whose amplitude grows.
+
+    Paper: oscillations whose amplitude grows"""
     admitted, evicted = _admissions(_EXAMPLE_5, _EVICTION_FREE)
     off = [a - 4 for a in admitted]
     alternate = all(x * y < 0 for x, y in pairwise(off))
@@ -226,28 +208,21 @@ def _oscillation_grows() -> Outcome:
     from_here = max(shrinks, default=-1) + 1
     # Decaying modes may rule the first half; then the growing one has to, beyond where it began.
     grows = from_here <= _EVICTION_FREE // 2 and abs(off[-1]) > abs(off[0])
-    return Outcome(
-        verdict(alternate and grows and evicted is None),
-        Evidence.EXACT,
-        ours=f"alternates; each swing above the last but one from n = {from_here} on; "
+    return Finding(
+        alternate and grows and evicted is None,
+        f"alternates; each swing above the last but one from n = {from_here} on; "
         f"{decimal(off[-1], 2)} at n = {_EVICTION_FREE}",
-        paper="oscillations whose amplitude grows",
         note=f"The first swings shrink, to {decimal(min(map(abs, off)), 2)} from 1.",
     )
 
 
-@CLAIMS.claim(
-    "figure-2.b.reaches-eviction",
-    "Figure 2, caption (b)",
-    "The growing oscillation drives the system to eviction.",
-    checked="n = 1 ... 199",
-    origin=Origin.REPRODUCTION,
-)
-def _reaches_eviction() -> Outcome:
+@CLAIMS.claim("figure-2.b.reaches-eviction", "Figure 2, caption (b)", origin=Origin.REPRODUCTION)
+def _reaches_eviction() -> Finding:
+    """The growing oscillation drives the system to eviction.
+
+    Checked: n = 1 ... 199
+    Paper: toward eviction"""
     first = _admissions(_EXAMPLE_5, 199)[1]
-    return Outcome(
-        verdict(first is not None),
-        Evidence.EXACT,
-        ours=f"first eviction leads to n = {first}" if first else "none up to n = 199",
-        paper="toward eviction",
+    return Finding(
+        first is not None, f"first eviction leads to n = {first}" if first else "none up to n = 199"
     )

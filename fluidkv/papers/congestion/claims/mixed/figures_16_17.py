@@ -10,11 +10,10 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from fluidkv import exact, fluid, runs
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import verdict
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.ranges import Range
 from fluidkv.papers.congestion.paper import statements
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.verdict import Evidence
 from fluidkv.workload import System
 
 if TYPE_CHECKING:
@@ -51,38 +50,36 @@ def _ends(lengths: Lengths, input_length: int) -> "xr.Dataset":
 # --- the sets that the figures show ---------------------------------------------------------------
 
 
-def _locally_stable(lengths: Lengths, input_length: int) -> Outcome:
+def _locally_stable(lengths: Lengths, input_length: int) -> Finding:
     found = _certificate(lengths, input_length)
-    return Outcome(
-        verdict(found.outside == 0 and found.on_circle == 0),
-        found.evidence,
-        ours=f"{found.outside} roots outside, largest modulus {found.radius[0]:.5f}",
+    return Finding(
+        found.outside == 0 and found.on_circle == 0,
+        f"{found.outside} roots outside, largest modulus {found.radius[0]:.5f}",
         paper="converges",
+        evidence=found.evidence,
     )
 
 
-def _converges(lengths: Lengths, input_length: int) -> Outcome:
+def _converges(lengths: Lengths, input_length: int) -> Finding:
     found = _ends(lengths, input_length)
     home = found.attractor.values == "equilibrium"
-    return Outcome(
-        verdict(bool(home.all())),
-        Evidence.SAMPLED,
-        ours=f"{home.sum()} of {len(home)} starts end at the equilibrium",
+    return Finding(
+        bool(home.all()),
+        f"{home.sum()} of {len(home)} starts end at the equilibrium",
         paper="converges to the eviction-free equilibrium",
         note="An empty server and uniform starts on the memory boundary, in floats. The capacity "
         "is not printed and does not matter.",
     )
 
 
-def _pulses(lengths: Lengths, input_length: int) -> Outcome:
+def _pulses(lengths: Lengths, input_length: int) -> Finding:
     found, certificate = _ends(lengths, input_length), _certificate(lengths, input_length)
     evicts = bool((found.evicted.values > 0).all())
     names = sorted(set(found.attractor.values.tolist()))
     rate = float(found.share_of_best.values.min())
-    return Outcome(
-        verdict(evicts and certificate.outside == math.gcd(*lengths) - 1),
-        Evidence.SAMPLED,
-        ours=f"all {found.sizes['batch']} starts end on: {', '.join(names)}, which evicts; "
+    return Finding(
+        evicts and certificate.outside == math.gcd(*lengths) - 1,
+        f"all {found.sizes['batch']} starts end on: {', '.join(names)}, which evicts; "
         f"{rate:.4f} x*; {certificate.outside} growing modes at the equilibrium",
         paper="persistent oscillations and eviction",
         note="An empty server and uniform starts on the memory boundary, in floats.",
@@ -150,20 +147,20 @@ def _elsewhere() -> str:
     return f"for {pair} {away} of {found.sizes['batch']} starts end elsewhere"
 
 
-@CLAIMS.over(
-    _PAIRS,
+@CLAIMS.fails(
     "section-d-1.coprime-converge",
     "section D.1, read as a statement about all pairs at the input length of Figure 16",
-    "Coprime decode lengths desynchronize completions and converge to the equilibrium.",
+    over=_PAIRS,
+    origin=Origin.READING,
     ours=lambda _: (
         f"{_PAIRS.share(lambda a, b: _growing(a, b) != 0)} coprime pairs up to 12 are unstable at "
         f"l0 = 40; {_elsewhere()}"
     ),
-    paper="coprime decoding lengths converge to the eviction-free equilibrium",
-    note="Theorem 3 needs l0 large. The sets that the figures show do converge.",
-    expected=Verdict.FAILS,
-    origin=Origin.READING,
 )
 def _coprime_pairs_converge(a: int, b: int) -> bool | str:
+    """Coprime decode lengths desynchronize completions and converge to the equilibrium.
+
+    Paper: coprime decoding lengths converge to the eviction-free equilibrium
+    Note: Theorem 3 needs l0 large. The sets that the figures show do converge."""
     outside = _growing(a, b)
     return outside == 0 or f"{a, b}, l0 = 40, p = 1/2: {outside} growing modes"

@@ -11,11 +11,9 @@ from fractions import Fraction
 from itertools import product
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import verdict
-from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.ledger.claim import Finding, Origin
+from fluidkv.ledger.ranges import Seen
 from fluidkv.papers.congestion.paper import statements
-from fluidkv.verdict import Evidence, Verdict
 from fluidkv.workload import System
 
 CLAIMS = statements()
@@ -103,19 +101,17 @@ def _exits(dynamics: "exact.CohortMap", state: State, size: Fraction) -> int | N
 _PAIRS = ((2, 4), (2, 6), (3, 6), (4, 6), (4, 8), (6, 9), (5, 10))
 
 
-@CLAIMS.over(
-    Range(
-        "seven pairs with gcd > 1, l0 = 1, 10, 100, p = 1/10 and 9/10",
-        lambda: product(_PAIRS, (1, 10, 100), (Fraction(1, 10), Fraction(9, 10))),
-        name=lambda pair, l0, p: f"(a, b) = {pair}, l0 = {l0}, p = {p}",
-    ),
+@CLAIMS.claim(
     "lemma-16.no-eviction",
     "Lemma 16",
-    "Around the eviction-free equilibrium there is a neighbourhood without eviction.",
-    ours="inactive for |y_s - x*| <= V_0 x* / (2 sum of V_s, s >= 1), {count} systems",
+    over=lambda: product(_PAIRS, (1, 10, 100), (Fraction(1, 10), Fraction(9, 10))),
 )
 def _no_eviction_near(pair: tuple[int, int], l0: int, p: Fraction) -> bool:
-    """After-execution memory is linear: over a box around x* it is largest in the upper corner."""
+    """Around the eviction-free equilibrium there is a neighbourhood without eviction.
+
+    Checked: seven pairs with gcd > 1, l0 = 1, 10, 100, p = 1/10 and 9/10
+    Ours: inactive for |y_s - x*| <= V_0 x* / (2 sum of V_s, s >= 1), {count} systems"""
+    # After-execution memory is linear: over a box around x* it is largest in the upper corner.
     workload = exact.two_lengths(*pair, p).workload(l0)
     dynamics = exact.CohortMap(System(workload, l0 + pair[1] + 1))
     v = dynamics.weights
@@ -134,24 +130,20 @@ def _starts() -> Iterator[tuple[bool, State]]:
         yield True, _on_hyperplane(dynamics, [*young, *[one] * 3])
 
 
-@CLAIMS.over(
-    Range(
-        "one pair with a rational unstable root, 8 starts and 8 on the subspace",
-        _starts,
-        name=lambda on, state: f"start ({_shown(state)}), on the subspace: {on}",
-    ),
+@CLAIMS.claim(
     "lemma-16.finite-exit",
     "Lemma 16",
-    "Perturbations with a projection on the unstable modes leave it; the others, a proper linear "
-    "subspace, may stay.",
-    ours=lambda seen: (
-        f"8 starts with projection exit by n = {max(seen)}; 8 without it, in the hyperplane, stay "
-        "and converge"
-    ),
-    paper="finite exit off a proper linear subspace",
+    over=_starts,
     note=f"{_NAMED}; the projection is then rational and the trajectories are exact.",
 )
 def _finite_exit(on: bool, state: State) -> bool | Seen:
+    """Perturbations with a projection on the unstable modes leave it; the others, a proper linear
+    subspace, may stay.
+
+    Checked: one pair with a rational unstable root, 8 starts and 8 on the subspace
+    Ours: 8 starts with projection exit by n = {max}; 8 without it, in the hyperplane, stay and
+    converge
+    Paper: finite exit off a proper linear subspace"""
     dynamics = _rational()
     if on:
         return _converges(dynamics, state) and Seen(0)
@@ -167,17 +159,18 @@ def _finite_exit(on: bool, state: State) -> bool | Seen:
 _AFTER_EVICTION = tuple(Fraction(y) for y in ("0", "0.64", "0.12", "2.15", "1.95", "1.3"))
 
 
-@CLAIMS.claim(
-    "remark-3.exactly",
-    "Remark 3, read as a statement about all starts",
-    "Stability holds exactly when the initial perturbation has no projection onto the unstable "
-    "subspace.",
-    expected=Verdict.FAILS,
-    origin=Origin.READING,
-    checked="starts of one pair with a rational unstable root",
+@CLAIMS.fails(
+    "remark-3.exactly", "Remark 3, read as a statement about all starts", origin=Origin.READING
 )
-def _exactly_when() -> Outcome:
-    """A start with a projection that comes back, as eviction takes the projection away."""
+def _exactly_when() -> Finding:
+    """Stability holds exactly when the initial perturbation has no projection onto the unstable
+    subspace.
+
+    Checked: starts of one pair with a rational unstable root
+    Paper: stability holds exactly when there is no projection on the unstable subspace
+    Note: The eviction, which the linear argument leaves out, takes the projection away. Within the
+    neighbourhood of Lemma 16 the statement holds: see congestion.lemma-16.finite-exit."""
+    # A start with a projection that comes back, as eviction takes the projection away.
     dynamics = _rational()
     after = _on_hyperplane(dynamics, _AFTER_EVICTION)
     young = after[1] + Fraction(1, 100)  # eviction will take the hundredth of a request
@@ -188,17 +181,11 @@ def _exactly_when() -> Outcome:
         raise ArithmeticError("the literal model does not lead to the hyperplane")
     projection = _projection(_normal(dynamics), start)
     returns = projection != 0 and _converges(dynamics, after)
-    return Outcome(
-        verdict(not returns),
-        Evidence.EXACT,
-        ours=f"a start with projection {float(projection):.4f} evicts once and converges to x*"
+    return Finding(
+        not returns or f"{_NAMED}: cohorts ({_shown(start)})",
+        f"a start with projection {float(projection):.4f} evicts once and converges to x*"
         if returns
         else "the start does not return",
-        paper="stability holds exactly when there is no projection on the unstable subspace",
-        note="The eviction, which the linear argument leaves out, takes the projection away. "
-        "Within the neighbourhood of Lemma 16 the statement holds: see "
-        "congestion.lemma-16.finite-exit.",
-        witness=f"{_NAMED}: cohorts ({_shown(start)})",
     )
 
 
@@ -206,22 +193,20 @@ def _shown(state: State) -> str:
     return ", ".join(f"{float(y):.4g}" for y in state)
 
 
-@CLAIMS.over(
-    Range(
-        "seven pairs with gcd > 1, p = 1/3 and 9/10, l0 = 100 and 1000",
-        lambda: product(_PAIRS, (Fraction(1, 3), Fraction(9, 10)), (100, 1000)),
-        name=lambda pair, p, l0: f"(a, b) = {pair}, p = {p}, l0 = {l0}",
-    ),
+@CLAIMS.claim(
     "remark-3.equilibrium-mode",
     "Remark 3, for the map that admits what an iteration frees",
-    "The modes are z_0 = 1, carried by equal masses, g - 1 outside the unit circle and b - g "
-    "inside, together b.",
-    ours="the characteristic polynomial of the map is (z - 1) F(z), F counted, {count} systems",
-    paper="the equilibrium mode z_0 = 1, unstable z_1 ... z_{g-1}, stable z_g ... z_{b-1}",
-    note="F(1) > 0, so that z = 1 is not a mode of the perturbation (9): on the memory boundary it "
-    "has no amplitude, as it would change the capacity.",
+    over=lambda: product(_PAIRS, (Fraction(1, 3), Fraction(9, 10)), (100, 1000)),
 )
 def _equilibrium_mode(pair: tuple[int, int], p: Fraction, l0: int) -> bool:
+    """The modes are z_0 = 1, carried by equal masses, g - 1 outside the unit circle and b - g
+    inside, together b.
+
+    Checked: seven pairs with gcd > 1, p = 1/3 and 9/10, l0 = 100 and 1000
+    Ours: the characteristic polynomial of the map is (z - 1) F(z), F counted, {count} systems
+    Paper: the equilibrium mode z_0 = 1, unstable z_1 ... z_{g-1}, stable z_g ... z_{b-1}
+    Note: F(1) > 0, so that z = 1 is not a mode of the perturbation (9): on the memory boundary it
+    has no amplitude, as it would change the capacity."""
     from flint import fmpq, fmpq_mat, fmpq_poly
 
     (_, b), g, mix = pair, math.gcd(*pair), exact.two_lengths(*pair, p)
@@ -249,15 +234,15 @@ def _equilibrium_mode(pair: tuple[int, int], p: Fraction, l0: int) -> bool:
     )
 
 
-@CLAIMS.claim(
-    "remark-3.vandermonde",
-    "Remark 3",
-    "For g > 1 the general solution has a Vandermonde decomposition into these modes.",
-    expected=Verdict.FAILS,
-    checked="(6, 9), l0 = 1000, q from 1/5 to 3/10",
-)
-def _vandermonde() -> Outcome:
-    """Real roots of F on both sides of a double one: their number changes only through it."""
+@CLAIMS.fails("remark-3.vandermonde", "Remark 3")
+def _vandermonde() -> Finding:
+    """For g > 1 the general solution has a Vandermonde decomposition into these modes.
+
+    Checked: (6, 9), l0 = 1000, q from 1/5 to 3/10
+    Paper: the general solution admits a Vandermonde decomposition
+    Note: At a multiple root the modes are n z^n too (confluent). They decay with |z| < 1, so the
+    conclusion about stability does not change."""
+    # Real roots of F on both sides of a double one: their number changes only through it.
     a, b, l0 = 6, 9, 1000
 
     def real(q: Fraction) -> int:
@@ -270,15 +255,11 @@ def _vandermonde() -> Outcome:
         middle = (low + high) / 2
         low, high = (middle, high) if real(middle) == before else (low, middle)
     count = exact.count_unstable(exact.two_lengths(a, b, 1 - low).weights(l0))
-    return Outcome(
-        verdict(before == behind),
-        Evidence.EXACT,
-        ours=f"F has {before} real roots at q = {float(low):.6f} and {behind} at "
+    return Finding(
+        before == behind
+        or f"(a, b) = ({a}, {b}), l0 = {l0}, one q in that interval; for long inputs near "
+        "q = 1/4, where A has double roots",
+        f"F has {before} real roots at q = {float(low):.6f} and {behind} at "
         f"{float(high):.6f}, so a multiple root between, where {count.outside} = g - 1 roots "
         "are unstable as supposed",
-        paper="the general solution admits a Vandermonde decomposition",
-        note="At a multiple root the modes are n z^n too (confluent). They decay with |z| < 1, so "
-        "the conclusion about stability does not change.",
-        witness=f"(a, b) = ({a}, {b}), l0 = {l0}, one q in that interval; for long inputs near "
-        "q = 1/4, where A has double roots",
     )

@@ -6,8 +6,7 @@ from itertools import pairwise, product
 from typing import Any
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import sampled, verdict
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.ranges import Range, Seen
 from fluidkv.papers.congestion.instances.coprime_pairs import (
     SHARES,
@@ -24,7 +23,7 @@ from fluidkv.papers.congestion.instances.coprime_pairs import (
     threshold,
 )
 from fluidkv.papers.congestion.paper import statements
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.verdict import Evidence
 
 CLAIMS = statements()
 _BELOW_12 = "section 4.3, below (12)"
@@ -35,15 +34,16 @@ _FAMILIES = Range(
 )
 
 
-@CLAIMS.over(
-    Range(f"{swept(9).words}; l0 = {', '.join(map(str, _INPUTS))}", swept(9).cases),
+@CLAIMS.claim(
     "equation-12.erosion",
     _BELOW_12,
-    "Finite input length erodes the spectral gap: rho(l0) falls with l0, to rho_inf.",
+    over=swept(9).cases,
+    checked=f"{swept(9).words}; l0 = {', '.join(map(str, _INPUTS))}",
     refuted=Evidence.BALL,
 )
 def _erosion(a: int, n: int, p: Fraction) -> bool | str:
-    """By disjoint certified brackets."""
+    """Finite input length erodes the spectral gap: rho(l0) falls with l0, to rho_inf."""
+    # By disjoint certified brackets.
     mix = exact.two_lengths(a, n, p)
     radii = [exact.certify_spectrum(mix.weights(length)).radius for length in _INPUTS]
     radii.append(exact.certify_spectrum(mix.limit).radius)
@@ -63,17 +63,14 @@ def _between(seen: list[Any]) -> str:
     )
 
 
-@CLAIMS.over(
-    _FAMILIES,
-    "equation-12.remainder",
-    "equation (12)",
-    "rho(eps) = rho_inf (1 + eps) + O(n eps^2) at the threshold scale.",
-    ours=_between,
-    note="It is positive: the true radius is larger than the first order says.",
-    refuted=Evidence.BALL,
+@CLAIMS.claim(
+    "equation-12.remainder", "equation (12)", over=_FAMILIES, ours=_between, refuted=Evidence.BALL
 )
 def _remainder(family: str, p: Fraction, times: int) -> Seen | str:
-    """Twice the limit of Re d / n serves as the constant."""
+    """rho(eps) = rho_inf (1 + eps) + O(n eps^2) at the threshold scale.
+
+    Note: It is positive: the true radius is larger than the first order says."""
+    # Twice the limit of Re d / n serves as the constant.
     ratios = []
     for n in (11, 21, 41):
         a = 2 if family == "a = 2" else (n - 1) // 2
@@ -83,15 +80,11 @@ def _remainder(family: str, p: Fraction, times: int) -> Seen | str:
     return Seen(ratios) if within else f"{family}, p = {p}: {ratios}"
 
 
-@CLAIMS.over(
-    SWEPT,
-    "equation-12.criterion.required",
-    _BELOW_12,
-    "Stability requires (l0 + n)(1 - rho_inf) >= 1.",
-    note="Printed with a sign for 'about, or more', to first order.",
-    refuted=Evidence.BALL,
-)
+@CLAIMS.claim("equation-12.criterion.required", _BELOW_12, over=SWEPT, refuted=Evidence.BALL)
 def _required(a: int, n: int, p: Fraction) -> bool:
+    """Stability requires (l0 + n)(1 - rho_inf) >= 1.
+
+    Note: Printed with a sign for 'about, or more', to first order."""
     low, high = gap(a, n, p)
     at = least(a, n, p) + n
     if at * low < 1 <= at * high:
@@ -99,16 +92,17 @@ def _required(a: int, n: int, p: Fraction) -> bool:
     return at * low >= 1
 
 
-@CLAIMS.claim(
+@CLAIMS.fails(
     "equation-12.criterion.threshold",
     "section 4.3, read as a rule for the threshold",
-    "The smallest l0 that meets the first-order criterion is l0_min.",
-    expected=Verdict.FAILS,
-    evidence=Evidence.BALL,
     origin=Origin.READING,
     checked=SWEPT.words,
+    evidence=Evidence.BALL,
 )
-def _wrong_integer() -> Outcome:
+def _wrong_integer() -> Finding:
+    """The smallest l0 that meets the first-order criterion is l0_min.
+
+    Paper: (l0 + n)(1 - rho) >= 1"""
     wrong, right, excess = [], [], []
     for a, n, p in SWEPT.cases():
         estimate, value = first_order(a, n, p), least(a, n, p)
@@ -117,16 +111,14 @@ def _wrong_integer() -> Outcome:
         excess.append((value - 1 / middle(a, n, p) + n) / (n * drift_ratio(a / n, p)))
         said = f"{named(a, n, p)}: l0_min = {value}, criterion {estimate}"
         (right if value == estimate else wrong).append(said)
-    return sampled(
-        wrong[0] if wrong else None,
+    return Finding(
+        not wrong or wrong[0],
         f"{len(wrong)} of {len(wrong) + len(right)} integers are wrong, all of them too small; "
         "right for " + ("; ".join(said.partition(": ")[0] for said in right) or "none"),
-        "(l0 + n)(1 - rho) >= 1",
-        "The paper calls the criterion a requirement to first order. "
+        note="The paper calls the criterion a requirement to first order. "
         "l0_min exceeds 1/(1 - rho) - n by about Re d_alpha, n/2 and more; the excess over its "
         f"limit n (q + 2 p theta - p theta^2) / (2 (q + p theta)) is a factor {min(excess):.2f} to "
         f"{max(excess):.2f} here. Relative to l0_min that vanishes like n^-2.",
-        refuted=Evidence.BALL,
     )
 
 
@@ -137,15 +129,12 @@ _PRINTED = 15
 _LENGTHS = range(3, 42, 2)
 
 
-@CLAIMS.claim(
-    "figure-3.a.threshold",
-    "Figure 3, caption (a)",
-    "For decode lengths 2 and 7 and p = 1/2, the roots of F lie inside the unit circle exactly "
-    "from l0 = 15 on.",
-    expected=Verdict.FAILS,
-    checked="every l0 >= 0",
-)
-def _threshold() -> Outcome:
+@CLAIMS.fails("figure-3.a.threshold", "Figure 3, caption (a)")
+def _threshold() -> Finding:
+    """For decode lengths 2 and 7 and p = 1/2, the roots of F lie inside the unit circle exactly
+    from l0 = 15 on.
+
+    Checked: every l0 >= 0"""
     found = threshold(*_PAIR)
     (window,) = found.stable_windows
     counts = (found.at, found.below)
@@ -159,10 +148,9 @@ def _threshold() -> Outcome:
         "one longer, (3, 8)": least(3, 8, half),
     }
     readings = "; ".join(f"{name}: {value}" for name, value in others.items())
-    return Outcome(
-        verdict(window.first == _PRINTED and window.last is None),
-        Evidence.EXACT,
-        ours=f"not stable for l0 < {window.first}, stable from there on",
+    return Finding(
+        window.first == _PRINTED and window.last is None,
+        f"not stable for l0 < {window.first}, stable from there on",
         paper=f"l0 >= {_PRINTED}",
         note=f"The smallest l0 under other readings: {readings}. The first-order criterion below "
         "(12) gives it: see congestion.figure-3.a.first-order.",
@@ -172,55 +160,53 @@ def _threshold() -> Outcome:
 @CLAIMS.claim(
     "figure-3.a.first-order",
     "Figure 3, caption (a), read as the criterion below (12)",
-    "For decode lengths 2 and 7 and p = 1/2, 15 is the smallest l0 that meets the first-order "
-    "criterion (l0 + 7)(1 - rho) >= 1.",
-    evidence=Evidence.BALL,
     origin=Origin.READING,
+    evidence=Evidence.BALL,
 )
-def _first_order() -> Outcome:
-    """rho is the spectral radius of the limit A."""
+def _first_order() -> Finding:
+    """For decode lengths 2 and 7 and p = 1/2, 15 is the smallest l0 that meets the first-order
+    criterion (l0 + 7)(1 - rho) >= 1.
+
+    Note: An estimate of the threshold for long inputs; the roots of F at finite l0 decide."""
+    # rho is the spectral radius of the limit A.
     (low, high), n = gap(*_PAIR), _PAIR[1]
-    return Outcome(
-        verdict((_PRINTED + n) * low >= 1 and (_PRINTED - 1 + n) * high < 1),
-        Evidence.BALL,
-        ours=f"rho = {float(1 - high):.6f}, so l0 >= {float(1 / high) - n:.2f}",
+    return Finding(
+        (_PRINTED + n) * low >= 1 and (_PRINTED - 1 + n) * high < 1,
+        f"rho = {float(1 - high):.6f}, so l0 >= {float(1 / high) - n:.2f}",
         paper=f"l0 >= {_PRINTED}",
-        note="An estimate of the threshold for long inputs; the roots of F at finite l0 decide.",
     )
 
 
-@CLAIMS.claim(
+@CLAIMS.fails(
     "figure-3.a.limit",
     "Figure 3, caption (a), the dashed line taken for rho_inf",
-    "Each curve converges to the dashed line at rho = 1.",
-    expected=Verdict.FAILS,
-    evidence=Evidence.BALL,
     origin=Origin.READING,
+    evidence=Evidence.BALL,
 )
-def _dashed_line() -> Outcome:
-    """The dashed line at 1 against the limit of the one curve that the caption names."""
+def _dashed_line() -> Finding:
+    """Each curve converges to the dashed line at rho = 1.
+
+    Paper: rho_inf (dashed line at rho = 1)
+    Note: The brackets may as well name the line of stability, which the figure has besides; by
+    Lemmas 10 and 11 no coprime pair has rho_inf = 1."""
+    # The dashed line at 1 against the limit of the one curve that the caption names.
     low, high = gap(*_PAIR)
-    return Outcome(
-        verdict(low <= 0),
-        Evidence.BALL,
-        ours=f"{float(1 - high):.6f} for (2, 7)",
-        paper="rho_inf (dashed line at rho = 1)",
-        note="The brackets may as well name the line of stability, which the figure has besides; "
-        "by Lemmas 10 and 11 no coprime pair has rho_inf = 1.",
-        witness=named(*_PAIR),
-    )
+    return Finding(low <= 0 or named(*_PAIR), f"{float(1 - high):.6f} for (2, 7)")
 
 
 @CLAIMS.claim(
     "figure-3.b.slope",
     "Figure 3, caption (b)",
-    "For a = 2 the log-log fit of l0_min is consistent with l1_2^3.",
-    evidence=Evidence.SAMPLED,
     origin=Origin.REPRODUCTION,
-    checked="n = 3, 5 ... 41, p = 1/2",
+    evidence=Evidence.SAMPLED,
 )
-def _slope() -> Outcome:
-    """Local exponents of l0_min for a = 2 rise towards 3; a fit over all of them stays below."""
+def _slope() -> Finding:
+    """For a = 2 the log-log fit of l0_min is consistent with l1_2^3.
+
+    Checked: n = 3, 5 ... 41, p = 1/2
+    Paper: consistent with exponent 3
+    Note: With theta_n = 2/n in (13) the exponent is 3n/(n+2) for p = 1/2, below 3 at every n."""
+    # Local exponents of l0_min for a = 2 rise towards 3; a fit over all of them stays below.
     import numpy as np
 
     values = [least(2, n, _PAIR[2]) for n in _LENGTHS]
@@ -229,10 +215,8 @@ def _slope() -> Outcome:
         math.log(values[j] / values[i]) / math.log(_LENGTHS[j] / _LENGTHS[i])
         for i, j in ((4, 9), (9, 19))
     )
-    return sampled(
-        None if first < second < 3 else f"{first}, {second}",
+    return Finding(
+        first < second < 3 or f"{first}, {second}",
         f"fit over n = 3, 5 ... 41: {fit:.2f}; from 11 to 21: {first:.2f}, from 21 to 41: "
         f"{second:.2f}",
-        "consistent with exponent 3",
-        "With theta_n = 2/n in (13) the exponent is 3n/(n+2) for p = 1/2, below 3 at every n.",
     )

@@ -21,27 +21,28 @@ from functools import cache
 from itertools import pairwise
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import holds_for, sampled, verdict
-from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.ledger.claim import Finding, Origin
+from fluidkv.ledger.ranges import Seen
 from fluidkv.papers.congestion.paper import statements
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.verdict import Evidence
 
 CLAIMS = statements()
 _POINTS = 20
 _SEED = 7
 
 
-@CLAIMS.over(
-    Range("K = 2, 3, in symbols", lambda: (2, 3), name="K = {}".format),
+@CLAIMS.claim(
     "b-8-7.quadratic-form",
     "B.8.7",
-    "Re mu(x) is (1/2D) sum of p_k (x_k - beta_k xbar)^2 to second order.",
-    ours="equal; mu(-x) is the conjugate of mu(x), so the next term of Re mu is of order 4",
+    over=lambda: (2, 3),
     kind="equation",
 )
 def _second_order(classes: int) -> bool:
-    """The branch equation along a ray x = t v with mu = -i xbar t + Q t^2 / (2D): zero to t^2."""
+    """Re mu(x) is (1/2D) sum of p_k (x_k - beta_k xbar)^2 to second order.
+
+    Checked: K = 2, 3, in symbols
+    Ours: equal; mu(-x) is the conjugate of mu(x), so the next term of Re mu is of order 4"""
+    # The branch equation along a ray x = t v with mu = -i xbar t + Q t^2 / (2D): zero to t^2.
     import sympy
 
     p = [*sympy.symbols(f"p1:{classes}")]
@@ -61,14 +62,13 @@ def _second_order(classes: int) -> bool:
     return all(sympy.expand(sympy.fraction(sympy.together(x))[0]) == 0 for x in orders)
 
 
-@CLAIMS.claim(
-    "b-8-7.two-classes",
-    "B.8.7",
-    "For K = 2 the form is that of B.7.1, and c_fix is 2 pi^2 p / q^2.",
-    kind="equation",
-    checked="in symbols",
-)
-def _two_classes() -> Outcome:
+@CLAIMS.claim("b-8-7.two-classes", "B.8.7", kind="equation")
+def _two_classes() -> Finding:
+    """For K = 2 the form is that of B.7.1, and c_fix is 2 pi^2 p / q^2.
+
+    Checked: in symbols
+    Ours: pq x^2 / (2 D^3) and 2 pi^2 p / q^2
+    Paper: the same"""
     import sympy
 
     p, b, x, a = sympy.symbols("p beta x a")
@@ -80,11 +80,7 @@ def _two_classes() -> Outcome:
     pi = sympy.pi
     fixed = 2 * pi**2 / q * p * a**2 + 2 * pi**2 / q**2 * (p * a) ** 2
     same_fixed = sympy.cancel(fixed.subs(a, 1) - 2 * pi**2 * p / q**2) == 0
-    return holds_for(
-        None if same_form and same_fixed else "K = 2",
-        ours="pq x^2 / (2 D^3) and 2 pi^2 p / q^2",
-        paper="the same",
-    )
+    return Finding(None if same_form and same_fixed else "K = 2")
 
 
 def _gram(p: list[Fraction], beta: list[Fraction]) -> list[list[Fraction]]:
@@ -111,17 +107,19 @@ def _points() -> Iterator[tuple[list[Fraction], list[Fraction]]]:
             yield p, [*sorted(Fraction(rng.randint(0, 100), 100) for _ in p[1:]), Fraction(1)]
 
 
-@CLAIMS.over(
-    Range(f"K = 2 ... 6 at {_POINTS} rational points each, seed {_SEED}", _points),
+@CLAIMS.claim(
     "b-8-7.positive-definite",
     "B.8.7",
-    "The quadratic form is positive definite.",
-    ours="all leading minors positive, the determinant is prod p_k / D^2 exactly",
-    note="Q = 0 needs x_k = beta_k xbar for each k: xbar = 0 from k = K, and so all x_k = 0. "
-    "That the k = K term is p_K xbar^2 is not enough by itself: for K >= 3 xbar may vanish.",
+    over=_points,
+    checked=f"K = 2 ... 6 at {_POINTS} rational points each, seed {_SEED}",
     kind="equation",
 )
 def _positive_definite(p: list[Fraction], beta: list[Fraction]) -> bool:
+    """The quadratic form is positive definite.
+
+    Ours: all leading minors positive, the determinant is prod p_k / D^2 exactly
+    Note: Q = 0 needs x_k = beta_k xbar for each k: xbar = 0 from k = K, and so all x_k = 0. That
+    the k = K term is p_K xbar^2 is not enough by itself: for K >= 3 xbar may vanish."""
     from flint import fmpq, fmpq_mat
 
     rows, minors = _gram(p, beta), []
@@ -214,39 +212,40 @@ def _errors(errors: list[float]) -> str:
     return ", ".join(f"{e:+.2%}" for e in errors)
 
 
-@CLAIMS.over(
-    Range(
-        "(2, 3, n), (2, 4, n), (4, 6, n), n = 101, 201, 401, shares 1/5, 3/10, 1/2",
-        lambda: [((2, 3),), ((2, 4),), ((4, 6),)],
-    ),
+@CLAIMS.claim(
     "b-8-7.fixed-shorter-lengths",
     "B.8.7",
-    "With shorter lengths fixed, 1 - rho_inf = c_fix n^-3 + O(n^-4).",
+    over=lambda: [((2, 3),), ((2, 4),), ((4, 6),)],
     ours=lambda seen: "(1 - rho) n^3 / c_fix - 1 for n = 101, 201, 401: " + "; ".join(seen),
-    kind="equation",
     refuted=Evidence.BALL,
+    kind="equation",
 )
 def _fixed_shorter(shorter: tuple[int, int]) -> Seen | str:
-    """The error is O(1/n) relative: halving with n, up to the next order."""
+    """With shorter lengths fixed, 1 - rho_inf = c_fix n^-3 + O(n^-4).
+
+    Checked: (2, 3, n), (2, 4, n), (4, 6, n), n = 101, 201, 401, shares 1/5, 3/10, 1/2"""
+    # The error is O(1/n) relative: halving with n, up to the next order.
     constant = _fixed_constant(shorter, _UNEQUAL)
     errors = [gap((*shorter, n), _UNEQUAL) * n**3 / constant - 1 for n in (101, 201, 401)]
     shown = f"{shorter}: {_errors(errors)}"
     return Seen(shown) if all(0.4 < abs(v / u) < 0.6 for u, v in pairwise(errors)) else shown
 
 
-@CLAIMS.over(
-    Range("K = 3 and 4, n = 25, 50, 100", lambda: [(_UNEQUAL,), ((Fraction(1, 4),) * 4,)]),
+@CLAIMS.claim(
     "b-8-7.consecutive-lengths",
     "B.8.7",
-    "Consecutive lengths have a gap of c_res n^-3 + O(n^-4).",
+    over=lambda: [(_UNEQUAL,), ((Fraction(1, 4),) * 4,)],
     ours=lambda seen: "(1 - rho) N^3 / c_res - 1 for n = 25, 50, 100: " + "; ".join(seen),
-    paper="cubic, with c_res",
-    note="N = n + K - 1, the longest length, is the n of the formula; the n of the family is its "
-    "shortest length, which changes terms of order n^-4 only.",
-    kind="equation",
     refuted=Evidence.BALL,
+    kind="equation",
 )
 def _consecutive(shares: tuple[Fraction, ...]) -> Seen | str:
+    """Consecutive lengths have a gap of c_res n^-3 + O(n^-4).
+
+    Checked: K = 3 and 4, n = 25, 50, 100
+    Paper: cubic, with c_res
+    Note: N = n + K - 1, the longest length, is the n of the formula; the n of the family is its
+    shortest length, which changes terms of order n^-4 only."""
     classes, errors = len(shares), []
     for first in (25, 50, 100):
         lengths = tuple(range(first, first + classes))
@@ -257,29 +256,24 @@ def _consecutive(shares: tuple[Fraction, ...]) -> Seen | str:
     return Seen(shown) if all(abs(v) < 0.6 * abs(u) for u, v in pairwise(errors)) else shown
 
 
-@CLAIMS.claim(
-    "b-8-7.bounded-resonance",
-    "B.8.7, as printed",
-    "If u l_k = c_k modulo n with u fixed and c_k bounded, then 1 - rho_inf = c_res n^-3 + ...",
-    expected=Verdict.FAILS,
-    evidence=Evidence.BALL,
-    kind="equation",
-    checked="decode lengths (399, 400, 401), equal shares",
+@CLAIMS.fails(
+    "b-8-7.bounded-resonance", "B.8.7, as printed", evidence=Evidence.BALL, kind="equation"
 )
-def _resonance_literal() -> Outcome:
-    """(n-2, n-1, n): c = u (-2, -1) for u = 1 and 2; both are resonances, one gives the gap."""
+def _resonance_literal() -> Finding:
+    """If u l_k = c_k modulo n with u fixed and c_k bounded, then 1 - rho_inf = c_res n^-3 + ...
+
+    Checked: decode lengths (399, 400, 401), equal shares
+    Paper: c_res, for any fixed u with bounded c_k
+    Note: The hypothesis holds for each multiple of a resonance, with another c_res; the least c_res
+    over all of them is meant."""
+    # (n-2, n-1, n): c = u (-2, -1) for u = 1 and 2; both are resonances, one gives the gap.
     lengths, shares = (399, 400, 401), (Fraction(1, 3),) * 3
     value = gap(lengths, shares) * 401**3
     one, two = (_resonant_constant((-2 * u, -u), lengths, shares) for u in (1, 2))
-    return Outcome(
-        verdict(abs(value / two - 1) < 0.1),
-        Evidence.BALL,
-        ours=f"(1 - rho) n^3 = {value:.4f}; c_res = {one:.4f} for u = 1, c = (-2, -1), and "
+    return Finding(
+        abs(value / two - 1) < 0.1 or f"decode lengths {lengths}, u = 2",
+        f"(1 - rho) n^3 = {value:.4f}; c_res = {one:.4f} for u = 1, c = (-2, -1), and "
         f"{two:.4f} for u = 2, c = (-4, -2)",
-        paper="c_res, for any fixed u with bounded c_k",
-        note="The hypothesis holds for each multiple of a resonance, with another c_res; the "
-        "least c_res over all of them is meant.",
-        witness=f"decode lengths {lengths}, u = 2",
     )
 
 
@@ -288,7 +282,7 @@ def _resonance_literal() -> Outcome:
 _DRAWN = f"{_DRAWS} draws for each n = {', '.join(map(str, _SIZES))}"
 
 
-def _generic(classes: int) -> Outcome:
+def _generic(classes: int) -> Finding:
     import numpy as np
 
     drawn = {n: [value for value, _ in drawn_gaps(classes, n, _DRAWS)] for n in _SIZES}
@@ -297,15 +291,15 @@ def _generic(classes: int) -> Outcome:
     error = _error_of_slope(drawn)
     least = min(min(values) * n**claimed for n, values in drawn.items())
     middle = [m * n**claimed for m, n in zip(medians, _SIZES, strict=True)]
-    return sampled(
-        None if abs(found - claimed) < 3 * error else f"fitted {found:.3f} +- {error:.3f}",
+    return Finding(
+        abs(found - claimed) < 3 * error or f"fitted {found:.3f} +- {error:.3f}",
         f"median gap ~ n^-({found:.3f} +- {error:.3f}); median gap n^{claimed:.3f} is "
         + ", ".join(f"{m:.2f}" for m in middle)
         + f" for n = {', '.join(map(str, _SIZES))}; least of all draws {least:.3f}",
-        f"{claimed:.3f}",
-        f"'Generic' read as: shorter lengths uniform, {_DRAWS} draws a size, equal shares. There "
-        "is no limit of gap n^alpha: it is distributed over (0, bound]; small values are chance "
-        "resonances, so no positive lower bound is claimed.",
+        paper=f"{claimed:.3f}",
+        note=f"'Generic' read as: shorter lengths uniform, {_DRAWS} draws a size, equal shares. "
+        "There is no limit of gap n^alpha: it is distributed over (0, bound]; small values are "
+        "chance resonances, so no positive lower bound is claimed.",
     )
 
 
@@ -337,14 +331,18 @@ for classes, word, shown in ((3, "three", "2"), (4, "four", "(5/3)")):
 @CLAIMS.claim(
     "b-8-7.rational-ratios",
     "B.8.7, the two last paragraphs together",
-    "Lengths near fixed rational ratios are a bounded resonance: the gap closes like n^-3.",
+    origin=Origin.READING,
     evidence=Evidence.SAMPLED,
     kind="equation",
-    checked="ratios near 1/2, 3/4 at n = 101, 201, 401, equal shares",
-    origin=Origin.READING,
 )
-def _fixed_ratios() -> Outcome:
-    """Ratios 1/2 and 3/4: u = 4 is a bounded resonance for every n."""
+def _fixed_ratios() -> Finding:
+    """Lengths near fixed rational ratios are a bounded resonance: the gap closes like n^-3.
+
+    Checked: ratios near 1/2, 3/4 at n = 101, 201, 401, equal shares
+    Paper: cubic under a bounded resonance
+    Note: Rational ratios are bounded resonances. At irrational ones the rounding to whole lengths
+    decides: u l_k / n changes by up to u / (2n), so neighbouring n differ."""
+    # Ratios 1/2 and 3/4: u = 4 is a bounded resonance for every n.
     shares = (Fraction(1, 3),) * 3
     sizes = (101, 201, 401)
     gaps = [gap(((n - 1) // 2, (3 * n + 1) // 4, n), shares) for n in sizes]
@@ -357,30 +355,29 @@ def _fixed_ratios() -> Outcome:
         if math.gcd(*lengths) == 1
     ]
     # From n to 2n an error O(1/n) moves the fit by about 1/n.
-    return sampled(
-        None if abs(rational - 3) < 0.05 else f"exponent {rational:.3f}",
+    return Finding(
+        abs(rational - 3) < 0.05 or f"exponent {rational:.3f}",
         f"ratios near 1/2, 3/4: exponent {rational:.3f}; ratios near 2^(-2/3), 2^(-1/3): gap n^2 "
         f"between {min(near):.2f} and {max(near):.2f} for n = 120 ... 159",
-        "cubic under a bounded resonance",
-        "Rational ratios are bounded resonances. At irrational ones the rounding to whole lengths "
-        "decides: u l_k / n changes by up to u / (2n), so neighbouring n differ.",
     )
 
 
-@CLAIMS.over(
-    Range(f"{_DRAWN}, K = 3 and 4", lambda: (3, 4)),
+@CLAIMS.claim(
     "b-8-7.upper-bound",
     "B.8.7, half of what it leaves open",
-    "To leading order the gap is at most a constant times n^(-1-2/(K-1)), for any lengths.",
-    ours=lambda seen: f"largest gap / bound: {', '.join(seen)}",
-    paper="open",
-    note="By Minkowski's argument with Hermite's constant, to leading order: so no exponent below "
-    "1 + 2/(K-1) is possible for any lengths.",
+    over=lambda: (3, 4),
+    checked=f"{_DRAWN}, K = 3 and 4",
     origin=Origin.READING,
-    kind="equation",
+    ours=lambda seen: f"largest gap / bound: {', '.join(seen)}",
     refuted=Evidence.BALL,
+    kind="equation",
 )
 def _bound(classes: int) -> Seen | str:
+    """To leading order the gap is at most a constant times n^(-1-2/(K-1)), for any lengths.
+
+    Paper: open
+    Note: By Minkowski's argument with Hermite's constant, to leading order: so no exponent below 1
+    + 2/(K-1) is possible for any lengths."""
     worst = max(part for n in _SIZES for _, part in drawn_gaps(classes, n, _DRAWS))
     shown = f"K = {classes}: {worst:.3f}"
     return Seen(shown) if worst <= 1 else shown

@@ -49,28 +49,28 @@ _KINDS = (
 )
 
 
-@CLAIMS.over(
-    _surveys("twice and 8 times l0_min", ((2, 0), (8, 0))),
+@CLAIMS.claim(
     "theorem-22.returns",
     "Theorem 22 and Theorem 3 (2)",
     "For coprime decode lengths and long inputs every start returns to the eviction-free "
     "equilibrium.",
+    over=_surveys("twice and 8 times l0_min", ((2, 0), (8, 0))),
     ours=_tally,
     paper=_ALL_STARTS,
     note=_KINDS,
     refuted=Evidence.FLOAT,
 )
-@CLAIMS.over(
-    _surveys("l0_min and one token more", ((1, 0), (1, 1))),
+@CLAIMS.claim(
     "theorem-3.2.returns-from-threshold",
     "Theorem 3 (2) and section 4.3, sharpened: from which l0 on",
     "For coprime decode lengths, the shorter at least 2, every start returns to the eviction-free "
     "equilibrium already at the smallest stable input length.",
+    over=_surveys("l0_min and one token more", ((1, 0), (1, 1))),
+    origin=Origin.READING,
     ours=_tally,
     paper=_ALL_STARTS,
     note=_KINDS,
     refuted=Evidence.FLOAT,
-    origin=Origin.READING,
 )
 def _all_return(found: Survey) -> bool | Seen:
     return found.all_return and Seen(found)
@@ -101,19 +101,18 @@ def _decay(pair: tuple[int, int], share: Fraction, l0: int) -> tuple[float, floa
     return float(rates.max()), float(low), float(high), returned
 
 
-@CLAIMS.over(
-    Range(
-        "(2, 3), p = 1/2 at l0 = 10 and p = 1/20 at l0 = 80; 103 starts each",
-        lambda: (((2, 3), HALF, 10), ((2, 3), Fraction(1, 20), 80)),
-    ),
+@CLAIMS.claim(
     "theorem-22.exponential",
     "Theorem 22",
-    "The return is exponential: at the spectral radius once evictions have ended.",
+    over=lambda: (((2, 3), HALF, 10), ((2, 3), Fraction(1, 20), 80)),
     ours=lambda seen: "slowest rate per iteration after the last eviction: " + "; ".join(seen),
-    paper="converges exponentially from any feasible initial state",
     refuted=Evidence.FLOAT,
 )
 def _exponential(pair: tuple[int, int], share: Fraction, l0: int) -> Seen | str:
+    """The return is exponential: at the spectral radius once evictions have ended.
+
+    Checked: (2, 3), p = 1/2 at l0 = 10 and p = 1/20 at l0 = 80; 103 starts each
+    Paper: converges exponentially from any feasible initial state"""
     rate, low, high, returned = _decay(pair, share, l0)
     shown = f"{pair}, p = {share}, l0 = {l0}: {rate:.4f} (spectral radius {low:.4f})"
     # Before the slowest mode rules, faster ones have decayed; phases within a window and what the

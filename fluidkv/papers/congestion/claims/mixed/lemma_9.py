@@ -6,7 +6,7 @@ from itertools import islice, pairwise
 from random import Random
 
 from fluidkv import exact
-from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.ledger.ranges import Seen
 from fluidkv.papers.congestion.paper import statements
 from fluidkv.workload import RequestClass, System, Workload
 
@@ -54,26 +54,24 @@ def _on_manifold(system: System, state: "exact.Masses") -> list[bool]:
     return [_proportional(system, x) for x in states]
 
 
-@CLAIMS.over(
-    Range(
-        f"{_TRIALS} random states, 2 to 4 classes, decode lengths up to 6; exact",
-        _any_states,
-        name=lambda system, state: f"{system}, from {state}",
-    ),
+@CLAIMS.claim(
     "lemma-9.entry",
     "Lemma 9",
-    "From any feasible state the proportions of the classes hold at every stage after at most d "
-    "iterations, and from then on.",
+    over=_any_states,
+    checked=f"{_TRIALS} random states, 2 to 4 classes, decode lengths up to 6; exact",
     ours=lambda seen: (
         "{count} states of 2 to 4 classes, full memory or not: entered by the decode length of the "
         f"second class from the top at the latest (met exactly: {any(seen)}), and kept"
     ),
-    paper="after at most d = max l1 iterations",
-    note="A mass off the proportions shows only at stages that two classes have, so d is never "
-    "needed unless two classes share it.",
 )
 def _enters_manifold(system: System, state: "exact.Masses") -> bool | Seen:
-    """Seen: whether it is entered no earlier than after the second longest decode length."""
+    """From any feasible state the proportions of the classes hold at every stage after at most d
+    iterations, and from then on.
+
+    Paper: after at most d = max l1 iterations
+    Note: A mass off the proportions shows only at stages that two classes have, so d is never
+    needed unless two classes share it."""
+    # Seen: whether it is entered no earlier than after the second longest decode length.
     on, second = _on_manifold(system, state), _second_longest(system)
     kept = all(later for now, later in pairwise(on) if now)
     return kept and on[second] and Seen(not any(on[:second]))

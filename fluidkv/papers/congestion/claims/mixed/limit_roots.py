@@ -11,8 +11,7 @@ from math import gcd
 from typing import TYPE_CHECKING
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Outcome
-from fluidkv.ledger.outcomes import holds_for
+from fluidkv.ledger.claim import Finding
 from fluidkv.ledger.ranges import Range
 from fluidkv.papers.congestion.paper import statements
 
@@ -99,43 +98,33 @@ def _mean(mix: "exact.LengthMix") -> Fraction:
     return sum((p * r * n for p, r, n in rows), Fraction(0))
 
 
-@CLAIMS.over(
-    _PAIRS, "lemma-10", "Lemma 10", "All roots of (1 - z) A(z) lie in the closed unit disk."
-)
+@CLAIMS.claim("lemma-10", "Lemma 10", over=_PAIRS)
 def _none_outside(mix: "exact.LengthMix") -> bool:
-    """What (1 - z) A shares with its reciprocal lies on the circle, the rest inside."""
+    """All roots of (1 - z) A(z) lie in the closed unit disk."""
+    # What (1 - z) A shares with its reciprocal lies on the circle, the rest inside.
     common, rest = exact.split_reciprocal(_whole(mix))
     on_circle = exact.count_on_circle(common) == common.degree()
     return on_circle and exact.count_inside(rest) == rest.degree()
 
 
-@CLAIMS.over(
-    _PAIRS,
-    "lemma-11",
-    "Lemma 11",
-    "A root of (1 - z) A(z) on the unit circle is a g-th root of unity.",
-)
+@CLAIMS.claim("lemma-11", "Lemma 11", over=_PAIRS)
 def _circle_is_cyclic(mix: "exact.LengthMix") -> bool:
-    """With multiplicity one."""
+    """A root of (1 - z) A(z) on the unit circle is a g-th root of unity."""
+    # With multiplicity one.
     whole, g = _whole(mix), mix.decode_gcd
     common, _ = exact.split_reciprocal(whole)
     return exact.count_on_circle(common) == g == whole.gcd(_cyclic(g)).degree()
 
 
-@CLAIMS.over(
-    _PAIRS, "lemma-12", "Lemma 12 and its proof", "A(1) = q l1_2 + p l1_1, so 1 is not a root of A."
-)
+@CLAIMS.claim("lemma-12", "Lemma 12 and its proof", over=_PAIRS)
 def _not_one(mix: "exact.LengthMix") -> bool:
+    """A(1) = q l1_2 + p l1_1, so 1 is not a root of A."""
     return Fraction(int(_limit(mix)(1)), mix.limit.denominator) == _mean(mix) > 0
 
 
-@CLAIMS.over(
-    _PAIRS,
-    "lemma-13",
-    "Lemma 13; section 4.2",
-    "Every non-trivial g-th root of unity is a root of A.",
-)
+@CLAIMS.claim("lemma-13", "Lemma 13; section 4.2", over=_PAIRS)
 def _all_non_trivial(mix: "exact.LengthMix") -> bool:
+    """Every non-trivial g-th root of unity is a root of A."""
     from flint import fmpz_poly
 
     return (_limit(mix) % fmpz_poly([1] * mix.decode_gcd)).is_zero()
@@ -150,26 +139,24 @@ def _derivative(mix: "exact.LengthMix") -> bool:
     return weight > 0 and (off % fmpz_poly([1] * mix.decode_gcd)).is_zero()
 
 
-CLAIMS.over(
-    _PAIRS,
+CLAIMS.claim(
     "theorem-14.derivative",
     "proof of Theorem 14",
     "(1 - w) A'(w) = -(q l1_2 + p l1_1) / w at each non-trivial g-th root of unity w.",
+    over=_PAIRS,
     kind="equation",
 )(_derivative)
 
 
-@CLAIMS.over(
-    Range(
-        f"all triples of lengths up to {_LONGEST}",
-        lambda: combinations(range(1, _LONGEST + 1), 3),
-    ),
+@CLAIMS.claim(
     "b-8-3.exponents",
     "B.8.3",
-    "gcd(d - l1_1, ..., d - l1_(K-1), d) is the gcd of the lengths.",
+    over=lambda: combinations(range(1, _LONGEST + 1), 3),
+    checked=f"all triples of lengths up to {_LONGEST}",
     kind="equation",
 )
 def _exponent_gcds(a: int, b: int, d: int) -> bool:
+    """gcd(d - l1_1, ..., d - l1_(K-1), d) is the gcd of the lengths."""
     return gcd(d - a, d - b, d) == gcd(a, b, d)
 
 
@@ -180,61 +167,59 @@ def _structure(mix: "exact.LengthMix") -> bool:
     return simple and all(part(mix) for part in parts)
 
 
-CLAIMS.over(
-    _COMMON_INPUT,
+CLAIMS.claim(
     "b-8-3.roots",
     "B.8.3",
     "For any number of classes, the limit's roots are the non-trivial g-th roots of unity, "
     "which are simple, and others strictly inside the unit circle.",
+    over=_COMMON_INPUT,
     kind="lemma",
 )(_structure)
 
-CLAIMS.over(
-    _MIXES,
+CLAIMS.claim(
     "b-9.roots",
     "B.9; section 4.2",
     "The same holds for A_r, whatever the ratios of inputs.",
+    over=_MIXES,
     kind="lemma",
 )(_structure)
 
-CLAIMS.over(
-    _MIXES,
+CLAIMS.claim(
     "b-9.derivative",
     "B.9; with r = 1, B.8.3",
     "(1 - w) A_r'(w) = -sum(p r l1) / w at each non-trivial g-th root of unity w.",
+    over=_MIXES,
     kind="equation",
 )(_derivative)
 
 
-@CLAIMS.over(
-    Range(
-        f"{_PAIRS.words}; {_MIXES.words}",
-        lambda: [
-            *([exact.two_lengths(a, n, p) for p in _SHARES] for a, n in pairs(_LONGEST)),
-            *(list(_weighted(lengths)) for lengths in _TUPLES),
-        ],
-        name=lambda mixes: f"lengths {mixes[0].decode_lengths}",
-    ),
+@CLAIMS.claim(
     "remark-2.invariance",
     "Remark 2",
-    "Which roots of unity the limit has depends on the decode lengths alone, and neither on "
-    "the ratios of inputs nor on the shares.",
-    note="About the limit. At finite input the number of growing modes depends on both: see "
-    "congestion.theorem-17.",
+    over=lambda: [
+        *([exact.two_lengths(a, n, p) for p in _SHARES] for a, n in pairs(_LONGEST)),
+        *(list(_weighted(lengths)) for lengths in _TUPLES),
+    ],
+    checked=f"{_PAIRS.words}; {_MIXES.words}",
 )
 def _invariant(mixes: "list[exact.LengthMix]") -> bool:
+    """Which roots of unity the limit has depends on the decode lengths alone, and neither on the
+    ratios of inputs nor on the shares.
+
+    Note: About the limit. At finite input the number of growing modes depends on both: see
+    congestion.theorem-17."""
     circles = {tuple(exact.split_reciprocal(_whole(mix))[0].coeffs()) for mix in mixes}
     return len(circles) == 1
 
 
-@CLAIMS.claim(
-    "remark-2.other-roots",
-    "Remark 2",
-    "The other roots of the limit do depend on the ratios of inputs and on the shares.",
-    checked="one pair of lengths",
-)
-def _other_roots_depend() -> Outcome:
-    """Two mixes that differ in one thing only, and whose limits share no root off the circle."""
+@CLAIMS.claim("remark-2.other-roots", "Remark 2")
+def _other_roots_depend() -> Finding:
+    """The other roots of the limit do depend on the ratios of inputs and on the shares.
+
+    Checked: one pair of lengths
+    Paper: still depend on r and p
+    Note: Only on the products p_k r_k, up to a common factor: they are all that A_r holds."""
+    # Two mixes that differ in one thing only, and whose limits share no root off the circle.
     third = Fraction(1, 3)
     base = exact.LengthMix((2, 4), (third,))
     others = {
@@ -243,11 +228,9 @@ def _other_roots_depend() -> Outcome:
     }
     limit = _limit(base)
     found = {name: limit.gcd(_limit(mix)).degree() for name, mix in others.items()}
-    bad = next((name for name, degree in found.items() if degree != base.decode_gcd - 1), None)
-    return holds_for(
+    bad = (name for name, degree in found.items() if degree != base.decode_gcd - 1)
+    return Finding(
         bad,
-        ours=f"lengths 2 and 4, shares 1/3, 2/3: {limit.degree()} roots; in common with "
+        f"lengths 2 and 4, shares 1/3, 2/3: {limit.degree()} roots; in common with "
         + ", ".join(f"{name}: {degree} (at -1)" for name, degree in found.items()),
-        paper="still depend on r and p",
-        note="Only on the products p_k r_k, up to a common factor: they are all that A_r holds.",
     )

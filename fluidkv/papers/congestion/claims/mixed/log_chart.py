@@ -12,8 +12,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Outcome
-from fluidkv.ledger.outcomes import holds_for
 from fluidkv.ledger.ranges import Range, Seen
 from fluidkv.papers.congestion.instances.coprime_pairs import (
     SHARES,
@@ -42,14 +40,14 @@ _EVERY_INPUT = Range(f"every input length; {SWEPT.words}", SWEPT.cases, name=nam
 _ALL_ROOTS = Range(f"all roots; {SWEPT.words}", lambda: SHARES)
 
 
-@CLAIMS.claim(
-    "lemma-27.chart",
-    "Lemma 27 and B.7.1",
-    "With z = omega e^{-mu/n} the equation P_n(z) = 0 is H(mu, x, theta_n) = 0.",
-    checked="all n, a, p, in symbols",
-)
-def _chart() -> Outcome:
-    """P_n(omega e^{-mu/n}) with omega^n = 1 and omega^{-a} = e^{ix}, in symbols."""
+@CLAIMS.claim("lemma-27.chart", "Lemma 27 and B.7.1")
+def _chart() -> bool | str:
+    """With z = omega e^{-mu/n} the equation P_n(z) = 0 is H(mu, x, theta_n) = 0.
+
+    Checked: all n, a, p, in symbols
+    Ours: H
+    Paper: H(mu, x, theta) = 0"""
+    # P_n(omega e^{-mu/n}) with omega^n = 1 and omega^{-a} = e^{ix}, in symbols.
     import sympy
 
     mu, x, p = sympy.symbols("mu x p")
@@ -59,17 +57,17 @@ def _chart() -> Outcome:
     p_n = forward * u**n - p * forward * back * u ** (n - a) - (1 - p)
     h = sympy.exp(-mu) - p * sympy.exp(sympy.I * x) * sympy.exp(-(1 - a / n) * mu) - (1 - p)
     rest = sympy.simplify(sympy.expand(p_n - h))
-    return holds_for(None if rest == 0 else str(rest), ours="H", paper="H(mu, x, theta) = 0")
+    return rest == 0 or str(rest)
 
 
-@CLAIMS.claim(
-    "lemma-28.equation",
-    "Lemma 28, C.21",
-    "A - eps z A' = 0 is H + eta H_nu - (eta/n) z/(1-z) H = 0 with eta = n eps.",
-    checked="in symbols",
-)
-def _finite_equation() -> Outcome:
-    """-(1-z)(A - eps z A') = H + eta H_nu - (eta/n) z/(1-z) H for any H, A = -H/(1-z)."""
+@CLAIMS.claim("lemma-28.equation", "Lemma 28, C.21")
+def _finite_equation() -> bool | str:
+    """A - eps z A' = 0 is H + eta H_nu - (eta/n) z/(1-z) H = 0 with eta = n eps.
+
+    Checked: in symbols
+    Ours: equal
+    Paper: J = 0"""
+    # -(1-z)(A - eps z A') = H + eta H_nu - (eta/n) z/(1-z) H for any H, A = -H/(1-z).
     import sympy
 
     nu, eta, n, omega = sympy.symbols("nu eta n omega")
@@ -80,7 +78,7 @@ def _finite_equation() -> Outcome:
     left = -(1 - z) * (a - eta / n * z_a_prime)
     right = h + eta * sympy.diff(h, nu) - eta / n * z / (1 - z) * h
     rest = sympy.simplify(left - right)
-    return holds_for(None if rest == 0 else str(rest), ours="equal", paper="J = 0")
+    return rest == 0 or str(rest)
 
 
 @cache
@@ -108,33 +106,34 @@ def _slowest_away(p: Fraction) -> tuple[float, int, int]:
     return min((mu.real, a, n) for a, n, _, x, mu in charted(p) if abs(x) >= _DELTA)
 
 
-@CLAIMS.over(
-    _ALL_ROOTS,
+@CLAIMS.claim(
     "lemma-27.away",
     "Lemma 27",
-    "For |x| >= delta near-unit roots have Re mu >= c, with c independent of the pair.",
+    over=_ALL_ROOTS,
     ours=lambda seen: f"delta = {_DELTA}: " + "; ".join(seen),
-    note="The c that is held against all pairs is p q delta^2 / 4, half of what the quadratic form "
-    "of Proposition 25 gives at delta where D = 1, its largest value.",
     refuted=Evidence.BALL,
 )
 def _away(p: Fraction) -> Seen | str:
+    """For |x| >= delta near-unit roots have Re mu >= c, with c independent of the pair.
+
+    Note: The c that is held against all pairs is p q delta^2 / 4, half of what the quadratic form
+    of Proposition 25 gives at delta where D = 1, its largest value."""
     low, a, n = _slowest_away(p)
     shown = f"p = {p}: c = {low:.4f} at ({a}, {n})"
     return Seen(shown) if low >= p * (1 - p) * _DELTA**2 / 4 else shown
 
 
-@CLAIMS.over(
-    _ALL_ROOTS,
+@CLAIMS.claim(
     "lemma-27.unique",
     "Lemma 27",
-    "For |x| <= delta and Re mu <= eta there is one root, the branch near mu = 0.",
+    over=_ALL_ROOTS,
     ours=f"at most one root a phase with delta = {_DELTA}, eta twice the c measured for it; none "
     "but z = 1 for x = 0",
     refuted=Evidence.BALL,
 )
 def _unique(p: Fraction) -> bool | str:
-    """One root of P_n for each small phase, within eta = 2c: for x = 0 that is z = 1 itself."""
+    """For |x| <= delta and Re mu <= eta there is one root, the branch near mu = 0."""
+    # One root of P_n for each small phase, within eta = 2c: for x = 0 that is z = 1 itself.
     eta = 2 * _slowest_away(p)[0]
     seen: set[tuple[int, int, int]] = set()
     for a, n, u, x, mu in charted(p):
@@ -192,24 +191,23 @@ def branch_remainder(
     return np.array(out), n
 
 
-@CLAIMS.over(
-    Range(
-        f"all coprime pairs 13 <= n <= {_REMAINDER_UP_TO}, {THREE_SHARES}, all phases up to "
-        f"{_DELTA}, 16 values of eta up to q/4; in floats",
-        lambda: SHARES,
-    ),
+@CLAIMS.claim(
     "lemma-28.remainder",
     "Lemma 28",
-    "nu(eta) = mu - eta + R with |R| <= C eta^2, C independent of the pair and the phase.",
+    over=SHARES,
+    checked=f"all coprime pairs 13 <= n <= {_REMAINDER_UP_TO}, {THREE_SHARES}, all phases up to "
+    f"{_DELTA}, 16 values of eta up to q/4; in floats",
     ours=lambda seen: (
         f"eta_0 = q/4, delta = {_DELTA}; largest |R| / eta^2 for n = 13 ... 19, "
         "20 ... 26, 27 ... 33, 34 ... 40: " + "; ".join(seen)
     ),
-    note="Rising by less and less; no proof of a bound. As eta tends to 0, R / eta^2 tends to "
-    "(1/2 - d_alpha) / n.",
     refuted=Evidence.FLOAT,
 )
 def _remainder(p: Fraction) -> Seen | str:
+    """nu(eta) = mu - eta + R with |R| <= C eta^2, C independent of the pair and the phase.
+
+    Note: Rising by less and less; no proof of a bound. As eta tends to 0, R / eta^2 tends to (1/2 -
+    d_alpha) / n."""
     import numpy as np
 
     pairs = [pair for pair in coprime_pairs(_REMAINDER_UP_TO) if pair[1] >= 13]
@@ -222,14 +220,9 @@ def _remainder(p: Fraction) -> Seen | str:
     return Seen(shown) if math.isfinite(sum(worst)) and rises[0] > rises[1] > rises[2] else shown
 
 
-@CLAIMS.over(
-    _EVERY_INPUT,
-    "lemma-29.no-islands",
-    "Lemma 29",
-    "No window of stability lies below the threshold.",
-    refuted=Evidence.BALL,
-)
+@CLAIMS.claim("lemma-29.no-islands", "Lemma 29", over=_EVERY_INPUT, refuted=Evidence.BALL)
 def _no_islands(a: int, n: int, p: Fraction) -> bool | str:
+    """No window of stability lies below the threshold."""
     stable = threshold(a, n, p).stable_windows
     return [w.last for w in stable] == [None] or f"{named(a, n, p)}: {stable}"
 
@@ -243,32 +236,25 @@ def range_violation(a: int, n: int, p: Fraction) -> Case | None:
     return (a, n, p) if least(a, n, p) < reached else None
 
 
-@CLAIMS.over(
-    _EVERY_INPUT,
-    "lemma-29.range",
-    "Lemma 29",
-    "F is unstable at every input length with Delta_n + C n Delta_n^2 <= eps <= 1/n.",
-    ours="unstable at every l0 with eps > Delta: C = 0 serves, from n = 2 on",
-    note="Not one stable length lies on the wrong side: Re d > 0 moves the crossing to "
-    "eps < Delta.",
-    refuted=Evidence.BALL,
-)
+@CLAIMS.claim("lemma-29.range", "Lemma 29", over=_EVERY_INPUT, refuted=Evidence.BALL)
 def _range(a: int, n: int, p: Fraction) -> bool:
+    """F is unstable at every input length with Delta_n + C n Delta_n^2 <= eps <= 1/n.
+
+    Ours: unstable at every l0 with eps > Delta: C = 0 serves, from n = 2 on
+    Note: Not one stable length lies on the wrong side: Re d > 0 moves the crossing to eps < Delta.
+    """
     return range_violation(a, n, p) is None
 
 
-@CLAIMS.over(
-    Range(
-        f"{swept(12).words}, l0 = 0, 1, 7, 100",
-        lambda: ((*case, l0) for case in swept(12).cases() for l0 in (0, 1, 7, 100)),
-        name=lambda a, n, p, l0: f"{named(a, n, p)}, l0 = {l0}",
-    ),
+@CLAIMS.claim(
     "lemma-29.product",
     "Lemma 29, C.22",
-    "A - eps z A' has leading coefficient 1 - eps (n-1) and constant coefficient q.",
+    over=lambda: ((*case, l0) for case in swept(12).cases() for l0 in (0, 1, 7, 100)),
+    checked=f"{swept(12).words}, l0 = 0, 1, 7, 100",
 )
 def _product(a: int, n: int, p: Fraction, l0: int) -> bool:
-    """V_s / (l0 + n) are the coefficients of A - eps z A', by (30)."""
+    """A - eps z A' has leading coefficient 1 - eps (n-1) and constant coefficient q."""
+    # V_s / (l0 + n) are the coefficients of A - eps z A', by (30).
     eps = Fraction(1, l0 + n)
     weights = exact.two_lengths(a, n, p).weights(l0)
     lead, constant = (Fraction(weights.memory[k], weights.denominator) * eps for k in (0, -1))

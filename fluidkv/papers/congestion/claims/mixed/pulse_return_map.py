@@ -7,8 +7,7 @@ from fractions import Fraction
 from itertools import product
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Outcome
-from fluidkv.ledger.outcomes import verdict
+from fluidkv.ledger.claim import Finding
 from fluidkv.ledger.ranges import Range, Seen
 from fluidkv.papers.congestion.instances.pulse_cases import (
     SHARES,
@@ -21,7 +20,6 @@ from fluidkv.papers.congestion.instances.pulse_cases import (
     weights,
 )
 from fluidkv.papers.congestion.paper import statements
-from fluidkv.verdict import Evidence
 
 CLAIMS = statements()
 
@@ -36,15 +34,17 @@ def _phases() -> Iterator[tuple[int, int, int, Fraction, Fraction, int]]:
             yield a, b, *rest, r
 
 
-@CLAIMS.over(
-    Range(_SHORT.words, _phases, name=lambda *case: f"{named(*case[:5])}, phase {case[5]}"),
+@CLAIMS.claim(
     "proposition-32.phase-maps",
     "Proposition 32",
-    "Near the cycle each iteration is the displayed affine map.",
-    ours="{count} phases, masses lower by about 1e-6",
+    over=_phases,
+    checked=_SHORT.words,
 )
 def _phase_map(a: int, b: int, l0: int, q: Fraction, m: Fraction, r: int) -> bool:
-    """The literal model, from a phase with its masses moved by up to a millionth."""
+    """Near the cycle each iteration is the displayed affine map.
+
+    Ours: {count} phases, masses lower by about 1e-6"""
+    # The literal model, from a phase with its masses moved by up to a millionth.
     system, g, v = pair_system(a, b, l0, q, m), math.gcd(a, b), weights(a, b, l0, q)
     state = printed_orbit(a, b, l0, q, m)[2][r]
     # Small against every mass and every drop alpha_r - alpha_{r+1}, which is about 1/l0^2.
@@ -59,16 +59,13 @@ def _phase_map(a: int, b: int, l0: int, q: Fraction, m: Fraction, r: int) -> boo
     return [y / q for y in step.state[1]] == expected
 
 
-@CLAIMS.over(
-    systems(),
-    "proposition-32.spectrum",
-    "Proposition 32 and equation (35)",
-    "The map once round has one eigenvalue 0, and the roots of (35).",
-    ours="characteristic polynomial z F^(z), {count} systems",
-    note="On the ages that carry mass. In the whole state there are b - b/g zeros more.",
-)
+@CLAIMS.claim("proposition-32.spectrum", "Proposition 32 and equation (35)", over=systems())
 def _return_spectrum(a: int, b: int, l0: int, q: Fraction, m: Fraction) -> bool:
-    """z times (35) against the characteristic polynomial of the map once round, on the support."""
+    """The map once round has one eigenvalue 0, and the roots of (35).
+
+    Ours: characteristic polynomial z F^(z), {count} systems
+    Note: On the ages that carry mass. In the whole state there are b - b/g zeros more."""
+    # z times (35) against the characteristic polynomial of the map once round, on the support.
     from flint import fmpq, fmpq_poly
 
     matrix, _ = exact.return_map(exact.pulse_cycle(pair_system(a, b, l0, q, m)))
@@ -92,19 +89,20 @@ def _verdict(a: int, b: int, l0: int, q: Fraction, m: Fraction) -> str:
     return exact.pulse_stability(exact.pulse_cycle(pair_system(a, b, l0, q, m))).verdict
 
 
-@CLAIMS.over(
-    _WITH_BOUNDARY,
+@CLAIMS.claim(
     "corollary-33.criterion",
     "Corollary 33",
-    "The pulse cycle is asymptotically stable if and only if (35) is Schur stable.",
+    over=_WITH_BOUNDARY,
     ours=lambda seen: (
         "agree in all directions: " + ", ".join(f"{n} {name}" for name, n in Counter(seen).items())
     ),
-    note="Neutral ones, with a root on the circle, are not asymptotically stable: for (2, 4) all "
-    "states near by on the same ages return after 4 iterations.",
 )
 def _criterion(a: int, b: int, l0: int, q: Fraction, m: Fraction) -> bool | Seen:
-    """Multipliers in the whole state space, where the map is affine, against counts for (35)."""
+    """The pulse cycle is asymptotically stable if and only if (35) is Schur stable.
+
+    Note: Neutral ones, with a root on the circle, are not asymptotically stable: for (2, 4) all
+    states near by on the same ages return after 4 iterations."""
+    # Multipliers in the whole state space, where the map is affine, against counts for (35).
     cycle = exact.pulse_cycle(pair_system(a, b, l0, q, m))
     orbit = exact.periodic_orbit(cycle.system, cycle.states[0], period=cycle.period).orbit
     if orbit is None or orbit.attracts is None:
@@ -117,22 +115,21 @@ _SEARCHED = 400
 _TENTHS = [Fraction(n, 10) for n in (1, 3, 5, 7, 9)]
 
 
-@CLAIMS.over(
-    Range(
-        "all a < b <= 8 with gcd > 1, q = 1/10 ... 9/10, l0 = 1 ... 59, then 60, 80 ... "
-        f"{_SEARCHED}",
-        lambda: ((*pair, q) for pair, q in product(pairs(8), _TENTHS)),
-    ),
+@CLAIMS.claim(
     "corollary-33.large-input",
     "Corollary 33",
-    "For generic q and sufficiently large l0 the pulse cycle is stable.",
+    over=lambda: ((*pair, q) for pair, q in product(pairs(8), _TENTHS)),
+    checked="all a < b <= 8 with gcd > 1, q = 1/10 ... 9/10, l0 = 1 ... 59, then 60, 80 ... "
+    f"{_SEARCHED}",
     ours=lambda seen: "stable from l0 = {} on at the latest ({})".format(
         *max(seen, key=lambda found: found[0])
     ),
-    note="No exceptional q was met: 'generic' is not needed, as Theorem 17 has every p. How large "
-    "is not uniform in q: for (2, 4) it is l0 > (4q - 2)/(1 - q).",
 )
 def _large_inputs(a: int, b: int, q: Fraction) -> Seen | str:
+    """For generic q and sufficiently large l0 the pulse cycle is stable.
+
+    Note: No exceptional q was met: 'generic' is not needed, as Theorem 17 has every p. How large is
+    not uniform in q: for (2, 4) it is l0 > (4q - 2)/(1 - q)."""
     last = 0
     for l0 in (*range(1, 60), *range(60, _SEARCHED + 1, 20)):
         count = exact.count_unstable(exact.compressed_weights(pair_system(a, b, l0, q, l0 + b + 1)))
@@ -145,19 +142,17 @@ def _large_inputs(a: int, b: int, q: Fraction) -> Seen | str:
 # --- Example 12 -----------------------------------------------------------------------------------
 
 
-@CLAIMS.over(
-    Range(
-        "l0 = 1 ... 30, five q",
-        lambda: product(range(1, 31), SHARES),
-        name=lambda l0, q: f"l0 = {l0}, q = {q}",
-    ),
+@CLAIMS.claim(
     "example-12.return-matrix",
     "Example 12",
-    "D(Phi_1 Phi_0) and its eigenvalues 0 and -q(l0+4)/(l0+2).",
-    paper="0, V2 V3/(V0 V1); 0, -V3/V1 = -q(l0+4)/(l0+2)",
+    over=lambda: product(range(1, 31), SHARES),
 )
 def _return_matrix(l0: int, q: Fraction) -> bool:
-    """Entries from the composed map."""
+    """D(Phi_1 Phi_0) and its eigenvalues 0 and -q(l0+4)/(l0+2).
+
+    Checked: l0 = 1 ... 30, five q
+    Paper: 0, V2 V3/(V0 V1); 0, -V3/V1 = -q(l0+4)/(l0+2)"""
+    # Entries from the composed map.
     v = weights(2, 4, l0, q)
     matrix, _ = exact.return_map(exact.pulse_cycle(pair_system(2, 4, l0, q, l0 + 5)))
     ours = [Fraction(int(x.p), int(x.q)) for x in matrix.entries()]
@@ -168,39 +163,31 @@ def _return_matrix(l0: int, q: Fraction) -> bool:
 _EDGE = ((Fraction(-1), "stable"), (Fraction(0), "neutral"), (Fraction(1), "unstable"))
 
 
-@CLAIMS.over(
-    Range(
-        "l0 = 1, 2, 3, 10, 50, 1000; q on and 1e-9 beside the boundary",
-        lambda: ((l0, *beside) for l0 in (1, 2, 3, 10, 50, 1000) for beside in _EDGE),
-        name=lambda l0, side, expected: f"l0 = {l0}: not {expected}",
-    ),
+@CLAIMS.claim(
     "example-12.condition",
     "Example 12",
-    "The pulse cycle of (2, 4) is stable exactly for q < (l0+2)/(l0+4).",
-    ours="turns there, to 1e-9 on both sides",
+    over=lambda: ((l0, *beside) for l0 in (1, 2, 3, 10, 50, 1000) for beside in _EDGE),
 )
 def _condition(l0: int, side: Fraction, expected: str) -> bool:
-    """Certified verdicts."""
+    """The pulse cycle of (2, 4) is stable exactly for q < (l0+2)/(l0+4).
+
+    Checked: l0 = 1, 2, 3, 10, 50, 1000; q on and 1e-9 beside the boundary
+    Ours: turns there, to 1e-9 on both sides"""
+    # Certified verdicts.
     q = Fraction(l0 + 2, l0 + 4) + side / 10**9
     return _verdict(2, 4, l0, q, Fraction(l0 + 5)) == expected
 
 
-@CLAIMS.claim(
-    "example-12.every-input",
-    "Example 12",
-    "For p = q = 1/2 the condition holds for every l0 >= 1.",
-    checked="all l0",
-)
-def _every_input() -> Outcome:
-    """1/2 < (l0+2)/(l0+4) is 2(l0+2) - (l0+4) > 0, a polynomial in l0: by sympy, l0 itself."""
+@CLAIMS.claim("example-12.every-input", "Example 12")
+def _every_input() -> Finding:
+    """For p = q = 1/2 the condition holds for every l0 >= 1.
+
+    Checked: all l0
+    Paper: for every l0 >= 1
+    Note: At l0 = 0, which the model does not have, the cycle would be neutral."""
+    # 1/2 < (l0+2)/(l0+4) is 2(l0+2) - (l0+4) > 0, a polynomial in l0: by sympy, l0 itself.
     import sympy
 
     l0 = sympy.Symbol("l0", positive=True)
     gap = sympy.expand(2 * (l0 + 2) - (l0 + 4))
-    return Outcome(
-        verdict(gap.is_positive is True),
-        Evidence.EXACT,
-        ours=f"2(l0 + 2) - (l0 + 4) = {gap} > 0",
-        paper="for every l0 >= 1",
-        note="At l0 = 0, which the model does not have, the cycle would be neutral.",
-    )
+    return Finding(gap.is_positive is True, f"2(l0 + 2) - (l0 + 4) = {gap} > 0")

@@ -15,8 +15,8 @@ from fractions import Fraction
 from functools import cache
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import decimal, holds_for
+from fluidkv.ledger.claim import Finding, Origin
+from fluidkv.ledger.outcomes import decimal
 from fluidkv.papers.congestion.instances.return_survey import (
     QUICK_HORIZON,
     STARTS,
@@ -27,9 +27,9 @@ from fluidkv.papers.congestion.instances.return_survey import (
     threshold,
 )
 from fluidkv.papers.congestion.paper import statements
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.verdict import Evidence
 
-CLAIMS = statements()
+CLAIMS = statements(origin=Origin.READING)
 
 _WITNESS = ((1, 6), Fraction(22, 29), 2)
 _ISLAND = ((1, 12), Fraction(1, 2))  # an exception with equal shares
@@ -64,29 +64,23 @@ def closes(orbit: "exact.PeriodicOrbit") -> bool:
 _TAKEN = "section 4.3, l0_min taken for the threshold of Theorem 3 (2)"
 
 
-@CLAIMS.claim(
-    "section-4-3.threshold-is-global",
-    _TAKEN,
-    "Local stability is global: from the smallest stable input length on every start returns.",
-    expected=Verdict.FAILS,
-    origin=Origin.READING,
-    kind="definition",
-    checked="the smallest input length of one pair",
-)
-def _threshold_is_global() -> Outcome:
+@CLAIMS.fails("section-4-3.threshold-is-global", _TAKEN, kind="definition")
+def _threshold_is_global() -> Finding:
+    """Local stability is global: from the smallest stable input length on every start returns.
+
+    Checked: the smallest input length of one pair
+    Paper: l0_min is defined by the roots of F; it quantifies the large inputs of Theorem 3"""
     (pair, share, l0), orbit = _WITNESS, coexisting_cycle()
     count = exact.count_unstable(exact.two_lengths(*pair, share).weights(l0))
     stable = (count.outside, count.on_circle, count.evidence) == (0, 0, Evidence.EXACT)
     refuted = stable and closes(orbit) and orbit.attracts is True
     where = f"({pair[0]}, {pair[1]}), p = {share}, l0 = {l0}"
-    return holds_for(
-        f"{where}: all roots of F inside the unit circle, and beside the equilibrium an attracting "
-        f"cycle of period {orbit.period}"
-        if refuted
-        else None,
-        ours=f"{where}: y = {', '.join(map(str, orbit.states[0]))} at M = {orbit.system.capacity} "
+    return Finding(
+        not refuted
+        or f"{where}: all roots of F inside the unit circle, and beside the equilibrium an "
+        f"attracting cycle of period {orbit.period}",
+        f"{where}: y = {', '.join(map(str, orbit.states[0]))} at M = {orbit.system.capacity} "
         f"returns after {orbit.period} iterations, with evictions, all multipliers inside",
-        paper="l0_min is defined by the roots of F; it quantifies the large inputs of Theorem 3",
         note="Exact: found in floats, solved and run in rationals. The paper's definition of "
         "l0_min is a local one; read with its sentence on Theorem 3 it is not. The cycle completes "
         f"{decimal(orbit.share_of_best, 5)} times as many requests as the equilibrium, since only "
@@ -94,27 +88,24 @@ def _threshold_is_global() -> Outcome:
     )
 
 
-@CLAIMS.claim(
+@CLAIMS.undecided(
     "section-4-3.threshold-is-global.equal-shares",
     _TAKEN,
-    "The same for decode lengths 1 and 12 in equal shares, where l0_min is 59.",
-    expected=Verdict.UNDECIDED,
     evidence=Evidence.FLOAT,
-    origin=Origin.READING,
     kind="definition",
-    checked="l0 = 59 and 60; 212 starts each",
 )
-def _one_token_later() -> Outcome:
-    """The exceptions: at l0_min, and one token later. A horizon refutes no convergence."""
+def _one_token_later() -> Finding:
+    """The same for decode lengths 1 and 12 in equal shares, where l0_min is 59.
+
+    Checked: l0 = 59 and 60; 212 starts each
+    Paper: l0_min is defined by the roots of F
+    Note: An oscillation that does not repeat itself, with evictions to the end: seen in floats over
+    a horizon, which proves neither."""
+    # The exceptions: at l0_min, and one token later. A horizon refutes no convergence.
     here, after = survey_at(*_ISLAND, 1, 0), survey_at(*_ISLAND, 1, 1)
-    return Outcome(
-        Verdict.HOLDS if here.all_return else Verdict.UNDECIDED,
-        Evidence.FLOAT,
-        ours=f"{here.starts - here.returned} of {here.starts} starts do not return within "
+    return Finding(
+        here.all_return or named(here),
+        f"{here.starts - here.returned} of {here.starts} starts do not return within "
         f"{QUICK_HORIZON:,} iterations; at l0 = {after.input_length}, "
         f"{after.starts - after.returned} of {after.starts}",
-        paper="l0_min is defined by the roots of F",
-        note="An oscillation that does not repeat itself, with evictions to the end: seen in "
-        "floats over a horizon, which proves neither.",
-        witness=named(here),
     )

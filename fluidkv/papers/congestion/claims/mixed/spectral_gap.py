@@ -9,9 +9,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from fluidkv import exact, symbolic
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import holds_for, verdict
-from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.ledger.claim import Finding, Origin
+from fluidkv.ledger.ranges import Seen
 from fluidkv.papers.congestion.instances.coprime_pairs import (
     SHARES,
     SWEPT,
@@ -25,7 +24,7 @@ from fluidkv.papers.congestion.instances.coprime_pairs import (
     middle,
 )
 from fluidkv.papers.congestion.paper import statements
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.verdict import Evidence
 
 if TYPE_CHECKING:
     import sympy
@@ -69,14 +68,13 @@ def phase_series(order: int = 4) -> "tuple[sympy.Expr, ...]":
     return tuple(mu[1:])
 
 
-@CLAIMS.claim(
-    "proposition-25.phase-derivatives",
-    "B.7.1",
-    "mu_x(0) = -ip/D and mu_xx(0) = pq/D^3, with D = q + p theta.",
-    checked="all p and theta, in symbols",
-)
-def _derivatives() -> Outcome:
-    """mu_x and mu_xx at x = 0, by differentiating H(mu(x), x, theta) = 0 twice, in symbols."""
+@CLAIMS.claim("proposition-25.phase-derivatives", "B.7.1")
+def _derivatives() -> Finding:
+    """mu_x(0) = -ip/D and mu_xx(0) = pq/D^3, with D = q + p theta.
+
+    Checked: all p and theta, in symbols
+    Paper: -ip/D, pq/D^3"""
+    # mu_x and mu_xx at x = 0, by differentiating H(mu(x), x, theta) = 0 twice, in symbols.
     import sympy
 
     x, p, theta = sympy.symbols("x p theta")
@@ -94,24 +92,26 @@ def _derivatives() -> Outcome:
         sympy.simplify(at[1] + sympy.I * p / D) == 0 and sympy.simplify(at[2] - p * q / D**3) == 0
     )
     ours = f"{sympy.factor(at[1])}, {sympy.factor(at[2])}"
-    return holds_for(None if good else ours, ours=ours, paper="-ip/D, pq/D^3")
+    return Finding(None if good else ours, ours)
 
 
-@CLAIMS.over(
-    Range(f"all coprime a < n <= {_GAP_UP_TO}, and (1, n) to 401; {THREE_SHARES}", lambda: SHARES),
+@CLAIMS.claim(
     "proposition-25.gap",
     "Proposition 25, equation (33)",
-    "|1 - rho_inf - c(theta_n, p) n^-3| <= K_gap n^-4 along coprime families.",
+    over=SHARES,
+    checked=f"all coprime a < n <= {_GAP_UP_TO}, and (1, n) to 401; {THREE_SHARES}",
     ours=lambda seen: (
         f"|1 - rho - c n^-3| n^4 at most, n <= {_GAP_UP_TO}, then for (1, n), "
         "n = 51, 101, 201, 401 (in brackets relative to c n^-3): " + "; ".join(seen)
     ),
-    note="It falls in the end, as the error is of order n^-5. For p = 9/10 it first rises, to n of "
-    "about a hundred.",
     refuted=Evidence.BALL,
 )
 def _gap_constant(p: Fraction) -> Seen | str:
-    """The largest over pairs; four longer pairs show what it does beyond."""
+    """|1 - rho_inf - c(theta_n, p) n^-3| <= K_gap n^-4 along coprime families.
+
+    Note: It falls in the end, as the error is of order n^-5. For p = 9/10 it first rises, to n of
+    about a hundred."""
+    # The largest over pairs; four longer pairs show what it does beyond.
 
     def scaled(a: int, n: int) -> float:
         return abs(middle(a, n, p) - c(a / n, p) / n**3) * n**4
@@ -124,27 +124,26 @@ def _gap_constant(p: Fraction) -> Seen | str:
     return Seen(shown) if far[401] < far[201] else shown
 
 
-@CLAIMS.over(
-    Range(
-        "a = (n-1)/2, n = 51, 101, 201, 401, p = 1/10, 1/2; the series in symbols",
-        lambda: SHARES[:2],
-    ),
+@CLAIMS.claim(
     "proposition-25.order",
     "Proposition 25, sharpened",
-    "The error of (33) is O(n^-5), one order better than stated.",
+    over=lambda: SHARES[:2],
+    origin=Origin.READING,
     ours=lambda seen: (
         "error / ((2 pi)^4 mu_4 n^-5) for a = (n-1)/2, n = 51, 101, 201, 401: " + "; ".join(seen)
     ),
-    paper="O(n^-4)",
     note=lambda seen: (
         "H(conj mu, -x) is the conjugate of H(mu, x), so Re mu has even powers of x "
         f"only: mu_4 = {phase_series()[3]}."
     ),
-    origin=Origin.READING,
     refuted=Evidence.BALL,
 )
 def _gap_order(share: Fraction) -> Seen | str:
-    """Re mu is even in x, and its next coefficient is known."""
+    """The error of (33) is O(n^-5), one order better than stated.
+
+    Checked: a = (n-1)/2, n = 51, 101, 201, 401, p = 1/10, 1/2; the series in symbols
+    Paper: O(n^-4)"""
+    # Re mu is even in x, and its next coefficient is known.
     import sympy
 
     series = phase_series()
@@ -162,17 +161,19 @@ def _gap_order(share: Fraction) -> Seen | str:
     return Seen(shown) if nearer else shown
 
 
-@CLAIMS.over(
-    Range(SWEPT.words, lambda: SHARES),
+@CLAIMS.claim(
     "corollary-26.bound",
     "Corollary 26",
-    "|(l0_min + n)(1 - rho_inf) - 1| <= K_S n^-2 along coprime families.",
+    over=SHARES,
+    checked=SWEPT.words,
     ours=lambda seen: "((l0_min + n)(1 - rho) - 1) n^2: " + "; ".join(seen),
-    note="The limit is c(theta, p) Re d / n, from 1 = |alpha| (1 + eps + Re d eps^2). It was not "
-    "exceeded; the quantity is positive throughout.",
     refuted=Evidence.BALL,
 )
 def _corollary_26(p: Fraction) -> Seen | str:
+    """|(l0_min + n)(1 - rho_inf) - 1| <= K_S n^-2 along coprime families.
+
+    Note: The limit is c(theta, p) Re d / n, from 1 = |alpha| (1 + eps + Re d eps^2). It was not
+    exceeded; the quantity is positive throughout."""
     found = [
         (((least(a, n, p) + n) * float(sum(gap(a, n, p))) / 2 - 1) * n**2, a, n)
         for a, n in coprime_pairs(UP_TO)
@@ -186,18 +187,16 @@ def _corollary_26(p: Fraction) -> Seen | str:
     return Seen(shown) if -limit <= least_found and worst <= limit else shown
 
 
-@CLAIMS.over(
-    Range("all p, coprime a < n <= 8, in symbols", lambda: coprime_pairs(8)),
-    "lemma-23.place",
-    "Lemma 23, C.19",
-    "A multiple root zeta != 1 of P_n has zeta^a = p (1 - a/n).",
-    ours="disc P_n = +-q^(n-a-1) ((-1)^a n^n q^a - a^a (n-a)^(n-a) p^n): no multiple root for "
-    "odd a; for even a at exactly one p in (0, 1), where it is double and negative",
-    note="n^n q^a falls and p^n rises with p, so they meet once. A triple root would need "
-    "n - 1 = n - a - 1.",
-)
+@CLAIMS.claim("lemma-23.place", "Lemma 23, C.19", over=lambda: coprime_pairs(8))
 def _multiple_root_identity(a: int, n: int) -> bool:
-    """The discriminant of P_n against the trinomial one, exact, and the root it belongs to."""
+    """A multiple root zeta != 1 of P_n has zeta^a = p (1 - a/n).
+
+    Checked: all p, coprime a < n <= 8, in symbols
+    Ours: disc P_n = +-q^(n-a-1) ((-1)^a n^n q^a - a^a (n-a)^(n-a) p^n): no multiple root for odd a;
+    for even a at exactly one p in (0, 1), where it is double and negative
+    Note: n^n q^a falls and p^n rises with p, so they meet once. A triple root would need n - 1 = n
+    - a - 1."""
+    # The discriminant of P_n against the trinomial one, exact, and the root it belongs to.
     import sympy
 
     z, p = sympy.symbols("z p")
@@ -217,48 +216,39 @@ def double_root(a: int, n: int) -> tuple[float, float]:
     return low**a * n / (n - a), low
 
 
-@CLAIMS.over(
-    Range(
-        "the multiple root of each coprime pair n <= 60, a even, at the p that has it",
-        lambda: ((a, n) for a, n in coprime_pairs(60) if a % 2 == 0),
-    ),
+@CLAIMS.claim(
     "lemma-23.bound",
     "Lemma 23, C.19",
-    "A multiple root has modulus at most 1 - c_p/n with c_p = -log(p)/2.",
+    over=lambda: ((a, n) for a, n in coprime_pairs(60) if a % 2 == 0),
     ours=lambda seen: (
         f"n (1 - |zeta|) >= {min(far for far, *_ in seen):.3f}, and at least "
         "{1:.3g} times -log(p)/2, at ({2}, {3})".format(*min(seen, key=lambda row: row[1:]))
     ),
-    note="N_p is where -log(p)/n <= 1.59, as exp(-x) <= 1 - x/2 up to there; no size was too "
-    "small.",
     refuted=Evidence.FLOAT,
 )
 def _multiple_root_bound(a: int, n: int) -> Seen | str:
+    """A multiple root has modulus at most 1 - c_p/n with c_p = -log(p)/2.
+
+    Checked: the multiple root of each coprime pair n <= 60, a even, at the p that has it
+    Note: N_p is where -log(p)/n <= 1.59, as exp(-x) <= 1 - x/2 up to there; no size was too small.
+    """
     p, s = double_root(a, n)
     ratio = n * (1 - s) / (-math.log(p) / 2)
     return Seen((n * (1 - s), ratio, a, n)) if ratio >= 1 else f"({a}, {n}), p = {p}"
 
 
-@CLAIMS.claim(
-    "lemma-23.dominant",
-    "B.7.2, by Lemma 23, read for every n",
-    "Multiple roots are non-dominant, at every size.",
-    expected=Verdict.FAILS,
-    origin=Origin.READING,
-    checked="decode lengths (2, 3), p = 3/4",
-)
-def _double_root_dominates() -> Outcome:
-    """(2, 3) at p = 3/4: A = (z + 1/2)^2, so the double root is the spectral radius."""
+@CLAIMS.fails("lemma-23.dominant", "B.7.2, by Lemma 23, read for every n", origin=Origin.READING)
+def _double_root_dominates() -> Finding:
+    """Multiple roots are non-dominant, at every size.
+
+    Checked: decode lengths (2, 3), p = 3/4
+    Paper: multiple roots are non-dominant
+    Note: Lemma 23 speaks of n >= N_p at a fixed p. At the p of its own, near 1, each (2, n) with
+    odd n <= 39 has a dominant double root (floats); no other pair with n <= 39 has.
+    Witness: decode lengths (2, 3), p = 3/4"""
+    # (2, 3) at p = 3/4: A = (z + 1/2)^2, so the double root is the spectral radius.
     import sympy
 
     limit = symbolic.limit_polynomial(exact.two_lengths(2, 3, Fraction(3, 4)))
     double = sympy.expand(limit - (symbolic.Z + sympy.Rational(1, 2)) ** 2) == 0
-    return Outcome(
-        verdict(not double),
-        Evidence.EXACT,
-        ours=f"A = {sympy.factor(limit)}",
-        paper="multiple roots are non-dominant",
-        note="Lemma 23 speaks of n >= N_p at a fixed p. At the p of its own, near 1, each (2, n) "
-        "with odd n <= 39 has a dominant double root (floats); no other pair with n <= 39 has.",
-        witness="decode lengths (2, 3), p = 3/4",
-    )
+    return Finding(not double, f"A = {sympy.factor(limit)}")

@@ -7,8 +7,8 @@ from fractions import Fraction
 from itertools import islice
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Outcome
-from fluidkv.ledger.outcomes import decimal, verdict
+from fluidkv.ledger.claim import Finding
+from fluidkv.ledger.outcomes import decimal
 from fluidkv.ledger.ranges import Range, Seen
 from fluidkv.papers.congestion.instances.near_equilibrium import (
     BETA,
@@ -30,17 +30,16 @@ from fluidkv.workload import System
 CLAIMS = statements()
 
 
-@CLAIMS.over(
-    SYSTEMS,
-    "theorem-22.no-eviction-inside",
-    "Theorem 22, proof, first step, and B.8.6",
-    "No request is evicted from a state with L(y) < delta^2.",
-    ours=lambda seen: f"the sharp level is {min(seen):.0f} to {max(seen):.0f} times delta^2",
-    note="max v^T y over L(y) <= c is sqrt(c v^T P^-1 v), so eviction is excluded up to "
-    "c = (V_0 x*)^2 / (v^T P^-1 v) and, off the memory boundary, no further.",
+@CLAIMS.claim(
+    "theorem-22.no-eviction-inside", "Theorem 22, proof, first step, and B.8.6", over=SYSTEMS
 )
 def _no_eviction_inside(mix: "exact.LengthMix", L: int) -> Seen | bool:
-    """delta^2 against the level from which on a state could evict, in rationals."""
+    """No request is evicted from a state with L(y) < delta^2.
+
+    Ours: the sharp level is {min:.0f} to {max:.0f} times delta^2
+    Note: max v^T y over L(y) <= c is sqrt(c v^T P^-1 v), so eviction is excluded up to c = (V_0
+    x*)^2 / (v^T P^-1 v) and, off the memory boundary, no further."""
+    # delta^2 against the level from which on a state could evict, in rationals.
     found = neighbourhood_of(mix, L)
     level = rational(found.eviction_level)
     return level > found.delta_squared and Seen(float(level / found.delta_squared))
@@ -55,23 +54,16 @@ _COMMON_INPUT = Range(
 )
 
 
-@CLAIMS.over(
-    _COMMON_INPUT,
-    "theorem-22.first-step-size",
-    "Theorem 22, proof, first step",
-    "The estimates of the first step hold for sufficiently large l0.",
-    ours=lambda seen: (
-        "smallest l0 for the printed estimate, for V_0 x* >= C_2 l0 delta, and for "
-        f"no eviction where ||y|| <= delta: {'; '.join(seen)}"
-    ),
-    note="Exactly from kappa l0 >= W - 2 kappa and 3 kappa l0 >= W - 4 kappa on, with "
-    "W = sum of p_k l1_k (l1_k + 1)/2.",
-)
+@CLAIMS.claim("theorem-22.first-step-size", "Theorem 22, proof, first step", over=_COMMON_INPUT)
 def _size_of_step_1(mix: "exact.LengthMix") -> Seen | str:
-    """From which l0 on the printed estimates hold: V_0 x* against M/(2 kappa) and M/(4 kappa).
+    """The estimates of the first step hold for sufficiently large l0.
 
-    V_0 x* = (l0+1) M / (kappa l0 + W).
-    """
+    Ours: smallest l0 for the printed estimate, for V_0 x* >= C_2 l0 delta, and for no eviction
+    where ||y|| <= delta: {all}
+    Note: Exactly from kappa l0 >= W - 2 kappa and 3 kappa l0 >= W - 4 kappa on, with W = sum of p_k
+    l1_k (l1_k + 1)/2."""
+    # From which l0 on the printed estimates hold: V_0 x* against M/(2 kappa) and M/(4 kappa).
+    # V_0 x* = (l0+1) M / (kappa l0 + W).
     pairs = list(zip(mix.shares, mix.decode_lengths, strict=True))
     kappa = sum((p * n for p, n in pairs), Fraction(0))
     W = sum((p * n * (n + 1) / 2 for p, n in pairs), Fraction(0))
@@ -91,19 +83,14 @@ def _size_of_step_1(mix: "exact.LengthMix") -> Seen | str:
     return Seen(f"{mix.decode_lengths}: {first[0]}, {first[1]}, {first[2]}")
 
 
-@CLAIMS.over(
-    Range(
-        "decode lengths 2 and 3, equal shares, four l0, 10 starts each",
-        lambda: (
-            (l0, start)
-            for l0 in (2, 10, 100, 1000)
-            for start in cohort_starts(_of_two_and_three(l0).system, 10)
-        ),
-        name=lambda l0, start: f"l0 = {l0}, start {start}",
-    ),
+@CLAIMS.claim(
     "theorem-22.entry",
     "Theorem 22, proof, third step",
-    "The energy is below delta^2 within 2 C_P^2 M_y^2 / delta^2 iterations.",
+    over=lambda: (
+        (l0, start)
+        for l0 in (2, 10, 100, 1000)
+        for start in cohort_starts(_of_two_and_three(l0).system, 10)
+    ),
     ours=lambda seen: (
         f"entry at n = {max(time for time, _ in seen)} at the latest; the bound is "
         f"{min(bound for _, bound in seen):.0f} or more"
@@ -111,7 +98,10 @@ def _size_of_step_1(mix: "exact.LengthMix") -> Seen | str:
     refuted=Evidence.FLOAT,
 )
 def _entry_bound(l0: int, start: list[Fraction]) -> Seen | bool:
-    """With M_y from the trajectory, of 60 iterations."""
+    """The energy is below delta^2 within 2 C_P^2 M_y^2 / delta^2 iterations.
+
+    Checked: decode lengths 2 and 3, equal shares, four l0, 10 starts each"""
+    # With M_y from the trajectory, of 60 iterations.
     found = _of_two_and_three(l0)
     path = list(islice(exact.cohort_iterates(found.system, start), 61))
     energies = [found.energy(now.deviation) for now in path]
@@ -127,37 +117,38 @@ def _of_two_and_three(l0: int) -> "exact.Neighbourhood":
     return neighbourhood_of(exact.two_lengths(2, 3, HALF), l0)
 
 
-@CLAIMS.over(
-    Range(
-        ITERATIONS.words,
-        lambda: (
-            step
-            for step in ITERATIONS.cases()
-            if step.energies[0] < rational(step.found.eviction_level)
-        ),
-        name=str,
-    ),
+@CLAIMS.claim(
     "theorem-22.invariance",
     "Theorem 22, proof, fourth step",
-    "Once inside N, no request is evicted, L falls by ||y||^2 and the system remains in N.",
-    ours="{count} iterations inside the sharp level, which holds N",
-    note="Proved by the identity of step 2 wherever delta^2 is below the sharp level "
-    "(theorem-22.no-eviction-inside); this is the literal model.",
+    over=lambda: (
+        step
+        for step in ITERATIONS.cases()
+        if step.energies[0] < rational(step.found.eviction_level)
+    ),
+    checked=ITERATIONS.words,
 )
 def _invariance(step: Iteration) -> bool:
+    """Once inside N, no request is evicted, L falls by ||y||^2 and the system remains in N.
+
+    Ours: {count} iterations inside the sharp level, which holds N
+    Note: Proved by the identity of step 2 wherever delta^2 is below the sharp level
+    (theorem-22.no-eviction-inside); this is the literal model."""
     falls = -step.change == square(step.before.deviation)
     return falls and not any(step.now.perturbation) and step.energies[1] <= step.energies[0]
 
 
-@CLAIMS.over(
-    ITERATIONS.where("without eviction", lambda step: step.now.evicted == 0 != step.energies[0]),
+@CLAIMS.claim(
     "theorem-22.rate",
     "Theorem 22, proof, fifth step",
-    "Inside N the energy is multiplied by at most 1 - 1/C_P per iteration.",
-    ours=lambda seen: f"at most {max(seen):.4f} of 1 - 1/C_P without eviction",
+    over=ITERATIONS.where(
+        "without eviction", lambda step: step.now.evicted == 0 != step.energies[0]
+    ),
 )
 def _rate(step: Iteration) -> Seen | bool:
-    """With C_P rounded down."""
+    """Inside N the energy is multiplied by at most 1 - 1/C_P per iteration.
+
+    Ours: at most {max:.4f} of 1 - 1/C_P without eviction"""
+    # With C_P rounded down.
     low = Fraction(int(float(step.found.lyapunov.norm.lower()) * 2**20), 2**20)
     ratio = step.energies[1] / step.energies[0]
     return ratio <= 1 - 1 / low and Seen(float(ratio) / float(1 - 1 / low))
@@ -168,16 +159,11 @@ def _rate(step: Iteration) -> Seen | bool:
 _MOST_STEPS = 100
 
 
-@CLAIMS.over(
-    # nearer to the threshold decay takes long to show
-    Range(
-        f"{MIXES.words}; at 2 and 8 times the smallest l0 of each",
-        lambda: ((mix, least * scale) for mix, least in coprime_mixes() for scale in (2, 8)),
-        name=lambda mix, L: f"{mix.decode_lengths}, L = {L}",
-    ),
+@CLAIMS.claim(
     "b-8-6.ball",
     "B.8.6",
-    "Once ||y|| is below a delta that rules out eviction, no request is evicted ever after.",
+    over=lambda: ((mix, least * scale) for mix, least in coprime_mixes() for scale in (2, 8)),
+    checked=f"{MIXES.words}; at 2 and 8 times the smallest l0 of each",
     ours=lambda seen: (
         "no state of the ball evicts later; decided in "
         f"{min(steps for steps, _ in seen)} to {max(steps for steps, _ in seen)} iterations"
@@ -190,13 +176,12 @@ _MOST_STEPS = 100
     kind="theorem",
 )
 def _ball(mix: "exact.LengthMix", L: int) -> Seen | str:
-    """The largest ball that excludes eviction at once: does eviction stay away ever after?
-
-    From a state of the ball on the memory boundary the memory after the shift deviates, k
-    iterations on, by v^T Phi^k y. Its largest value over the ball is r times the norm of
-    (Phi^T)^k v, less its part along V; r ||v|| is the margin. Once the energy of all of the ball
-    is below the sharp level, k needs to go no further.
-    """
+    """Once ||y|| is below a delta that rules out eviction, no request is evicted ever after."""
+    # The largest ball that excludes eviction at once: does eviction stay away ever after?
+    # From a state of the ball on the memory boundary the memory after the shift deviates, k
+    # iterations on, by v^T Phi^k y. Its largest value over the ball is r times the norm of
+    # (Phi^T)^k v, less its part along V; r ||v|| is the margin. Once the energy of all of the ball
+    # is below the sharp level, k needs to go no further.
     from flint import arb, fmpq, fmpq_mat
 
     found = neighbourhood_of(mix, L)
@@ -235,15 +220,16 @@ def _growth(found: "exact.Neighbourhood") -> float:
 # --- the second step: the energy falls outside N --------------------------------------------------
 
 
-@CLAIMS.over(
-    Range(f"{MIXES.words}; L = 1 ... 200", MIXES.cases),
+@CLAIMS.claim(
     "theorem-22.transition-norm",
     "Theorem 22, proof, second step",
-    "For sufficiently large l0 every |V_s/V_0| is at most 2 and ||Phi||_F <= sqrt(5(d-1)).",
+    over=MIXES.cases,
+    checked=f"{MIXES.words}; L = 1 ... 200",
     ours=lambda seen: f"|V_s/V_0| <= 2 for {', '.join(seen)}",
 )
 def _transition_norm(mix: "exact.LengthMix", _: int) -> Seen | str:
-    """||Phi||_F^2 <= 5(d-1) exactly where the proof says, |V_s/V_0| <= 2; from which l0 on."""
+    """For sufficiently large l0 every |V_s/V_0| is at most 2 and ||Phi||_F <= sqrt(5(d-1))."""
+    # ||Phi||_F^2 <= 5(d-1) exactly where the proof says, |V_s/V_0| <= 2; from which l0 on.
     first = None
     for L in range(1, 201):
         row = exact.first_row(mix.weights(L))
@@ -258,14 +244,11 @@ def _transition_norm(mix: "exact.LengthMix", _: int) -> Seen | str:
     return Seen(shown) if first is not None else shown
 
 
-@CLAIMS.over(
-    ITERATIONS,
-    "theorem-22.one-step-change",
-    "Theorem 22, proof, second step",
-    "L changes by -||y||^2 + 2 e^T P Phi y + e^T P e per iteration.",
-    ours=lambda seen: f"exact in every iteration, {sum(seen)} of them with eviction",
-)
+@CLAIMS.claim("theorem-22.one-step-change", "Theorem 22, proof, second step", over=ITERATIONS)
 def _one_step_identity(step: Iteration) -> Seen | bool:
+    """L changes by -||y||^2 + 2 e^T P Phi y + e^T P e per iteration.
+
+    Ours: exact in every iteration, {sum} of them with eviction"""
     y, e = step.before.deviation, step.now.perturbation
     residual = Fraction(0)
     if step.now.evicted:
@@ -275,20 +258,18 @@ def _one_step_identity(step: Iteration) -> Seen | bool:
     return step.change == residual - square(y) and Seen(bool(step.now.evicted))
 
 
-@CLAIMS.over(
-    Range(
-        "the mixes with a common input of " + ITERATIONS.words,
-        lambda: (step for step in ITERATIONS.cases() if step.mix.common_input),
-        name=str,
-    ),
+@CLAIMS.claim(
     "theorem-22.residual",
     "Theorem 22, proof, second step",
-    "The residual is at most C_3/l0 ||y|| + C_4/l0^2.",
-    ours=lambda seen: f"at most {max(seen):.3f} of the bound",
+    over=lambda: (step for step in ITERATIONS.cases() if step.mix.common_input),
+    checked="the mixes with a common input of " + ITERATIONS.words,
     refuted=Evidence.FLOAT,
 )
 def _residual_bound(step: Iteration) -> Seen | bool:
-    """With C_e = beta sqrt(1 + 1/alpha^2)."""
+    """The residual is at most C_3/l0 ||y|| + C_4/l0^2.
+
+    Ours: at most {max:.3f} of the bound"""
+    # With C_e = beta sqrt(1 + 1/alpha^2).
     limit, l0, y = step.mix.limit, step.input_length, square(step.before.deviation)
     c_3, c_4 = _constants(
         float(step.found.lyapunov.norm.upper()),
@@ -336,14 +317,14 @@ def _filled(found: "exact.Neighbourhood", pattern: tuple[int, ...]) -> list[Frac
 
 
 @CLAIMS.claim(
-    "theorem-22.descent",
-    "Theorem 22, proof, second step, and B.8.6",
-    "Outside N the energy falls in every iteration, for sufficiently large l0.",
-    evidence=Evidence.SAMPLED,
-    checked="decode lengths 2, 3 and 5, 9, equal shares; 12 to 14 starts, 8 iterations",
+    "theorem-22.descent", "Theorem 22, proof, second step, and B.8.6", evidence=Evidence.SAMPLED
 )
-def _descent() -> Outcome:
-    """At which of the input lengths tried L falls in every iteration outside N."""
+def _descent() -> Finding:
+    """Outside N the energy falls in every iteration, for sufficiently large l0.
+
+    Checked: decode lengths 2, 3 and 5, 9, equal shares; 12 to 14 starts, 8 iterations
+    Paper: L falls outside N for sufficiently large l0"""
+    # At which of the input lengths tried L falls in every iteration outside N.
     shown, largest, witness = [], 0, ""
     settled = True
     for lengths, tried in _INPUTS.items():
@@ -355,11 +336,9 @@ def _descent() -> Outcome:
         if met and max(met) > largest:
             largest = max(met)
             witness = f"Decode lengths {lengths}, l0 = {largest}: {met[largest]}."
-    return Outcome(
-        verdict(settled),
-        Evidence.SAMPLED,
-        ours="; ".join(shown),
-        paper="L falls outside N for sufficiently large l0",
+    return Finding(
+        settled,
+        "; ".join(shown),
         note="The equilibrium is stable at every l0 tried (from 2 and from 65 on): stability alone "
         f"does not make L fall. {witness} The printed constants ask for l0 = "
         f"{_printed_size():.2g} with decode lengths 2 and 3.",

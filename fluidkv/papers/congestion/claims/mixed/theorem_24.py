@@ -7,12 +7,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Outcome
-from fluidkv.ledger.outcomes import holds_for
+from fluidkv.ledger.claim import Finding
 from fluidkv.ledger.ranges import Range, Seen
 from fluidkv.papers.congestion.instances.coprime_pairs import Case, cases, named, remainder
 from fluidkv.papers.congestion.paper import statements
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.verdict import Evidence
 
 if TYPE_CHECKING:
     from flint import acb, fmpz_poly
@@ -58,21 +57,15 @@ def _value(polynomial: "fmpz_poly", z: "acb") -> "acb":
     return total
 
 
-@CLAIMS.over(
-    _SIMPLE_ROOTS,
-    "theorem-24.expansion",
-    "Theorem 24, (31)",
-    "A simple root of A continues as alpha (1 + eps) + c_2 eps^2 + O(eps^3), c_2 as in (31).",
-    ours=lambda seen: (
-        f"{len(seen)} simple roots: c_2 as printed, to 20 digits; K and eps exist "
-        f"for each, for every real l0 >= {max(seen):g}"
-    ),
-    note="One root of a conjugate pair. K is by Rouche's theorem in balls, which also shows that "
-    "the branch is unique.",
-    refuted=Evidence.BALL,
-)
+@CLAIMS.claim("theorem-24.expansion", "Theorem 24, (31)", over=_SIMPLE_ROOTS, refuted=Evidence.BALL)
 def _expansion(case: Case, root: "exact.LimitRoot") -> Seen | str:
-    """c_2 as printed against our second derivative; then K and eps_alpha, both certified."""
+    """A simple root of A continues as alpha (1 + eps) + c_2 eps^2 + O(eps^3), c_2 as in (31).
+
+    Ours: {count} simple roots: c_2 as printed, to 20 digits; K and eps exist for each, for every
+    real l0 >= {max:g}
+    Note: One root of a conjugate pair. K is by Rouche's theorem in balls, which also shows that the
+    branch is unique."""
+    # c_2 as printed against our second derivative; then K and eps_alpha, both certified.
     from fluidkv.exact.precision import working
 
     mix = exact.two_lengths(*case)
@@ -107,11 +100,10 @@ def _exceptions() -> Iterator[str]:
     return (named(*c) for c in _coprime(SIMPLE_FROM - 1) if c[1] > 2 and not _dominates_alone(*c))
 
 
-@CLAIMS.over(
-    _COPRIME.where(f"n >= {SIMPLE_FROM}", lambda a, n, p: n >= SIMPLE_FROM),
+@CLAIMS.claim(
     "theorem-24.dominant-branches-simple",
     "Theorem 24",
-    "Along coprime families the two dominant limiting branches are simple.",
+    over=_COPRIME.where(f"n >= {SIMPLE_FROM}", lambda a, n, p: n >= SIMPLE_FROM),
     ours=f"a simple conjugate pair for every n >= {SIMPLE_FROM} (up to {_LONGEST})",
     note=lambda _: (
         "Below, one real root is dominant: lengths (1, 2), which have no other; "
@@ -121,32 +113,30 @@ def _exceptions() -> Iterator[str]:
     refuted=Evidence.BALL,
 )
 def _dominant_simple(a: int, n: int, p: Fraction) -> bool:
+    """Along coprime families the two dominant limiting branches are simple."""
     return _dominates_alone(a, n, p)
 
 
-@CLAIMS.over(
-    _COPRIME,
-    "theorem-24.modulus-correction",
-    "Theorem 24; B.7.2",
-    "On the dominant branches the second-order modulus correction is positive.",
-    ours=lambda seen: f"Re d >= {min(seen):.3f} n, from n = 2 on",
-    paper="Re d >= c n > 0 for sufficiently large n",
-    note="With |z| = |alpha| (1 + eps + Re(d) eps^2 + O(eps^3)).",
-    refuted=Evidence.BALL,
+@CLAIMS.claim(
+    "theorem-24.modulus-correction", "Theorem 24; B.7.2", over=_COPRIME, refuted=Evidence.BALL
 )
 def _correction_positive(a: int, n: int, p: Fraction) -> Seen | bool:
+    """On the dominant branches the second-order modulus correction is positive.
+
+    Ours: Re d >= {min:.3f} n, from n = 2 on
+    Paper: Re d >= c n > 0 for sufficiently large n
+    Note: With |z| = |alpha| (1 + eps + Re(d) eps^2 + O(eps^3))."""
     rates = exact.drift(exact.two_lengths(a, n, p), _roots(a, n, p)[0]).modulus_rates
     return rates is not None and bool(rates[1] > 0) and Seen(float(rates[1].lower()) / n)
 
 
-@CLAIMS.claim(
-    "theorem-24.correction-formula",
-    "B.7.2",
-    "d = 1/(1 - alpha) + alpha P''/(2 P'), with alpha P''/P' as printed.",
-    checked="n, a, p and alpha^a symbolic",
-)
-def _correction_formula() -> Outcome:
-    """Both displays for d, and the ratio under it, as identities of rational functions."""
+@CLAIMS.claim("theorem-24.correction-formula", "B.7.2")
+def _correction_formula() -> Finding:
+    """d = 1/(1 - alpha) + alpha P''/(2 P'), with alpha P''/P' as printed.
+
+    Checked: n, a, p and alpha^a symbolic
+    Paper: d = 1/(1-alpha) + alpha P''/(2P')"""
+    # Both displays for d, and the ratio under it, as identities of rational functions.
     import sympy
 
     n, a, p, r, z, p1, p2 = sympy.symbols("n a p r z p1 p2")
@@ -164,23 +154,20 @@ def _correction_formula() -> Outcome:
         (1 - p * (1 - theta) ** 2) - ((1 - p) + 2 * p * theta - p * theta**2),
     )
     left = [str(x) for x in differences if sympy.simplify(x) != 0]
-    return holds_for(
-        left[0] if left else None,
-        ours="all four equal" if not left else "not equal",
-        paper="d = 1/(1-alpha) + alpha P''/(2P')",
-    )
+    return Finding(not left or left[0], "all four equal" if not left else "not equal")
 
 
-@CLAIMS.claim(
-    "theorem-24.distance-to-one",
-    "B.7.2",
-    "On the dominant branches |1 - alpha| = O(1/n), so that |A'(alpha)| >= c n^2.",
-    expected=Verdict.FAILS,
-    evidence=Evidence.BALL,
-    checked="lengths (2, n), n = 5, 9, 17, 33, p = 1/2",
-)
-def _distance_to_one() -> Outcome:
-    """n |1 - alpha| and |A'(alpha)| / n^2 along lengths (2, n): neither is bounded as claimed."""
+@CLAIMS.fails("theorem-24.distance-to-one", "B.7.2", evidence=Evidence.BALL)
+def _distance_to_one() -> Finding:
+    """On the dominant branches |1 - alpha| = O(1/n), so that |A'(alpha)| >= c n^2.
+
+    Checked: lengths (2, n), n = 5, 9, 17, 33, p = 1/2
+    Paper: |1 - alpha| = O(1/n), so |A'| >= c n^2
+    Note: The dominant roots lie next to w = exp(2 pi i u / n) with a u = ±1 mod n; for a = 2 that
+    is u = (n ± 1)/2, so w and alpha tend to -1. What the proof needs holds: |1 - alpha| <= 2 and
+    |P'| >= c n give |A'| >= c n / 2, so the roots are simple.
+    Witness: lengths (2, n) for odd n, p = 1/2"""
+    # n |1 - alpha| and |A'(alpha)| / n^2 along lengths (2, n): neither is bounded as claimed.
     from fluidkv.exact.precision import working
 
     rows = []
@@ -196,38 +183,27 @@ def _distance_to_one() -> Outcome:
     shown = "; ".join(
         f"n = {n}: |1 - alpha| = {float(x):.3f}, |A'|/n^2 = {float(y):.4f}" for n, x, y in rows
     )
-    fails = far and shrinks
-    return Outcome(
-        Verdict.FAILS if fails else Verdict.HOLDS,
-        Evidence.BALL,
-        ours=shown,
-        paper="|1 - alpha| = O(1/n), so |A'| >= c n^2",
-        note="The dominant roots lie next to w = exp(2 pi i u / n) with a u = ±1 mod n; for a = 2 "
-        "that is u = (n ± 1)/2, so w and alpha tend to -1. What the proof needs holds: "
-        "|1 - alpha| <= 2 and |P'| >= c n give |A'| >= c n / 2, so the roots are simple.",
-        witness="lengths (2, n) for odd n, p = 1/2" if fails else "",
-    )
+    return Finding(not (far and shrinks), shown)
 
 
-@CLAIMS.over(
-    Range(
-        "n = 8, 12 ... 24, a = 1, n/2 - 1, n - 1, p = 1/10, 1/2, 9/10, eps = E/n^3 with "
-        "E = 1/4, 1, 4",
-        lambda: (
-            (a, n, p, scale)
-            for a, n, p in cases(24)
-            if n in range(8, 25, 4) and a in (1, n // 2 - 1, n - 1)
-            for scale in (Fraction(1, 4), Fraction(1), Fraction(4))
-        ),
-    ),
+@CLAIMS.claim(
     "theorem-24.spectral-radius",
     "Theorem 24, (32)",
-    "|rho(eps) - rho_inf (1 + eps)| <= K n eps^2 at the threshold scale.",
-    ours=lambda seen: f"K = 1 serves: {min(seen):.2f} to {max(seen):.2f} of n eps^2",
-    note="The limit of Re d / n, below 1 for all p and theta, is what K has to exceed.",
+    over=lambda: (
+        (a, n, p, scale)
+        for a, n, p in cases(24)
+        if n in range(8, 25, 4) and a in (1, n // 2 - 1, n - 1)
+        for scale in (Fraction(1, 4), Fraction(1), Fraction(4))
+    ),
     refuted=Evidence.BALL,
 )
 def _radius_expansion(a: int, n: int, p: Fraction, scale: Fraction) -> Seen | str:
-    """With K = 1."""
+    """|rho(eps) - rho_inf (1 + eps)| <= K n eps^2 at the threshold scale.
+
+    Checked: n = 8, 12 ... 24, a = 1, n/2 - 1, n - 1, p = 1/10, 1/2, 9/10, eps = E/n^3 with E = 1/4,
+    1, 4
+    Ours: K = 1 serves: {min:.2f} to {max:.2f} of n eps^2
+    Note: The limit of Re d / n, below 1 for all p and theta, is what K has to exceed."""
+    # With K = 1.
     size = abs(remainder(a, n, p, scale / n**3))
     return Seen(size) if size <= 1 else f"{named(a, n, p)}, eps = {scale}/n^3: {size}"

@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import product
 
 from fluidkv import exact, fluid, runs
-from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.ledger.ranges import Seen
 from fluidkv.papers.congestion.instances.return_survey import system_of
 from fluidkv.papers.congestion.paper import statements
 from fluidkv.verdict import Evidence
@@ -26,46 +26,43 @@ def _common() -> Iterator[tuple[int, int, Fraction]]:
     return ((a, n, share) for (a, n), share in product(pairs, tenths))
 
 
-@CLAIMS.over(
-    Range(
-        "all pairs with a common divisor up to 12, p = 1/10, 1/2, 9/10, every l0",
-        _common,
-    ),
+@CLAIMS.claim(
     "theorem-3.1.count",
     "Theorem 3 (1)",
-    "With a common divisor g of two decode lengths, g - 1 modes grow and the others decay, for all "
-    "l0 from some length on.",
+    over=_common,
     ours=lambda seen: (
         f"in all {{count}} mixes, for every l0 beyond some; the largest is {_latest(seen)}"
     ),
-    paper="g - 1 unstable roots and n - g stable ones, for all sufficiently large l0",
-    note="Of these mixes proved, in balls: crossings of the unit circle cut the axis of l0; none "
-    "lies beyond.",
     refuted=Evidence.BALL,
 )
 def _common_divisor_count(a: int, n: int, share: Fraction) -> Seen | str:
+    """With a common divisor g of two decode lengths, g - 1 modes grow and the others decay, for all
+    l0 from some length on.
+
+    Checked: all pairs with a common divisor up to 12, p = 1/10, 1/2, 9/10, every l0
+    Paper: g - 1 unstable roots and n - g stable ones, for all sufficiently large l0
+    Note: Of these mixes proved, in balls: crossings of the unit circle cut the axis of l0; none
+    lies beyond."""
     last = exact.input_threshold(exact.two_lengths(a, n, share)).windows[-1]
     counted = (last.growing_modes, last.neutral_modes) == (math.gcd(a, n) - 1, 0)
     mix = f"({a}, {n}), p = {share}"
     return Seen((last.first, mix)) if counted and last.last is None else f"{mix}: {last}"
 
 
-@CLAIMS.over(
-    Range(
-        "(2, 6), (3, 6), (4, 6) at l0 = 50; 80 starts each",
-        lambda: product(((2, 6), (3, 6), (4, 6)), (1e-2, 1e-4)),
-        name=lambda pair, size: f"{pair}, size {size}",
-    ),
+@CLAIMS.claim(
     "theorem-3.1.leaves",
     "Theorem 3 (1), last sentence",
-    "Then small perturbations of the equilibrium lead to eviction in finite time.",
-    ours="in {count} batches of 40 all starts reach eviction, and none comes back for good",
-    paper="leaves the region without evictions in finite time",
-    note="l0 = 50, equal shares; uniform starts shrunk towards the equilibrium by 0.0001 and 0.01. "
-    "Those without projection on the unstable modes have measure 0.",
+    over=lambda: product(((2, 6), (3, 6), (4, 6)), (1e-2, 1e-4)),
     refuted=Evidence.FLOAT,
 )
 def _leaves(pair: tuple[int, int], size: float) -> bool | str:
+    """Then small perturbations of the equilibrium lead to eviction in finite time.
+
+    Checked: (2, 6), (3, 6), (4, 6) at l0 = 50; 80 starts each
+    Ours: in {count} batches of 40 all starts reach eviction, and none comes back for good
+    Paper: leaves the region without evictions in finite time
+    Note: l0 = 50, equal shares; uniform starts shrunk towards the equilibrium by 0.0001 and 0.01.
+    Those without projection on the unstable modes have measure 0."""
     import numpy as np
 
     system = system_of(exact.two_lengths(*pair, _HALF), 50)

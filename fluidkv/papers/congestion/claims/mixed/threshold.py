@@ -10,9 +10,8 @@ from fractions import Fraction
 from itertools import pairwise, product
 from typing import TYPE_CHECKING
 
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import holds_for, verdict
-from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.ledger.claim import Finding, Origin
+from fluidkv.ledger.ranges import Seen
 from fluidkv.papers.congestion.instances.coprime_pairs import (
     PAIRS,
     SHARES,
@@ -22,12 +21,12 @@ from fluidkv.papers.congestion.instances.coprime_pairs import (
     least,
 )
 from fluidkv.papers.congestion.paper import statements
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.verdict import Evidence
 
 if TYPE_CHECKING:
     import sympy
 
-CLAIMS = statements()
+CLAIMS = statements(origin=Origin.READING)
 _HALF = Fraction(1, 2)
 _LENGTHS = (11, 21, 41, 81, 161)
 _NUMBERS = ", ".join(map(str, _LENGTHS))
@@ -53,20 +52,23 @@ def _falls(errors: list[float]) -> bool:
     return abs(errors[-1]) < abs(errors[-2]) < abs(errors[-3])
 
 
-@CLAIMS.over(
-    Range(f"{_ALONG}, {THREE_SHARES}", lambda: product(_FAMILIES, SHARES)),
+@CLAIMS.claim(
     "proposition-4.asymptotic",
     "Proposition 4, equation (13)",
-    "l0_min / n^3 tends to ((1-p) + p theta)^3 / (2 pi^2 p (1-p)).",
+    over=lambda: product(_FAMILIES, SHARES),
+    checked=f"{_ALONG}, {THREE_SHARES}",
+    origin=Origin.PRINTED,
     ours=lambda seen: (
         f"relative error of (13) at n = {_LENGTHS[-1]}, in brackets with "
         "theta = a/n of the pair: " + "; ".join(seen)
     ),
-    note="An error along these lengths that falls; no proof of the limit. With theta = 0 for a = 2 "
-    "it is of the order 6 p / (q n): for p = 9/10, n near 500 is needed to be within 10 %.",
     refuted=Evidence.BALL,
 )
 def _proposition_4(family: str, p: Fraction) -> Seen | str:
+    """l0_min / n^3 tends to ((1-p) + p theta)^3 / (2 pi^2 p (1-p)).
+
+    Note: An error along these lengths that falls; no proof of the limit. With theta = 0 for a = 2
+    it is of the order 6 p / (q n): for p = 9/10, n near 500 is needed to be within 10 %."""
     theta, a = _FAMILIES[family]
     errors = _relative_errors(theta, a, p, _LENGTHS)
     own = _relative_errors(None, a, p, _LENGTHS[-1:])[0]
@@ -74,33 +76,36 @@ def _proposition_4(family: str, p: Fraction) -> Seen | str:
     return Seen(shown) if _falls(errors) else f"{family}, p = {p}: {errors}"
 
 
-@CLAIMS.over(
-    Range(f"a = n - 1, n = 11, 21, 41, 81, {THREE_SHARES}", lambda: SHARES),
+@CLAIMS.claim(
     "proposition-4.theta-one",
     "Proposition 4, beyond its range",
-    "(13) holds with theta = 1 too, which the proposition excludes.",
+    over=SHARES,
+    checked=f"a = n - 1, n = 11, 21, 41, 81, {THREE_SHARES}",
     ours=lambda seen: f"relative error at n = {_LENGTHS[3]}: " + "; ".join(seen),
-    paper="excluded",
-    note="The proof has uniform constants over theta in [0, 1], so nothing excludes theta = 1.",
-    origin=Origin.READING,
     refuted=Evidence.BALL,
 )
 def _next_to_each_other(p: Fraction) -> Seen | str:
+    """(13) holds with theta = 1 too, which the proposition excludes.
+
+    Paper: excluded
+    Note: The proof has uniform constants over theta in [0, 1], so nothing excludes theta = 1."""
     errors = _relative_errors(1.0, lambda n: n - 1, p, _LENGTHS[:4])
     return Seen(f"p = {p}: {errors[-1]:+.2%}") if _falls(errors) else f"p = {p}: {errors}"
 
 
-@CLAIMS.over(
-    Range(f"{_ALONG}, p = 1/2", lambda: _FAMILIES),
+@CLAIMS.claim(
     "proposition-4.cubic",
     _BELOW,
-    "The input length needed scales as l1_2^3.",
+    over=_FAMILIES,
+    checked=f"{_ALONG}, p = 1/2",
+    origin=Origin.PRINTED,
     ours=lambda seen: (
         f"exponent from each n of {_LENGTHS} to the next, p = 1/2: " + "; ".join(seen)
     ),
     refuted=Evidence.BALL,
 )
 def _cubic(family: str) -> Seen | str:
+    """The input length needed scales as l1_2^3."""
     a = _FAMILIES[family][1]
     slopes = [
         math.log(least(a(m), m, _HALF) / least(a(n), n, _HALF)) / math.log(m / n)
@@ -111,15 +116,14 @@ def _cubic(family: str) -> Seen | str:
     return Seen(shown) if nearer else shown
 
 
-@CLAIMS.over(
-    SWEPT.where("each a beside the next", lambda a, n, p: a < n - 1),
+@CLAIMS.claim(
     "proposition-4.harder.close-lengths",
     _BELOW,
-    "Stability is harder when the two decode lengths are close.",
-    origin=Origin.READING,
+    over=SWEPT.where("each a beside the next", lambda a, n, p: a < n - 1),
     refuted=Evidence.BALL,
 )
 def _closer(a: int, n: int, p: Fraction) -> bool:
+    """Stability is harder when the two decode lengths are close."""
     further = next(b for b in range(a + 1, n) if math.gcd(b, n) == 1)
     return least(a, n, p) <= least(further, n, p)
 
@@ -144,91 +148,76 @@ def _sign(expression: "sympy.Basic", p: "sympy.Symbol") -> int | None:
     return 1 if seen.is_positive else -1 if seen.is_negative else None
 
 
-@CLAIMS.claim(
-    "proposition-4.harder.close-lengths.prefactor",
-    _BELOW,
-    "The prefactor of (13) grows with theta.",
-    checked="all p and theta, in symbols",
-)
-def _prefactor_rises_with_theta() -> Outcome:
+@CLAIMS.claim("proposition-4.harder.close-lengths.prefactor", _BELOW, origin=Origin.PRINTED)
+def _prefactor_rises_with_theta() -> Finding:
+    """The prefactor of (13) grows with theta.
+
+    Checked: all p and theta, in symbols
+    Paper: theta near 1"""
     import sympy
 
     f, p, theta = _prefactor()
     slope = sympy.factor(sympy.diff(f, theta))
-    return Outcome(
-        verdict(_sign(slope, p) == 1), Evidence.EXACT, f"d/dtheta is {slope} > 0", "theta near 1"
-    )
+    return Finding(_sign(slope, p) == 1, f"d/dtheta is {slope} > 0")
 
 
-@CLAIMS.claim(
-    "proposition-4.harder.prefactor",
-    f"{_BELOW}, read at every theta in [0, 1)",
-    "The prefactor of (13) is large for p near 0 and for p near 1, at every theta in [0, 1).",
-    expected=Verdict.FAILS,
-    origin=Origin.READING,
-    checked="theta = 0, all p, in symbols",
-)
-def _prefactor_at_both_ends() -> Outcome:
-    """At theta = 0, which Proposition 4 allows, the prefactor is (1-p)^2 / p: 0 at p = 1."""
+@CLAIMS.fails("proposition-4.harder.prefactor", f"{_BELOW}, read at every theta in [0, 1)")
+def _prefactor_at_both_ends() -> Finding:
+    """The prefactor of (13) is large for p near 0 and for p near 1, at every theta in [0, 1).
+
+    Checked: theta = 0, all p, in symbols
+    Paper: harder for p near 0 or p near 1
+    Note: The sentence names no theta. For each fixed theta > 0 it does grow without bound at both
+    ends, and l0_min grows as p tends to 1 wherever a > 1: see
+    congestion.proposition-4.harder.long-requests-rare.
+    Witness: theta = 0, as in Figure 3 (b), where a = 2"""
+    # At theta = 0, which Proposition 4 allows, the prefactor is (1-p)^2 / p: 0 at p = 1.
     import sympy
 
     f, p, theta = _prefactor()
     at_zero = sympy.factor(f.subs(theta, 0))
     end = sympy.limit(at_zero, p, 1, "-")
-    return Outcome(
-        verdict(not (_sign(sympy.diff(at_zero, p), p) == -1 and end == 0)),
-        Evidence.EXACT,
-        ours=f"theta = 0: {at_zero} falls over all of (0, 1), to {end} at p = 1",
-        paper="harder for p near 0 or p near 1",
-        note="The sentence names no theta. For each fixed theta > 0 it does grow without bound at "
-        "both ends, and l0_min grows as p tends to 1 wherever a > 1: see "
-        "congestion.proposition-4.harder.long-requests-rare.",
-        witness="theta = 0, as in Figure 3 (b), where a = 2",
+    return Finding(
+        not (_sign(sympy.diff(at_zero, p), p) == -1 and end == 0),
+        f"theta = 0: {at_zero} falls over all of (0, 1), to {end} at p = 1",
     )
 
 
-@CLAIMS.claim(
-    "proposition-4.harder.prefactor-positive-theta",
-    _BELOW,
-    "For a fixed theta > 0 the prefactor grows without bound as p tends to 0 and to 1.",
-    checked="all theta > 0, in symbols",
-    origin=Origin.READING,
-)
-def _prefactor_for_positive_theta() -> Outcome:
+@CLAIMS.claim("proposition-4.harder.prefactor-positive-theta", _BELOW)
+def _prefactor_for_positive_theta() -> Finding:
+    """For a fixed theta > 0 the prefactor grows without bound as p tends to 0 and to 1.
+
+    Checked: all theta > 0, in symbols
+    Paper: weak in both cases"""
     import sympy
 
     f, p, _ = _prefactor()
     ends = [sympy.limit(f, p, 0, "+"), sympy.limit(f, p, 1, "-")]
     good = all(end == sympy.oo for end in ends)
-    return holds_for(None if good else str(ends), ours=f"{ends}", paper="weak in both cases")
+    return Finding(None if good else str(ends), f"{ends}")
 
 
-@CLAIMS.over(
-    PAIRS.where("a > 1, p = 9/10, 99/100, 999/1000", lambda a, n: a > 1),
+@CLAIMS.claim(
     "proposition-4.harder.long-requests-rare",
     _BELOW,
-    "Stability is harder for p near 1: for a > 1, l0_min grows as p tends to 1.",
+    over=PAIRS.where("a > 1, p = 9/10, 99/100, 999/1000", lambda a, n: a > 1),
     ours=lambda seen: (
         "l0_min rises with p for every pair; at the three p it is "
         + next(shown for shown in seen if shown.startswith("(2, 7)"))
     ),
-    note="With a = 1 and p near 1 requests of one stage are left, which F = constant makes stable.",
-    origin=Origin.READING,
     refuted=Evidence.BALL,
 )
 def _long_requests_rare(a: int, n: int) -> Seen | str:
+    """Stability is harder for p near 1: for a > 1, l0_min grows as p tends to 1.
+
+    Note: With a = 1 and p near 1 requests of one stage are left, which F = constant makes stable.
+    """
     values = [least(a, n, 1 - Fraction(1, 10**k)) for k in (1, 2, 3)]
     shown = f"({a}, {n}): {', '.join(map(str, values))}"
     return Seen(shown) if values[0] < values[1] < values[2] else shown
 
 
-@CLAIMS.over(
-    PAIRS,
-    "proposition-4.harder.short-requests-rare",
-    _BELOW,
-    "Stability is harder for p near 0: l0_min at p = 1/10 is above that at p = 1/2.",
-    origin=Origin.READING,
-    refuted=Evidence.BALL,
-)
+@CLAIMS.claim("proposition-4.harder.short-requests-rare", _BELOW, over=PAIRS, refuted=Evidence.BALL)
 def _short_requests_rare(a: int, n: int) -> bool:
+    """Stability is harder for p near 0: l0_min at p = 1/10 is above that at p = 1/2."""
     return least(a, n, Fraction(1, 10)) > least(a, n, _HALF)

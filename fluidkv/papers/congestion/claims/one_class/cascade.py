@@ -8,9 +8,9 @@ from fractions import Fraction
 from itertools import pairwise
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import equals, holds_for
-from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.ledger.claim import Finding, Origin, Outcome
+from fluidkv.ledger.outcomes import equals
+from fluidkv.ledger.ranges import Seen
 from fluidkv.papers.congestion.instances.boundary_states import (
     HORIZON,
     STARTS,
@@ -20,7 +20,6 @@ from fluidkv.papers.congestion.instances.boundary_states import (
 )
 from fluidkv.papers.congestion.instances.one_class import system_of
 from fluidkv.papers.congestion.paper import statements
-from fluidkv.verdict import Verdict
 
 CLAIMS = statements()
 
@@ -30,14 +29,11 @@ _UNEQUAL = STARTS.where("G > 0, l1 >= 2", lambda case: case.spread > 0 and len(c
 _FULL = _UNEQUAL.where("all stages occupied", lambda case: case.positive)
 
 
-@CLAIMS.over(
-    _UNEQUAL,
-    "lemma-a-2.breakdown",
-    "Lemma A.2, first sentence",
-    "A start with G > 0 evicts in finite time, for l1 >= 2.",
-    ours=lambda seen: f"{{count}} starts, the last one evicts at n={max(seen)}",
-)
+@CLAIMS.claim("lemma-a-2.breakdown", "Lemma A.2, first sentence", over=_UNEQUAL)
 def _breaks_down(case: Case) -> bool | Seen:
+    """A start with G > 0 evicts in finite time, for l1 >= 2.
+
+    Ours: {count} starts, the last one evicts at n={max}"""
     first = fallen(case).first_eviction
     return first is not None and Seen(first)
 
@@ -45,28 +41,26 @@ def _breaks_down(case: Case) -> bool | Seen:
 _LOSES = "first overflow loses support"
 
 
-@CLAIMS.over(
-    _FULL,
+@CLAIMS.fails(
     "lemma-a-2.first-overflow-loses-support-full",
     "Lemma A.2, second sentence, for full support",
     "From a start with all stages occupied the first overflow loses a support.",
+    over=_FULL,
     ours=lambda _: f"{_FULL.share(lambda case: not _loses(case))} starts do not",
     paper=_LOSES,
     note="A completion can release exactly what the others need to grow: then nothing is admitted "
     "and nothing evicted, and stage 0 stays empty from there on.",
-    expected=Verdict.FAILS,
 )
-@CLAIMS.over(
-    _UNEQUAL,
+@CLAIMS.fails(
     "lemma-a-2.first-overflow-loses-support",
     "Lemma A.2, second sentence, read for starts with empty stages too",
     "From every start with G > 0 the first overflow loses a support.",
+    over=_UNEQUAL,
+    origin=Origin.READING,
     ours=lambda _: f"{_UNEQUAL.share(lambda case: not _loses(case))} starts do not",
     paper=_LOSES,
     note="With a stage empty at the start, an eviction may only trim the youngest batch. The "
     "hypothesis does not ask for full support; the proof says that it starts from there.",
-    expected=Verdict.FAILS,
-    origin=Origin.READING,
 )
 def _overflow_loses(case: Case) -> bool | str:
     first, losses = fallen(case).first_eviction, _losses(case)
@@ -82,19 +76,18 @@ def _loses(case: Case) -> bool:
     return fallen(case).first_eviction in _losses(case)
 
 
-@CLAIMS.over(
-    _FULL,
+@CLAIMS.claim(
     "lemma-a-2.first-loss",
     "Lemma A.2, second sentence, ties counted with overflows",
-    "From a start with all stages occupied the first support is lost where admission first is not "
-    "positive, and nothing is evicted before.",
-    ours=lambda seen: (
-        f"in {sum(seen)} of {{count}} starts memory is exactly full and nothing is evicted"
-    ),
-    paper=_LOSES,
+    over=_FULL,
     origin=Origin.READING,
+    paper=_LOSES,
 )
 def _first_loss(case: Case) -> bool | Seen:
+    """From a start with all stages occupied the first support is lost where admission first is not
+    positive, and nothing is evicted before.
+
+    Ours: in {sum} of {count} starts memory is exactly full and nothing is evicted"""
     found = fallen(case)
     not_admitting = next(n for n, x in enumerate(found.states) if n and x[0] == 0)
     first, *_ = found.support_losses
@@ -106,11 +99,12 @@ def _first_loss(case: Case) -> bool | Seen:
 @CLAIMS.claim(
     "lemma-a-2.loss-without-eviction",
     "Lemma A.2, a tie that the text leaves open",
-    "With l0 = 1, l1 = 2, M = 9 the state (3, 1) loses a support at n = 1 and evicts nothing.",
     origin=Origin.READING,
-    checked="one case",
 )
 def _loss_without_eviction() -> Outcome:
+    """With l0 = 1, l1 = 2, M = 9 the state (3, 1) loses a support at n = 1 and evicts nothing.
+
+    Checked: one case"""
     (loss,) = fallen(Case(1, (3, 1))).support_losses
     return equals([loss.iteration, loss.empty_stages, int(loss.evicted)], "1, 1, 0")
 
@@ -129,18 +123,18 @@ def _one_level(case: Case, found: "exact.Cascade", losses: int | None) -> bool |
 _NEXT = "next lower live-support level"
 
 
-@CLAIMS.over(
-    _FULL.where("l1 = 2", lambda case: len(case.masses) == 2),
+@CLAIMS.claim(
     "lemma-a-2.next-level-two-stages",
     "Lemma A.2, where there are two stages",
     "With l1 = 2 the first support loss empties one stage.",
+    over=_FULL.where("l1 = 2", lambda case: len(case.masses) == 2),
     paper=_NEXT,
 )
-@CLAIMS.over(
-    _FULL,
+@CLAIMS.fails(
     "lemma-a-2.next-level",
     'Lemma A.2, "moves the trajectory to the next lower live-support level"',
     "The first support loss from full support empties one stage.",
+    over=_FULL,
     ours=lambda _: (
         f"{_FULL.share(lambda case: fallen(case).support_losses[0].empty_stages > 1)} starts lose "
         "several positions at once"
@@ -148,52 +142,46 @@ _NEXT = "next lower live-support level"
     paper=_NEXT,
     note="The completing position and the youngest other one can go in one iteration: an overflow "
     "that leaves nothing to admit may exceed what the youngest batch holds.",
-    expected=Verdict.FAILS,
 )
 def _next_level(case: Case) -> bool | str:
     return _one_level(case, fallen(case), 1)
 
 
-@CLAIMS.claim(
+@CLAIMS.fails(
     "lemma-a-2.next-level-near",
     'Lemma A.2, "next lower live-support level", close to the fixed point',
-    "The first support loss from a start near the fixed point empties one stage.",
-    expected=Verdict.FAILS,
-    origin=Origin.READING,  # the lemma's sentence again, on starts of our choice
-    checked="l0 = 1, l1 = 3, M = 9, one start within 2 % of the fixed point",
+    origin=Origin.READING,
+    paper=_NEXT,
 )
-def _next_level_near() -> Outcome:
-    """Not only far away: one and a half per cent from the fixed point (1, 1, 1)."""
+def _next_level_near() -> Finding:
+    """The first support loss from a start near the fixed point empties one stage.
+
+    Checked: l0 = 1, l1 = 3, M = 9, one start within 2 % of the fixed point"""
+    # Not only far away: one and a half per cent from the fixed point (1, 1, 1).
     start = (Fraction(1), Fraction(51, 50), Fraction(197, 200))
     system = system_of(1, 3, 9)
     states = exact.trajectory(system, start, iterations=HORIZON, after_settling=3)
     first = exact.cascade(states, system).support_losses[0]
     left, when = first.empty_stages, first.iteration
     found = f"l0=1, l1=3, M=9, from {shown(start)}: level 0 to {left} at n={when}"
-    return holds_for(
-        found if left > 1 else None,
-        ours=f"first loss at n={when} leaves {left} stages empty",
-        paper=_NEXT,
-    )
+    return Finding(not (left > 1) or found, f"first loss at n={when} leaves {left} stages empty")
 
 
 _OFF = tuple(Fraction(1, 10**digits) for digits in (3, 6, 9))
 
 
-@CLAIMS.over(
-    Range(
-        "l0 = 1 ... 4, l1 = 2 ... 5, stage 0 off by 1e-3, 1e-6, 1e-9",
-        lambda: ((l0, l1, off) for l1 in range(2, 6) for l0 in range(1, 5) for off in _OFF),
-        name=lambda l0, l1, off: f"l0={l0}, l1={l1}, off by {off}",
-    ),
+@CLAIMS.claim(
     "lemma-a-2.fixed-point-unstable",
     "Lemma A.2, last sentence",
-    "Starts ever closer to the fixed point leave it and evict.",
-    ours=lambda seen: f"starts off by 1e-3, 1e-6, 1e-9 all evict, by n={max(seen)}",
-    paper="the fixed point is unstable",
+    over=lambda: ((l0, l1, off) for l1 in range(2, 6) for l0 in range(1, 5) for off in _OFF),
 )
 def _leaves_the_fixed_point(l0: int, l1: int, off: Fraction) -> bool | Seen:
-    """From three requests in each stage, one more by `off` in stage 0."""
+    """Starts ever closer to the fixed point leave it and evict.
+
+    Checked: l0 = 1 ... 4, l1 = 2 ... 5, stage 0 off by 1e-3, 1e-6, 1e-9
+    Ours: starts off by 1e-3, 1e-6, 1e-9 all evict, by n={max}
+    Paper: the fixed point is unstable"""
+    # From three requests in each stage, one more by `off` in stage 0.
     x = Fraction(3)
     system = system_of(l0, l1, sum((l0 + 1 + j) * x for j in range(l1)))
     start = [x + off, *[x] * (l1 - 2), x - off * Fraction(l0 + 1, l0 + l1)]
@@ -205,37 +193,34 @@ def _leaves_the_fixed_point(l0: int, l1: int, off: Fraction) -> bool | Seen:
 # --- Lemma A.3: dead positions --------------------------------------------------------------------
 
 
-@CLAIMS.over(
-    STARTS.where("an empty stage", lambda case: not case.positive),
+@CLAIMS.claim(
     "lemma-a-3.no-revival",
     "Lemma A.3",
-    "A relative position without mass never has mass again.",
-    note="With l1 = 1 no state on the boundary has an empty stage.",
+    over=STARTS.where("an empty stage", lambda case: not case.positive),
 )
 def _no_revival(case: Case) -> bool | str:
+    """A relative position without mass never has mass again.
+
+    Note: With l1 = 1 no state on the boundary has an empty stage."""
     after = case.step().state[0]
     revived = any(case.masses[j - 1] == 0 and x > 0 for j, x in enumerate(after))
     return not revived or f"{case} to {shown(after)}"
 
 
-@CLAIMS.over(
-    STARTS.where("the last stage empty", lambda case: case.masses[-1] == 0),
+@CLAIMS.claim(
     "lemma-a-3.overflow",
     "proof of Lemma A.3",
-    "When a dead position passes the last stage, memory after execution is M plus all masses.",
+    over=STARTS.where("the last stage empty", lambda case: case.masses[-1] == 0),
 )
 def _dead_overflow(case: Case) -> bool:
+    """When a dead position passes the last stage, memory after execution is M plus all masses."""
     used = exact.memory_used(case.system(), case.step().executed)
     return used == case.capacity + sum(case.masses)
 
 
-@CLAIMS.over(
-    STARTS,
-    "equation-14.live-set",
-    "equation (14) and below",
-    "The live set of one iteration is part of that of the iteration before.",
-)
+@CLAIMS.claim("equation-14.live-set", "equation (14) and below", over=STARTS)
 def _live_set_shrinks(case: Case) -> bool | str:
+    """The live set of one iteration is part of that of the iteration before."""
     for n, (before, after) in enumerate(pairwise(fallen(case).live)):
         if not set(after) <= set(before):
             return f"{case}, n={n}"
@@ -245,33 +230,34 @@ def _live_set_shrinks(case: Case) -> bool | str:
 # --- Theorem A.1 ----------------------------------------------------------------------------------
 
 
-@CLAIMS.over(
-    STARTS,
+@CLAIMS.claim(
     "theorem-a-1.finite-time",
     "Theorem A.1",
-    "Every start reaches a balanced cycle exactly, in finite time.",
+    over=STARTS,
     ours=lambda seen: (
         f"{{count}} starts are exactly on a balanced cycle by n={max(n for n, _ in seen)}, "
         f"{sum(other for _, other in seen)} of them not on the maximal-eviction cycle"
     ),
-    note="Finite, but without a common bound: the nearer to a balanced cycle, the later.",
 )
 def _finite_time(case: Case) -> bool | Seen:
+    """Every start reaches a balanced cycle exactly, in finite time.
+
+    Note: Finite, but without a common bound: the nearer to a balanced cycle, the later."""
     settled = fallen(case).settled
     if settled is None:
         return False
     return Seen((settled.iteration, settled.attractor != "maximal-eviction cycle"))
 
 
-@CLAIMS.over(
-    STARTS.where("l1 >= 2", lambda case: len(case.masses) > 1),
+@CLAIMS.fails(
     "theorem-a-1.one-level-at-a-time",
     "Theorem A.1, proof",
-    "Each support loss on the way empties one stage.",
-    ours="support losses of several positions at once",
-    paper="each loss moves to the next lower live-support level",
-    note="Harmless for the theorem, which needs that the support shrinks, not by how much.",
-    expected=Verdict.FAILS,
+    over=STARTS.where("l1 >= 2", lambda case: len(case.masses) > 1),
 )
 def _one_level_at_a_time(case: Case) -> bool | str:
+    """Each support loss on the way empties one stage.
+
+    Ours: support losses of several positions at once
+    Paper: each loss moves to the next lower live-support level
+    Note: Harmless for the theorem, which needs that the support shrinks, not by how much."""
     return _one_level(case, fallen(case), None)

@@ -61,24 +61,17 @@ _BLOCKS = Range(STARTS.words, _walked, name=lambda l0, end, steps: _at(l0, end))
 _FIXED = _BLOCKS.where("where the support lasts", _lasts)
 
 
-@CLAIMS.over(
-    _MET,
-    "equation-15.boundary",
-    "equation (15)",
-    "At a block-end memory is the sum of (l0 + S_h) y_h.",
-)
+@CLAIMS.claim("equation-15.boundary", "equation (15)", over=_MET)
 def _boundary(l0: int, capacity: Fraction, end: "exact.BlockEnd") -> bool:
+    """At a block-end memory is the sum of (l0 + S_h) y_h."""
     held = ((l0 + s) * y for s, y in zip(accumulate(end.gaps), end.masses, strict=True))
     return sum(held) == capacity
 
 
-@CLAIMS.over(
-    _FIXED,
-    "proposition-a-4.map",
-    "Proposition A.4",
-    "As long as the support lasts, the next block-end is that of equation (16), old masses copied.",
-)
+@CLAIMS.claim("proposition-a-4.map", "Proposition A.4", over=_FIXED)
 def _map(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -> bool:
+    """As long as the support lasts, the next block-end is that of equation (16), old masses
+    copied."""
     g, l1 = end.gaps[-1], sum(end.gaps)
     *old, oldest = end.masses
     new = ((l0 + l1) * oldest - g * sum(old)) / (l0 + g)
@@ -87,63 +80,48 @@ def _map(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -> bool:
     return ours is not None and ours.state == printed.state == tuple(steps[-1].state[0])
 
 
-@CLAIMS.over(
-    _BLOCKS,
+@CLAIMS.claim(
     "proposition-a-4.condition",
     "Proposition A.4, its condition made explicit",
-    "The support lasts a block exactly if equation (16) gives a positive mass.",
-    ours=lambda seen: f"{{count}} blocks, {len(seen) - sum(seen)} of them lose support",
-    paper="conditional on the same support pattern",
-    note="The condition can be read off the formula: the support lasts exactly if y'_0 > 0.",
+    over=_BLOCKS,
     origin=Origin.READING,
+    ours=lambda seen: f"{{count}} blocks, {len(seen) - sum(seen)} of them lose support",
 )
 def _condition(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -> bool | Seen:
+    """The support lasts a block exactly if equation (16) gives a positive mass.
+
+    Paper: conditional on the same support pattern
+    Note: The condition can be read off the formula: the support lasts exactly if y'_0 > 0."""
     lasts = _lasts(l0, end, steps)
     return (exact.new_batch(l0, end) > 0) == lasts and Seen(lasts)
 
 
-@CLAIMS.over(
-    _FIXED,
-    "proposition-a-4.block-length",
-    "proof of Proposition A.4",
-    "On a fixed support the next live position completes after exactly g_{m-1} iterations.",
-)
+@CLAIMS.claim("proposition-a-4.block-length", "proof of Proposition A.4", over=_FIXED)
 def _block_length(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -> bool:
-    """No live position completes between, and the next one does right after."""
+    """On a fixed support the next live position completes after exactly g_{m-1} iterations."""
+    # No live position completes between, and the next one does right after.
     between = any(step.completed[0] for step in steps[1:])
     return not between and steps[-1].state[0][-1] > 0
 
 
-@CLAIMS.over(
-    _FIXED,
-    "proposition-a-4.pure-evictions",
-    "proof of Proposition A.4",
-    "On a fixed support a block is one iteration that admits and g_{m-1} - 1 that evict.",
-)
+@CLAIMS.claim("proposition-a-4.pure-evictions", "proof of Proposition A.4", over=_FIXED)
 def _pure_evictions(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -> bool:
+    """On a fixed support a block is one iteration that admits and g_{m-1} - 1 that evict."""
     evicting = [any(step.evicted[0]) for step in steps]
     return evicting == [False] + [True] * (end.gaps[-1] - 1)
 
 
-@CLAIMS.over(
-    _FIXED,
-    "proposition-a-4.only-the-batch",
-    "proof of Proposition A.4",
-    "On a fixed support eviction trims the newly admitted batch and nothing else.",
-)
+@CLAIMS.claim("proposition-a-4.only-the-batch", "proof of Proposition A.4", over=_FIXED)
 def _only_the_batch(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -> bool:
+    """On a fixed support eviction trims the newly admitted batch and nothing else."""
     return not any(
         e for t, step in enumerate(steps) for j, e in enumerate(step.evicted[0]) if j != t
     )
 
 
-@CLAIMS.over(
-    _MET,
-    "lemma-a-8.bounded",
-    "proof of Lemma A.8",
-    "Normalized masses at block-ends are at most M/(l0+1).",
-)
+@CLAIMS.claim("lemma-a-8.bounded", "proof of Lemma A.8", over=_MET)
 def _batch_bound(l0: int, capacity: Fraction, end: "exact.BlockEnd") -> bool:
+    """Normalized masses at block-ends are at most M/(l0+1)."""
     return all(0 <= u <= capacity / (l0 + 1) for u in end.normalized)
 
 
@@ -182,41 +160,33 @@ _LASTING = _NORMALIZED.where("where the support lasts", lambda l0, end: bool(_af
 _UNBALANCED = _NORMALIZED.where("G^sc > 0", lambda l0, end: end.spread > 0)
 
 
-@CLAIMS.over(
-    _NORMALIZED,
-    "corollary-a-5.map",
-    "Corollary A.5, equations (17) and (18)",
-    "Equation (18) is equation (16) in normalized masses.",
-)
+@CLAIMS.claim("corollary-a-5.map", "Corollary A.5, equations (17) and (18)", over=_NORMALIZED)
 def _normalized_map(l0: int, end: "exact.BlockEnd") -> bool:
+    """Equation (18) is equation (16) in normalized masses."""
     u, gaps = end.normalized, end.gaps
     change = sum(g * (u[-1] - x) for g, x in zip(gaps[:-1], u[:-1], strict=True))
     return exact.new_batch(l0, end) / gaps[-1] == u[-1] + change / (l0 + gaps[-1])
 
 
-@CLAIMS.over(
-    _LASTING,
-    "lemma-a-6.monotone",
-    "Lemma A.6, equation (19)",
-    "The block-end spread does not fall while the support lasts.",
-)
+@CLAIMS.claim("lemma-a-6.monotone", "Lemma A.6, equation (19)", over=_LASTING)
 def _spread_monotone(l0: int, end: "exact.BlockEnd") -> bool:
+    """The block-end spread does not fall while the support lasts."""
     after = _after(l0, end, 1)
     return after is not None and after.spread >= end.spread
 
 
-@CLAIMS.over(
-    _LASTING.where(
+@CLAIMS.claim(
+    "lemma-a-6.strict",
+    "Lemma A.6",
+    over=_LASTING.where(
         "G^sc > 0, the oldest an extremum",
         lambda l0, end: (
             end.spread > 0 and end.normalized[-1] in (min(end.normalized), max(end.normalized))
         ),
     ),
-    "lemma-a-6.strict",
-    "Lemma A.6",
-    "It grows strictly when the oldest normalized mass is an extremum and the spread is not 0.",
 )
 def _spread_strict(l0: int, end: "exact.BlockEnd") -> bool:
+    """It grows strictly when the oldest normalized mass is an extremum and the spread is not 0."""
     after = _after(l0, end, 1)
     return after is not None and after.spread > end.spread
 
@@ -233,37 +203,34 @@ def _grows_within(l0: int, end: "exact.BlockEnd", blocks: int) -> bool:
     return after is not None and after.spread > end.spread
 
 
-@CLAIMS.over(
-    _lasts_for(0),
-    "corollary-a-7.within-m-steps",
-    "Corollary A.7",
-    "While the support lasts, a positive spread grows at least once every m blocks.",
-)
+@CLAIMS.claim("corollary-a-7.within-m-steps", "Corollary A.7", over=_lasts_for(0))
 def _within_m(l0: int, end: "exact.BlockEnd") -> bool:
+    """While the support lasts, a positive spread grows at least once every m blocks."""
     return _grows_within(l0, end, len(end.gaps))
 
 
-@CLAIMS.over(
-    _lasts_for(1),
+@CLAIMS.claim(
     "corollary-a-7.within-m-1-steps",
     "Corollary A.7, sharpened",
-    "It even grows at least once every m - 1 blocks.",
-    paper="at least once every m sampled steps",
-    note="Maximum and minimum are at different positions, so the older of them is not the youngest "
-    "position and comes to the oldest slot one block earlier than the corollary counts.",
+    over=_lasts_for(1),
     origin=Origin.READING,
 )
 def _within_fewer(l0: int, end: "exact.BlockEnd") -> bool:
+    """It even grows at least once every m - 1 blocks.
+
+    Paper: at least once every m sampled steps
+    Note: Maximum and minimum are at different positions, so the older of them is not the youngest
+    position and comes to the oldest slot one block earlier than the corollary counts."""
     return _grows_within(l0, end, len(end.gaps) - 1)
 
 
-@CLAIMS.over(
-    _NORMALIZED.where("G^sc = 0", lambda l0, end: end.spread == 0),
+@CLAIMS.claim(
     "theorem-a-1.balance-stays",
     "Theorem A.1, proof",
-    "A balanced block-end is back after m blocks, gaps and masses.",
+    over=_NORMALIZED.where("G^sc = 0", lambda l0, end: end.spread == 0),
 )
 def _balance_stays(l0: int, end: "exact.BlockEnd") -> bool:
+    """A balanced block-end is back after m blocks, gaps and masses."""
     after = _after(l0, end, len(end.gaps))
     return after is not None and (after.gaps, after.masses) == (end.gaps, end.masses)
 
@@ -271,15 +238,12 @@ def _balance_stays(l0: int, end: "exact.BlockEnd") -> bool:
 _MOST_BLOCKS = 200
 
 
-@CLAIMS.over(
-    _UNBALANCED,
-    "lemma-a-8.finite-loss",
-    "Lemma A.8",
-    "From every unbalanced block-end the support shrinks within finitely many blocks.",
-    ours=lambda seen: f"{{count}} unbalanced block-ends lose support within {max(seen)} blocks",
-    note="No bound holds for all: the smaller the spread, the more blocks.",
-)
+@CLAIMS.claim("lemma-a-8.finite-loss", "Lemma A.8", over=_UNBALANCED)
 def _finite_loss(l0: int, end: "exact.BlockEnd") -> bool | Seen:
+    """From every unbalanced block-end the support shrinks within finitely many blocks.
+
+    Ours: {count} unbalanced block-ends lose support within {max} blocks
+    Note: No bound holds for all: the smaller the spread, the more blocks."""
     current: exact.BlockEnd | None = end
     for blocks in range(1, _MOST_BLOCKS + 1):
         current = None if current is None else exact.block_step(l0, current)
@@ -288,13 +252,9 @@ def _finite_loss(l0: int, end: "exact.BlockEnd") -> bool | Seen:
     return False
 
 
-@CLAIMS.over(
-    _NORMALIZED,
-    "equation-39",
-    "equation (39), proof of Lemma A.8",
-    "The new normalized mass exceeds the maximum by equation (39).",
-)
+@CLAIMS.claim("equation-39", "equation (39), proof of Lemma A.8", over=_NORMALIZED)
 def _equation_39(l0: int, end: "exact.BlockEnd") -> bool:
+    """The new normalized mass exceeds the maximum by equation (39)."""
     u, gaps, top = end.normalized, end.gaps, max(end.normalized)
     below = sum(g * (top - x) for g, x in zip(gaps[:-1], u[:-1], strict=True))
     printed = (below - (l0 + sum(gaps)) * (top - u[-1])) / (l0 + gaps[-1])

@@ -6,15 +6,13 @@ from functools import cache
 from itertools import pairwise
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Origin, Outcome
+from fluidkv.ledger.claim import Finding, Origin, Outcome
 from fluidkv.ledger.outcomes import (
     conjugate_modulus_squared,
     decimal,
     equals,
-    holds_for,
     root_rounds_to,
     rounds_to,
-    verdict,
 )
 from fluidkv.papers.congestion.claims.one_class.examples import (
     LEVELS,
@@ -23,7 +21,7 @@ from fluidkv.papers.congestion.claims.one_class.examples import (
     vector,
 )
 from fluidkv.papers.congestion.paper import statements
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.verdict import Verdict
 
 CLAIMS = statements()
 
@@ -92,18 +90,18 @@ def _evictions() -> list[int]:
 # --- the tables -----------------------------------------------------------------------------------
 
 
-def _later_row(n: int, printed: str, level: int) -> Outcome:
+def _later_row(n: int, printed: str, level: int) -> Finding:
     found = rounds_to(_state(n), printed)
-    return Outcome(
-        verdict(found.verdict is Verdict.HOLDS and _level(n) == level),
-        Evidence.EXACT,
-        ours=f"{found.ours}; level {_level(n)}",
+    return Finding(
+        found.verdict is Verdict.HOLDS and _level(n) == level,
+        f"{found.ours}; level {_level(n)}",
         paper=f"{printed}; level {level}",
     )
 
 
-@CLAIMS.claim("example-3.start", "Example 3", "The perturbed start lies on the memory boundary.")
+@CLAIMS.claim("example-3.start", "Example 3")
 def _start_is_full() -> Outcome:
+    """The perturbed start lies on the memory boundary."""
     return equals(exact.memory_used(SYSTEM, [_START]), "24")
 
 
@@ -157,60 +155,49 @@ for _n, _printed, _empty in _LATER_ROWS:
     )(lambda n=_n, printed=_printed, level=_empty: _later_row(n, printed, level))
 
 
-@CLAIMS.claim(
-    "example-3.eviction-times",
-    "Example 3, second table",
-    "The first three evictions lead to X^7, X^10 and X^13.",
-)
+@CLAIMS.claim("example-3.eviction-times", "Example 3, second table")
 def _eviction_times() -> Outcome:
+    """The first three evictions lead to X^7, X^10 and X^13."""
     return equals([n for n in _evictions() if n <= 13], "7, 10, 13")
 
 
-@CLAIMS.claim(
-    "example-3.second-position-dies",
-    "Example 3, second table and text",
-    "The second live position dies at n = 16, nine iterations after the first eviction.",
-)
+@CLAIMS.claim("example-3.second-position-dies", "Example 3, second table and text")
 def _second_position_dies() -> Outcome:
-    """The first n at level 2, and how long after the first eviction that is."""
+    """The second live position dies at n = 16, nine iterations after the first eviction."""
+    # The first n at level 2, and how long after the first eviction that is.
     n = next(n for n in range(_LAST) if _level(n) == 2)
     return equals([n, n - _evictions()[0]], "16, 9")
 
 
-@CLAIMS.claim(
-    "example-3.second-position-depletes",
-    "Example 3, text",
-    "From eviction to eviction the position that dies last has less, and nothing at n = 16.",
-)
-def _depleted() -> Outcome:
-    """Mass of the position that dies at n = 16, whenever an eviction has trimmed it."""
+@CLAIMS.claim("example-3.second-position-depletes", "Example 3, text")
+def _depleted() -> Finding:
+    """From eviction to eviction the position that dies last has less, and nothing at n = 16.
+
+    Paper: evictions progressively deplete the second live position"""
+    # Mass of the position that dies at n = 16, whenever an eviction has trimmed it.
     (dying,) = _way().support_losses[-1].positions
     times = [n for n in _evictions() if n <= 16]
     masses = [_state(n)[(dying + n) % 3] for n in times]
     falling = all(a > b for a, b in pairwise(masses))
-    return holds_for(
+    return Finding(
         None if falling and masses[-1] == 0 else str(masses),
-        ours=f"{', '.join(decimal(x, 2) for x in masses)} at n = {', '.join(map(str, times))}",
-        paper="evictions progressively deplete the second live position",
+        f"{', '.join(decimal(x, 2) for x in masses)} at n = {', '.join(map(str, times))}",
     )
 
 
 @CLAIMS.claim(
     "example-3.worst-cycle-begins",
     "Example 3, second table and text",
-    "From n = 17 on the state repeats (8,0,0), (0,6,0), (0,0,4.8).",
     checked=f"n = 17 ... {_LAST}",
 )
-def _worst_cycle_begins() -> Outcome:
+def _worst_cycle_begins() -> Finding:
+    """From n = 17 on the state repeats (8,0,0), (0,6,0), (0,0,4.8).
+
+    Paper: begins at n = 17 (table), entered at n = 16 (text)"""
     cycle = [vector(s) for s in LEVELS[2]]
     off = [n for n in range(_LAST + 1) if _state(n) != cycle[(n - 17) % 3]]
     first = max(off, default=-1) + 1
-    return Outcome(
-        verdict(first <= 17),
-        Evidence.EXACT,
-        ours=f"on the cycle exactly from n = {first} on",
-        paper="begins at n = 17 (table), entered at n = 16 (text)",
-    )
+    return Finding(first <= 17, f"on the cycle exactly from n = {first} on")
 
 
 # --- Figure 6 -------------------------------------------------------------------------------------
@@ -218,58 +205,43 @@ def _worst_cycle_begins() -> Outcome:
 _FIGURE_6 = "Figure 6, caption"
 
 
-@CLAIMS.claim(
-    "figure-6.modulus",
-    _FIGURE_6,
-    "Eviction-free oscillations of Example 3 grow by sqrt(5/3), about 1.29, per iteration.",
-)
-def _eviction_free_modulus() -> Outcome:
-    """Perturbations move with the roots of 3 z^2 + 4 z + 5, the stage weights as coefficients."""
+@CLAIMS.claim("figure-6.modulus", _FIGURE_6)
+def _eviction_free_modulus() -> Finding:
+    """Eviction-free oscillations of Example 3 grow by sqrt(5/3), about 1.29, per iteration."""
+    # Perturbations move with the roots of 3 z^2 + 4 z + 5, the stage weights as coefficients.
     squared = conjugate_modulus_squared(stage_weights())
     exactly, near = equals(squared, "5/3"), root_rounds_to(squared, "1.29")
     both = exactly.verdict is Verdict.HOLDS and near.verdict is Verdict.HOLDS
-    return Outcome(verdict(both), Evidence.EXACT, near.ours, f"sqrt(5/3), {near.paper}")
+    return Finding(both, near.ours, paper=f"sqrt(5/3), {near.paper}")
 
 
-@CLAIMS.claim(
-    "figure-6.negative-admission",
-    _FIGURE_6,
-    "Continued without eviction, the required admission first turns negative at n = 7.",
-)
-def _required_admission() -> Outcome:
-    """Balance (2) continued without eviction: the first n at which it asks for a negative x_0."""
+@CLAIMS.claim("figure-6.negative-admission", _FIGURE_6)
+def _required_admission() -> Outcome | Finding:
+    """Continued without eviction, the required admission first turns negative at n = 7."""
+    # Balance (2) continued without eviction: the first n at which it asks for a negative x_0.
     state = _START
     for n in range(1, _LAST):
         admitted = (5 * state[2] - state[0] - state[1]) / 3
         if admitted < 0:
             return equals(n, "7")
         state = [admitted, *state[:2]]
-    return holds_for("never negative", ours="never", paper="7")
+    return Finding("never negative", "never", "7")
 
 
-@CLAIMS.claim(
-    "figure-6.spread",
-    _FIGURE_6,
-    "The spread never falls before the first eviction.",
-    checked="n = 0 ... 6",
-)
-def _spread_never_falls() -> Outcome:
+@CLAIMS.claim("figure-6.spread", _FIGURE_6)
+def _spread_never_falls() -> Finding:
+    """The spread never falls before the first eviction.
+
+    Checked: n = 0 ... 6
+    Paper: non-decreasing"""
     spreads = [_spread(n) for n in range(7)]
     falls = [n for n in range(6) if spreads[n + 1] < spreads[n]]
-    return holds_for(
-        f"n={falls[0]}" if falls else None,
-        ours=", ".join(map(str, spreads)),
-        paper="non-decreasing",
-    )
+    return Finding(not falls or f"n={falls[0]}", ", ".join(map(str, spreads)))
 
 
-@CLAIMS.claim(
-    "figure-6.perturbation",
-    "Example 3 and Figures 6 and 8, captions",
-    "The start of Example 3 has 1/2 request more at stage 0 than the equilibrium.",
-    kind="figure",
-)
+@CLAIMS.claim("figure-6.perturbation", "Example 3 and Figures 6 and 8, captions", kind="figure")
 def _perturbation() -> Outcome:
+    """The start of Example 3 has 1/2 request more at stage 0 than the equilibrium."""
     return equals(_START[0] - exact.eviction_free_equilibrium(SYSTEM).rate, "1/2")
 
 
@@ -278,37 +250,30 @@ def _perturbation() -> Outcome:
 _FIGURE_8 = "Figure 8, caption"
 
 
-@CLAIMS.claim(
-    "figure-8.evictions",
-    _FIGURE_8,
-    "Four evictions lead to the final cycle, at n = 7, 10, 13 and 16.",
-)
+@CLAIMS.claim("figure-8.evictions", _FIGURE_8)
 def _four_evictions() -> Outcome:
+    """Four evictions lead to the final cycle, at n = 7, 10, 13 and 16."""
     return equals([n for n in _evictions() if n <= 16], "7, 10, 13, 16")
 
 
-def _severity(measure: "Callable[[exact.Step], Fraction]") -> Outcome:
+def _severity(measure: "Callable[[exact.Step], Fraction]") -> Finding:
     """Whether a measure grows over the evictions #1 to #4."""
     values = [measure(_spiral()[1][n - 1]) for n in _evictions()[:4]]
     falls = [i for i in range(1, 4) if values[i] <= values[i - 1]]
-    return holds_for(
-        f"#{falls[0] + 1} after #{falls[0]}: {values[falls[0]]} after {values[falls[0] - 1]}"
-        if falls
-        else None,
-        ours=", ".join(decimal(v, 3) for v in values),
+    return Finding(
+        not falls
+        or f"#{falls[0] + 1} after #{falls[0]}: {values[falls[0]]} after {values[falls[0] - 1]}",
+        ", ".join(decimal(v, 3) for v in values),
         paper="increasing",
         note="The paper does not say in which unit severity is meant.",
     )
 
 
-@CLAIMS.claim(
-    "figure-8.severity-in-tokens",
-    "Figure 8, caption, severity in tokens",
-    "Evictions #1 to #4 grow in severity, counted in evicted tokens.",
-    expected=Verdict.FAILS,
-    origin=Origin.READING,
+@CLAIMS.fails(
+    "figure-8.severity-in-tokens", "Figure 8, caption, severity in tokens", origin=Origin.READING
 )
-def _severity_in_tokens() -> Outcome:
+def _severity_in_tokens() -> Finding:
+    """Evictions #1 to #4 grow in severity, counted in evicted tokens."""
     weights = stage_weights()
     return _severity(
         lambda step: sum(
@@ -318,42 +283,38 @@ def _severity_in_tokens() -> Outcome:
 
 
 @CLAIMS.claim(
-    "figure-8.severity-as-share",
-    "Figure 8, caption, severity as a share",
-    "Evictions #1 to #4 grow in severity, counted as the evicted share of the first stage hit.",
-    origin=Origin.READING,
+    "figure-8.severity-as-share", "Figure 8, caption, severity as a share", origin=Origin.READING
 )
-def _severity_as_share() -> Outcome:
+def _severity_as_share() -> Finding:
+    """Evictions #1 to #4 grow in severity, counted as the evicted share of the first stage hit."""
     # Stage 0 is empty after execution.
     return _severity(lambda step: step.evicted[0][1] / step.executed[0][1])
 
 
-@CLAIMS.claim(
-    "figure-8.phases",
-    _FIGURE_8,
-    "No stage is empty for n = 0 ... 6, one for n = 7 ... 15, two from n = 17 on.",
-)
+@CLAIMS.claim("figure-8.phases", _FIGURE_8)
 def _phases() -> Outcome:
-    """Levels before 7, from 7 on, and from 17 on."""
+    """No stage is empty for n = 0 ... 6, one for n = 7 ... 15, two from n = 17 on."""
+    # Levels before 7, from 7 on, and from 17 on.
     levels = _way().levels
     ours = [max(levels[:7]), min(levels[7:16]), max(levels[7:16]), min(levels[17:])]
     return equals(ours, "0, 1, 1, 2")
 
 
-@CLAIMS.claim("figure-8.settles", _FIGURE_8, "From n = 17 on the state is on the level-2 cycle.")
-def _settles() -> Outcome:
+@CLAIMS.claim("figure-8.settles", _FIGURE_8)
+def _settles() -> Finding:
+    """From n = 17 on the state is on the level-2 cycle.
+
+    Paper: convergence to the level-2 cycle, n >= 17"""
     settled = _way().settled
     since = None if settled is None else settled.iteration
     on = settled is not None and settled.attractor == "maximal-eviction cycle"
-    return holds_for(
+    return Finding(
         None if on and since is not None and since <= 17 else str(settled),
-        ours=f"{settled.attractor if settled else 'none'} from n = {since} on",
-        paper="convergence to the level-2 cycle, n >= 17",
+        f"{settled.attractor if settled else 'none'} from n = {since} on",
     )
 
 
-@CLAIMS.claim(
-    "figure-8.throughput", _FIGURE_8, "The last cycle completes 8/5 requests per iteration."
-)
+@CLAIMS.claim("figure-8.throughput", _FIGURE_8)
 def _last_throughput() -> Outcome:
+    """The last cycle completes 8/5 requests per iteration."""
     return equals(Fraction(_way().throughput), "8/5")

@@ -5,13 +5,12 @@ from fractions import Fraction
 from functools import cache
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import equals, holds_for
+from fluidkv.ledger.claim import Finding, Origin
+from fluidkv.ledger.outcomes import equals
 from fluidkv.papers.congestion.claims.one_class.examples import vector
 from fluidkv.papers.congestion.instances.boundary_states import STARTS, Case, fallen
 from fluidkv.papers.congestion.instances.one_class import system_of
 from fluidkv.papers.congestion.paper import statements
-from fluidkv.verdict import Verdict
 
 CLAIMS = statements()
 
@@ -125,15 +124,14 @@ for _place, _statement, _numbers, _ours in _PRINTED:
 # --- eviction blocks ------------------------------------------------------------------------------
 
 
-@CLAIMS.over(
-    STARTS,
-    "definition.eviction-block.fixed-support",
-    "Appendix A.1, eviction blocks",
-    "While the live set, of at least two, lasts, an iteration evicts exactly if no live position "
-    "completes.",
-    paper="pure-evict iterations between completions",
+@CLAIMS.claim(
+    "definition.eviction-block.fixed-support", "Appendix A.1, eviction blocks", over=STARTS
 )
 def _evicts_or_completes(case: Case) -> bool | str:
+    """While the live set, of at least two, lasts, an iteration evicts exactly if no live position
+    completes.
+
+    Paper: pure-evict iterations between completions"""
     found = fallen(case)
     evicting = {e.iteration for e in found.evictions}
     losing = {s.iteration for s in found.support_losses}
@@ -144,58 +142,59 @@ def _evicts_or_completes(case: Case) -> bool | str:
     return True
 
 
-@CLAIMS.claim(
+@CLAIMS.fails(
     "definition.eviction-block.two-phases",
     "Appendix A.1, eviction blocks, for all iterations",
-    "Every iteration either evicts and completes nothing, or completes and admits.",
-    expected=Verdict.FAILS,
     origin=Origin.READING,
-    checked="Example 3",
 )
-def _two_phases() -> Outcome:
-    """Example 3, n = 7, its first eviction: requests complete, and nothing is admitted."""
+def _two_phases() -> Finding:
+    """Every iteration either evicts and completes nothing, or completes and admits.
+
+    Checked: Example 3
+    Paper: two phases: evictions without completions, completions with admissions
+    Note: The two phases are those of a fixed support; a support loss is mostly in neither."""
+    # Example 3, n = 7, its first eviction: requests complete, and nothing is admitted.
     start = (Fraction(5, 2), Fraction(2), Fraction(17, 10))
     states = exact.trajectory(system_of(2, 3, 24), start, iterations=7)
     completed, admitted = states[6][-1], states[7][0]
-    return holds_for(
-        None if completed == 0 or admitted > 0 else "Example 3, n=7",
-        ours=f"at n=7 {completed} requests complete, {admitted} are admitted, some are evicted",
-        paper="two phases: evictions without completions, completions with admissions",
-        note="The two phases are those of a fixed support; a support loss is mostly in neither.",
+    return Finding(
+        completed == 0 or admitted > 0 or "Example 3, n=7",
+        f"at n=7 {completed} requests complete, {admitted} are admitted, some are evicted",
     )
 
 
 # --- block-ends -----------------------------------------------------------------------------------
 
 
-@CLAIMS.claim(
+@CLAIMS.fails(
     "definition.block-end.same-pattern",
     "Appendix A.1, eviction blocks and block-ends, read as occupied stages",
-    "At a block-end the same stages are live as at the block-end before.",
-    expected=Verdict.FAILS,
     origin=Origin.READING,
-    checked="Example 6",
 )
-def _same_pattern() -> Outcome:
+def _same_pattern() -> Finding:
+    """At a block-end the same stages are live as at the block-end before.
+
+    Checked: Example 6
+    Paper: returns to the same configuration it had at the previous block-end
+    Note: What returns is the gap vector, rotated by one; the stages return after m blocks."""
     before, after = (_live_stages(n) for n in (2, 3))
     same = before == after
-    return holds_for(
+    return Finding(
         None if same else f"Example 6: live stages {before} at n=2, {after} at n=3",
-        ours="the pattern rotates" if not same else "the same",
-        paper="returns to the same configuration it had at the previous block-end",
-        note="What returns is the gap vector, rotated by one; the stages return after m blocks.",
+        "the pattern rotates" if not same else "the same",
     )
 
 
-@CLAIMS.over(
-    STARTS,
+@CLAIMS.claim(
     "definition.block-end.same-pattern-after-m",
     "Appendix A.1, eviction blocks and block-ends, the reading that holds",
-    "As long as the live set lasts, the same stages are live m block-ends later.",
-    paper="the same configuration",
+    over=STARTS,
     origin=Origin.READING,
 )
 def _same_after_m_blocks(case: Case) -> bool | str:
+    """As long as the live set lasts, the same stages are live m block-ends later.
+
+    Paper: the same configuration"""
     found = fallen(case)
     for i, n in enumerate(found.block_ends):
         m = len(found.gaps[n])
@@ -205,25 +204,24 @@ def _same_after_m_blocks(case: Case) -> bool | str:
     return True
 
 
-@CLAIMS.claim(
+@CLAIMS.fails(
     "definition.block-end.after-evictions",
     "Appendix A.1, block-ends, and Figure 7, caption, with a block of one iteration or more",
-    "Every block-end follows an iteration that evicts.",
-    expected=Verdict.FAILS,
     origin=Origin.READING,
     kind="definition",
-    checked="Example 6",
 )
-def _after_evictions() -> Outcome:
-    """Which block-ends of Example 6 follow an eviction block, as the definition asks."""
+def _after_evictions() -> Finding:
+    """Every block-end follows an iteration that evicts.
+
+    Checked: Example 6
+    Paper: the first iteration after the eviction block in which a live position completes
+    Note: The reading that the rest of the appendix uses, and that holds: a block-end is every state
+    with a live position in the last stage. Where gaps are 1 the block is empty. The same goes for
+    Figure 7, whose caption has block-ends "immediately after the eviction block settles"."""
+    # Which block-ends of Example 6 follow an eviction block, as the definition asks.
     steps, found = _orbit()
     missing = [n for n in found.block_ends if n < 4 and not any(steps[n - 1].evicted[0])]
-    return holds_for(
-        f"Example 6: no eviction leads to X^{missing[0]}" if missing else None,
-        ours="n = 3 follows an iteration that completes and evicts nothing" if missing else "both",
-        paper="the first iteration after the eviction block in which a live position completes",
-        note="The reading that the rest of the appendix uses, and that holds: a block-end is every "
-        "state with a live position in the last stage. Where gaps are 1 the block is empty. The "
-        'same goes for Figure 7, whose caption has block-ends "immediately after the eviction '
-        'block settles".',
+    return Finding(
+        not missing or f"Example 6: no eviction leads to X^{missing[0]}",
+        "n = 3 follows an iteration that completes and evicts nothing" if missing else "both",
     )

@@ -5,8 +5,8 @@ from fractions import Fraction
 from functools import cache
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Outcome
-from fluidkv.ledger.outcomes import equals, holds_for, rounds_to
+from fluidkv.ledger.claim import Finding, Outcome
+from fluidkv.ledger.outcomes import equals, rounds_to
 from fluidkv.papers.congestion.instances.one_class import system_of
 from fluidkv.papers.congestion.paper import statements
 
@@ -143,7 +143,7 @@ def _steps(level: int) -> "list[exact.Step]":
     return [exact.iterate(SYSTEM, [vector(state)]) for state in LEVELS[level]]
 
 
-def _is_cycle(level: int) -> Outcome:
+def _is_cycle(level: int) -> Finding:
     """Each printed state leads to the next, the last to the first, with `level` empty stages."""
     cycle = LEVELS[level]
     wrong = [
@@ -155,9 +155,7 @@ def _is_cycle(level: int) -> Outcome:
     if len(set(cycle)) != len(cycle):
         wrong.append("a state comes twice, so the period is shorter")
     shown = " -> ".join(f"({s})" for s in cycle)
-    return holds_for(
-        wrong[0] if wrong else None, ours=shown if not wrong else "not a cycle", paper=shown
-    )
+    return Finding(not wrong or wrong[0], shown if not wrong else "not a cycle", paper=shown)
 
 
 def _throughput(level: int) -> Fraction:
@@ -165,16 +163,16 @@ def _throughput(level: int) -> Fraction:
     return completed / len(LEVELS[level])
 
 
-def _evicts_first() -> Outcome:
+def _evicts_first() -> Finding:
     evicted = [sum(step.evicted[0]) for step in _steps(1)]
-    return holds_for(
-        None if evicted[0] > 0 else "the first transition evicts nothing",
-        ours=f"evicted masses {', '.join(map(str, evicted))}",
+    return Finding(
+        evicted[0] > 0 or "the first transition evicts nothing",
+        f"evicted masses {', '.join(map(str, evicted))}",
         paper="eviction on the first transition",
     )
 
 
-_EXAMPLE_2: tuple[tuple[str, str, Callable[[], Outcome]], ...] = (
+_EXAMPLE_2: tuple[tuple[str, str, Callable[[], Finding | Outcome]], ...] = (
     ("level-0.state", "The state (2, 2, 2) is a fixed point.", lambda: _is_cycle(0)),
     (
         "level-0.throughput",

@@ -19,7 +19,6 @@ from fluidkv.papers.congestion.instances.one_class import (
     weight,
 )
 from fluidkv.papers.congestion.paper import statements
-from fluidkv.verdict import Verdict
 
 CLAIMS = statements()
 
@@ -69,27 +68,25 @@ def _occupied(state: "exact.State") -> list[int]:
 # --- Proposition 5 --------------------------------------------------------------------------------
 
 
-@CLAIMS.over(
-    _TWO,
-    "proposition-5.adjacent-throughput",
-    "Proposition 5, equation (20)",
-    "The adjacent two-stage orbit closes, with throughput (20).",
-    paper="M / (w_{l1-1}^2 - w_0 w_{l1-2})",
-)
+@CLAIMS.claim("proposition-5.adjacent-throughput", "Proposition 5, equation (20)", over=_TWO)
 def _adjacent(l0: int, l1: int) -> bool | str:
+    """The adjacent two-stage orbit closes, with throughput (20).
+
+    Paper: M / (w_{l1-1}^2 - w_0 w_{l1-2})"""
     system, last = system_of(l0, l1), weight(l0, l1 - 1)
     printed = system.capacity / (last**2 - weight(l0, 0) * weight(l0, l1 - 2))
     return _completes(exact.adjacent_cycle(system), printed)
 
 
-@CLAIMS.over(
-    _TWO.where("even", lambda l0, l1: l1 % 2 == 0),
+@CLAIMS.claim(
     "proposition-5.opposite-throughput",
     "Proposition 5, equation (21)",
-    "For even l1 = 2d the opposite two-stage orbit closes, with throughput (21).",
-    paper="M / (d (w_{d-1} + w_{l1-1}))",
+    over=_TWO.where("even", lambda l0, l1: l1 % 2 == 0),
 )
 def _opposite(l0: int, l1: int) -> bool | str:
+    """For even l1 = 2d the opposite two-stage orbit closes, with throughput (21).
+
+    Paper: M / (d (w_{d-1} + w_{l1-1}))"""
     system, d = system_of(l0, l1), l1 // 2
     printed = system.capacity / (d * (weight(l0, d - 1) + weight(l0, l1 - 1)))
     return _completes(exact.opposite_cycle(system), printed)
@@ -100,23 +97,22 @@ _TWO_STAGES = (
 )
 
 
-@CLAIMS.over(
-    lengths(3),
+@CLAIMS.claim(
     "proposition-5.limit-cycles",
     "Proposition 5 with Definition 2, from l1 = 3",
     "For every l1 >= 3 the adjacent orbit is a limit cycle of period l1, and for even l1 = 2d the "
     "opposite one of period d.",
+    over=lengths(3),
     paper=_TWO_STAGES,
 )
-@CLAIMS.over(
-    _TWO,
+@CLAIMS.fails(
     "proposition-5.limit-cycles-every-length",
     "Proposition 5 with Definition 2, as printed",
     "For every l1 >= 2 the adjacent orbit is a limit cycle of period l1, and for even l1 = 2d the "
     "opposite one of period d.",
+    over=_TWO,
     ours="for l1 = 2 both are the fixed point, of period 1; limit cycles from l1 = 3 on",
     paper=_TWO_STAGES,
-    expected=Verdict.FAILS,
 )
 def _two_stage_periods(l0: int, l1: int) -> bool | str:
     system = system_of(l0, l1)
@@ -132,14 +128,11 @@ def _two_stage_periods(l0: int, l1: int) -> bool | str:
 # --- Proposition 6 --------------------------------------------------------------------------------
 
 
-@CLAIMS.over(
-    _LEVELS,
-    "proposition-6.throughput",
-    "Proposition 6, equation (22)",
-    "At every level the contiguous orbit closes, with throughput c_i of equation (22).",
-    paper="M / ((i+1) w_i + sum of w_j for j > i)",
-)
+@CLAIMS.claim("proposition-6.throughput", "Proposition 6, equation (22)", over=_LEVELS)
 def _contiguous(l0: int, l1: int, i: int) -> bool | str:
+    """At every level the contiguous orbit closes, with throughput c_i of equation (22).
+
+    Paper: M / ((i+1) w_i + sum of w_j for j > i)"""
     system = system_of(l0, l1)
     cycle = exact.contiguous_cycle(system, i)
     if cycle.level != i:
@@ -147,16 +140,13 @@ def _contiguous(l0: int, l1: int, i: int) -> bool | str:
     return _completes(cycle, contiguous_rate(l0, l1, i, system.capacity))
 
 
-@CLAIMS.over(
-    _WITH_EVICTION,
-    "equation-26",
-    "equation (26), proof of Proposition 6",
-    "The states X_r of the proof, with a_r of equation (26) ahead of k - 1 stages of b = c_i for "
-    "r < i and (i+1) b ahead of them from then on, fill memory and follow one another.",
-    ours="an orbit of the literal model, {count} systems and levels",
-    paper="w_r a_r + b sum of w_j = M; X_r goes to X_{r+1}, the last to X_0",
-)
+@CLAIMS.claim("equation-26", "equation (26), proof of Proposition 6", over=_WITH_EVICTION)
 def _printed_orbit(l0: int, l1: int, i: int) -> bool | str:
+    """The states X_r of the proof, with a_r of equation (26) ahead of k - 1 stages of b = c_i for r
+    < i and (i+1) b ahead of them from then on, fill memory and follow one another.
+
+    Ours: an orbit of the literal model, {count} systems and levels
+    Paper: w_r a_r + b sum of w_j = M; X_r goes to X_{r+1}, the last to X_0"""
     system, k = system_of(l0, l1), l1 - i
     b = contiguous_rate(l0, l1, i, system.capacity)
     states = []
@@ -172,14 +162,11 @@ def _printed_orbit(l0: int, l1: int, i: int) -> bool | str:
     return True
 
 
-@CLAIMS.over(
-    lengths(),
-    "proposition-6.ends",
-    "Proposition 6",
-    "c_0 is x* and c_{l1-1} the throughput of the maximal-eviction cycle.",
-    paper="c_0 = x*, c_{l1-1} = M / (l1 w_{l1-1})",
-)
+@CLAIMS.claim("proposition-6.ends", "Proposition 6", over=lengths())
 def _contiguous_ends(l0: int, l1: int) -> bool:
+    """c_0 is x* and c_{l1-1} the throughput of the maximal-eviction cycle.
+
+    Paper: c_0 = x*, c_{l1-1} = M / (l1 w_{l1-1})"""
     system = system_of(l0, l1)
     first, last = exact.contiguous_cycle(system, 0), exact.contiguous_cycle(system, l1 - 1)
     best = 2 * system.capacity / (l1 * (2 * l0 + l1 + 1))
@@ -202,46 +189,46 @@ def _blocks(state: "exact.State") -> int:
 _ONE_BLOCK = "a contiguous block at every iteration"
 
 
-@CLAIMS.over(
-    _WITH_EVICTION,
+@CLAIMS.fails(
     "proposition-6.contiguous-stages",
     "Proposition 6 and Remark 1, read as stage indices",
-    "The occupied stages are a contiguous block of stage indices at every iteration.",
-    ours="not while the block passes from the last stage to 0",
-    paper=_ONE_BLOCK,
-    note="The proof says what holds: in cyclic order.",
-    expected=Verdict.FAILS,
+    over=_WITH_EVICTION,
     origin=Origin.READING,
+    paper=_ONE_BLOCK,
 )
 def _contiguous_stages(l0: int, l1: int, i: int) -> bool | str:
+    """The occupied stages are a contiguous block of stage indices at every iteration.
+
+    Ours: not while the block passes from the last stage to 0
+    Note: The proof says what holds: in cyclic order."""
     return _in_blocks(_blocks, l0, l1, i)
 
 
-@CLAIMS.over(
-    _WITH_EVICTION,
+@CLAIMS.claim(
     "proposition-6.contiguous-cyclically",
     "Proposition 6, as its proof reads it",
-    "The occupied stages are a contiguous block in cyclic order at every iteration.",
+    over=_WITH_EVICTION,
     paper=_ONE_BLOCK,
 )
 def _contiguous_cyclically(l0: int, l1: int, i: int) -> bool | str:
+    """The occupied stages are a contiguous block in cyclic order at every iteration."""
+
     def joined(state: "exact.State") -> int:
         return _blocks(state) - (state[0] > 0 and state[-1] > 0 and not all(state))
 
     return _in_blocks(joined, l0, l1, i)
 
 
-@CLAIMS.over(
-    Range(
-        f"l0 = {', '.join(map(str, INPUTS))}, l1 = 2 ... 30",
-        lambda: ((l0, l1, i) for l1 in range(2, 31) for l0 in INPUTS for i in range(l1 - 1)),
-    ),
+@CLAIMS.claim(
     "proposition-6.strictly-decreasing",
     "Proposition 6, equation (23)",
-    "c_i decreases strictly with the level.",
-    ours="strictly decreasing; the denominators grow by i + 1",
+    over=lambda: ((l0, l1, i) for l1 in range(2, 31) for l0 in INPUTS for i in range(l1 - 1)),
+    checked=f"l0 = {', '.join(map(str, INPUTS))}, l1 = 2 ... 30",
 )
 def _contiguous_decreases(l0: int, l1: int, i: int) -> bool:
+    """c_i decreases strictly with the level.
+
+    Ours: strictly decreasing; the denominators grow by i + 1"""
     system = system_of(l0, l1)
     here, above = (contiguous_rate(l0, l1, level, system.capacity) for level in (i, i + 1))
     # The proof's own step: the denominators differ by i + 1.
@@ -251,15 +238,12 @@ def _contiguous_decreases(l0: int, l1: int, i: int) -> bool:
 # --- Proposition 7 --------------------------------------------------------------------------------
 
 
-@CLAIMS.over(
-    _DIVISORS,
-    "proposition-7.throughput",
-    "Proposition 7, equation (24)",
-    "For a divisor k of l1, k evenly spaced stages give an orbit that closes, with throughput "
-    "(24).",
-    paper="M / (d sum of w_{qd-1}, q = 1 ... k)",
-)
+@CLAIMS.claim("proposition-7.throughput", "Proposition 7, equation (24)", over=_DIVISORS)
 def _evenly_spaced(l0: int, l1: int, k: int) -> bool | str:
+    """For a divisor k of l1, k evenly spaced stages give an orbit that closes, with throughput
+    (24).
+
+    Paper: M / (d sum of w_{qd-1}, q = 1 ... k)"""
     system = system_of(l0, l1)
     cycle = exact.evenly_spaced_cycle(system, k)
     for stages in map(_occupied, cycle.states):
@@ -268,24 +252,23 @@ def _evenly_spaced(l0: int, l1: int, k: int) -> bool | str:
     return _completes(cycle, even_rate(l0, l1, k, system.capacity))
 
 
-@CLAIMS.over(
-    _DIVISORS.where("below l1", lambda l0, l1, k: k < l1),
+@CLAIMS.claim(
     "proposition-7.limit-cycle",
     "Proposition 7 with Definition 2, for k < l1",
     "For every divisor k of l1, from 2 to below l1, the evenly spaced orbit is a limit cycle.",
+    over=_DIVISORS.where("below l1", lambda l0, l1, k: k < l1),
     paper="a limit cycle, which has period at least 2",
 )
-@CLAIMS.over(
-    _DIVISORS,
+@CLAIMS.fails(
     "proposition-7.limit-cycle-every-divisor",
     "Proposition 7 with Definition 2, for k = l1 too",
     "For every divisor k of l1, from 2 to l1, the evenly spaced orbit is a limit cycle.",
+    over=_DIVISORS,
+    origin=Origin.READING,
     ours="for k = l1 it is the fixed point; a limit cycle, of period l1/k, for k < l1",
     paper="an eviction-level-(l1-k) limit cycle",
     note="Section 3.2 calls a periodic orbit with i empty stages an eviction-level-i limit cycle, "
     "which the fixed point is at level 0; Definition 2 asks for a period of at least 2.",
-    expected=Verdict.FAILS,
-    origin=Origin.READING,
 )
 def _evenly_spaced_period(l0: int, l1: int, k: int) -> bool | str:
     cycle = exact.evenly_spaced_cycle(system_of(l0, l1), k)
@@ -293,14 +276,11 @@ def _evenly_spaced_period(l0: int, l1: int, k: int) -> bool | str:
     return limit or f"{named(cycle)}, k={k}: smallest period {cycle.period}"
 
 
-@CLAIMS.over(
-    grid(INPUTS, range(2, 61)),
-    "proposition-7.increasing",
-    "Proposition 7",
-    "The throughput of evenly spaced cycles increases strictly with the number of occupied stages.",
-    ours="strictly increasing over the divisors, k = 1 among them",
-)
+@CLAIMS.claim("proposition-7.increasing", "Proposition 7", over=grid(INPUTS, range(2, 61)))
 def _evenly_spaced_increases(l0: int, l1: int) -> bool | str:
+    """The throughput of evenly spaced cycles increases strictly with the number of occupied stages.
+
+    Ours: strictly increasing over the divisors, k = 1 among them"""
     system = system_of(l0, l1)
     divisors = [k for k in range(1, l1 + 1) if l1 % k == 0]
     found = [exact.throughput(system, exact.as_evenly_spaced_gaps(l1, k)) for k in divisors]

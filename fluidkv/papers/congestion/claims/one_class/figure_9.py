@@ -11,9 +11,8 @@ from fractions import Fraction
 from functools import cache, partial
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import equals, holds_for
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger.claim import Finding, Origin, Outcome
+from fluidkv.ledger.outcomes import equals
 from fluidkv.papers.congestion.instances.one_class import system_of
 from fluidkv.papers.congestion.paper import statements
 
@@ -73,98 +72,81 @@ _claim = partial(CLAIMS.claim, kind="figure", origin=Origin.REPRODUCTION)
 _TEXT = "Appendix A.1 and Figure 9, caption"
 
 
-@_claim(
-    "appendix-a1.l1-4.start",
-    "Figure 9, caption",
-    "The start, read as in Example 3, lies on the memory boundary.",
-)
+@_claim("appendix-a1.l1-4.start", "Figure 9, caption")
 def _start_is_full() -> Outcome:
+    """The start, read as in Example 3, lies on the memory boundary."""
     return equals(exact.memory_used(SYSTEM, [START]), "48")
 
 
-@_claim(
-    "appendix-a1.l1-4.evictions",
-    _TEXT,
-    "Evictions before the last cycle lead to n = 9, 13, 17, 20, 21.",
-)
+@_claim("appendix-a1.l1-4.evictions", _TEXT)
 def _eviction_times() -> Outcome:
+    """Evictions before the last cycle lead to n = 9, 13, 17, 20, 21."""
     return equals(_evictions(START), "9, 13, 17, 20, 21")
 
 
-@_claim(
-    "appendix-a1.l1-4.levels",
-    _TEXT,
-    "The evictions at n = 9, 13 are at level 1, those at 17, 20, 21 at levels 2, 2 and 3.",
-)
+@_claim("appendix-a1.l1-4.levels", _TEXT)
 def _levels() -> Outcome:
+    """The evictions at n = 9, 13 are at level 1, those at 17, 20, 21 at levels 2, 2 and 3."""
     return equals(_levels_at(_PRINTED), "1, 1, 2, 2, 3")
 
 
-@_claim(
-    "appendix-a1.l1-4.growing-oscillation",
-    _TEXT,
-    "All stages are occupied, and nothing is evicted, for n = 0 ... 8.",
-)
+@_claim("appendix-a1.l1-4.growing-oscillation", _TEXT)
 def _growing_oscillation() -> Outcome:
+    """All stages are occupied, and nothing is evicted, for n = 0 ... 8."""
     return equals([sum(_levels_at(tuple(range(9)))), _way().first_eviction or 0], "0, 9")
 
 
-@_claim("appendix-a1.l1-4.settles", _TEXT, "From n = 22 on the state is on the level-3 cycle.")
-def _settles() -> Outcome:
+@_claim("appendix-a1.l1-4.settles", _TEXT)
+def _settles() -> Finding:
+    """From n = 22 on the state is on the level-3 cycle.
+
+    Paper: convergence to the level-3 cycle, n >= 22"""
     settled = _way().settled
     on = settled is not None and settled.attractor == "maximal-eviction cycle"
     since = settled.iteration if settled else None
-    return holds_for(
+    return Finding(
         None if on and since is not None and since <= 22 else f"settled {settled}",
-        ours=f"on the maximal-eviction cycle from n = {since} on",
-        paper="convergence to the level-3 cycle, n >= 22",
+        f"on the maximal-eviction cycle from n = {since} on",
     )
 
 
-@_claim(
-    "appendix-a1.l1-4.throughput",
-    _TEXT,
-    "The last cycle completes 2 requests per iteration, a quarter less than x* = 8/3.",
-)
+@_claim("appendix-a1.l1-4.throughput", _TEXT)
 def _throughput() -> Outcome:
+    """The last cycle completes 2 requests per iteration, a quarter less than x* = 8/3."""
     last, best = Fraction(_way().throughput), exact.eviction_free_equilibrium(SYSTEM).rate
     return equals([last, 1 - last / best, best], "2, 1/4, 8/3")
 
 
-@_claim(
-    "appendix-a1.l1-4.bypasses",
-    "Appendix A.1, cycle multiplicity",
-    "The cascade passes level 2 without being on one of its orbits.",
-)
-def _bypasses() -> Outcome:
+@_claim("appendix-a1.l1-4.bypasses", "Appendix A.1, cycle multiplicity")
+def _bypasses() -> Finding:
+    """The cascade passes level 2 without being on one of its orbits.
+
+    Paper: the cascade bypasses them"""
     found = _way()
     nearest = min(
         exact.distance_from_cycle(x, 2, _CAPACITY)
         for x, level in zip(found.states, found.levels, strict=True)
         if level == 2
     )
-    return holds_for(
-        None if nearest > 0 else "a state on a level-2 orbit",
-        ours=f"level-2 states stay {float(nearest):.2f} or more, relative, from their orbit",
-        paper="the cascade bypasses them",
+    return Finding(
+        nearest > 0 or "a state on a level-2 orbit",
+        f"level-2 states stay {float(nearest):.2f} or more, relative, from their orbit",
     )
 
 
-@CLAIMS.over(
-    Range(
-        "a stage above by 1/2; one other, all others, or a scaling gives memory back",
-        _other_starts,
-        whole=True,
-        name=lambda name, first: f"also: {name}",
-    ),
+@CLAIMS.claim(
     "appendix-a1.l1-4.other-readings",
     "Figure 9, caption",
-    "No other simple reading of the start gives the printed iterations.",
-    ours="none of {count} other readings gives these five iterations",
-    paper="n = 9, 13, 17, 20, 21",
-    note="The captions and the text do not give the start. Raising stage 0 alone, which leaves the "
-    "memory boundary, leads to the same X^1 as our reading.",
+    over=_other_starts,
+    whole=True,
     origin=Origin.READING,
 )
 def _other_readings(name: str, first: tuple[Fraction, ...]) -> bool:
+    """No other simple reading of the start gives the printed iterations.
+
+    Checked: a stage above by 1/2; one other, all others, or a scaling gives memory back
+    Ours: none of {count} other readings gives these five iterations
+    Paper: n = 9, 13, 17, 20, 21
+    Note: The captions and the text do not give the start. Raising stage 0 alone, which leaves the
+    memory boundary, leads to the same X^1 as our reading."""
     return _evictions(first) != list(_PRINTED)

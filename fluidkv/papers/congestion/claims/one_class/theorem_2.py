@@ -10,8 +10,7 @@ from functools import cache
 from itertools import combinations, islice, pairwise
 
 from fluidkv import exact, fluid
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import holds_for
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.ranges import Range, Seen
 from fluidkv.papers.congestion.instances.one_class import grid, intermediate_gaps, system_of, weight
 from fluidkv.papers.congestion.paper import statements
@@ -57,27 +56,27 @@ def _loses_support(system: System, state: "exact.State", size: Fraction) -> bool
 _LEFT = "multipliers outside the unit circle, and starts 10^-9 away that lose support, for {count} "
 
 
-@CLAIMS.over(
-    Range(
-        "all gap vectors, l0 = 1 ... 3, l1 = 3 ... 5",
-        lambda: ((l0, g) for l1 in range(3, 6) for l0 in _INPUTS for g in intermediate_gaps(l1)),
-    ),
+@CLAIMS.claim(
     "theorem-2.2",
     "Theorem 2 (2)",
     "The limit cycles of the levels 1 to l1 - 2 are not stable.",
+    over=Range(
+        "all gap vectors, l0 = 1 ... 3, l1 = 3 ... 5",
+        lambda: ((l0, g) for l1 in range(3, 6) for l0 in _INPUTS for g in intermediate_gaps(l1)),
+    ),
     ours=_LEFT + "cycles",
     paper="not stable",
     note="For every l0 and every gap vector: by Proposition A.4 the multipliers of a turn have the "
     "product of (l0+l1)/(l0+g_h) > 1. Read for balanced cycles, which are all there are.",
 )
-@CLAIMS.over(
-    Range(
-        "l0 = 1 ... 3, l1 = 2 ... 5",
-        lambda: ((l0, (1,) * l1) for l1 in range(2, 6) for l0 in _INPUTS),
-    ),
+@CLAIMS.claim(
     "theorem-2.1",
     "Theorem 2 (1)",
     "The eviction-free fixed point is not stable.",
+    over=Range(
+        "l0 = 1 ... 3, l1 = 2 ... 5",
+        lambda: ((l0, (1,) * l1) for l1 in range(2, 6) for l0 in _INPUTS),
+    ),
     ours=_LEFT + "cycles",
     paper="not stable",
     note="For every l0 and l1 >= 2: the multipliers have the product beta = (l0+l1)/(l0+1) > 1, so "
@@ -123,46 +122,42 @@ def _ends() -> "tuple[tuple[int, int, exact.State, exact.State | None], ...]":
     )
 
 
-@CLAIMS.over(
-    Range(
-        "l0 = 1 ... 3; memory dealt out in "
-        + ", ".join(f"{parts} parts (l1 = {l1})" for l1, parts in _GRIDS.items()),
-        _ends,
-        name=lambda l0, l1, start, end: f"l0={l0}, l1={l1}, start {start}: no end",
-    ),
+@CLAIMS.claim(
     "theorem-2.3.basin",
     "Theorem 2 (3), Theorem A.1",
-    "Every start on the memory boundary reaches the maximal-eviction cycle unless a nonmaximal "
-    "balanced orbit captures it exactly.",
+    over=_ends,
+    checked="l0 = 1 ... 3; memory dealt out in "
+    + ", ".join(f"{parts} parts (l1 = {l1})" for l1, parts in _GRIDS.items()),
     ours=lambda seen: (
         f"of {{count}} starts {sum(seen)} reach the maximal-eviction cycle and "
         f"{len(seen) - sum(seen)} land exactly on another balanced cycle"
     ),
-    note="Both ends are reached in finitely many iterations. Starts on all faces, with exact ties. "
-    "With l1 = 1 the one state is the fixed point and the maximal-eviction cycle at once; the "
-    "theorem asks for l1 >= 2.",
 )
 def _basin(l0: int, l1: int, start: "exact.State", end: "exact.State | None") -> bool | Seen:
+    """Every start on the memory boundary reaches the maximal-eviction cycle unless a nonmaximal
+    balanced orbit captures it exactly.
+
+    Note: Both ends are reached in finitely many iterations. Starts on all faces, with exact ties.
+    With l1 = 1 the one state is the fixed point and the maximal-eviction cycle at once; the theorem
+    asks for l1 >= 2."""
     return end is not None and Seen(_live(end) == 1)
 
 
-@CLAIMS.over(
-    Range(
-        "all gap vectors, l0 = 2, l1 = 2 ... 7",
-        lambda: (
-            (2, gaps) for l1 in range(2, 8) for gaps in ((1,) * l1, (l1,), *intermediate_gaps(l1))
-        ),
-        name=lambda l0, gaps: f"gaps {gaps}",
-    ),
+@CLAIMS.claim(
     "corollary-a-11.unique",
     "Corollary A.11",
-    "Of the balanced cycles the maximal-eviction cycle alone is stable.",
-    ours="the only stable one of {count} cycles",
-    paper="asymptotically stable; the fixed point and all intermediate cycles unstable",
-    note="Read with Definition 3: by linear stability, for a map that is linear near the cycle. "
-    "`congestion.lemma-a-10` has the neighbourhood.",
+    over=lambda: (
+        (2, gaps) for l1 in range(2, 8) for gaps in ((1,) * l1, (l1,), *intermediate_gaps(l1))
+    ),
 )
 def _unique(l0: int, gaps: tuple[int, ...]) -> bool:
+    """Of the balanced cycles the maximal-eviction cycle alone is stable.
+
+    Checked: all gap vectors, l0 = 2, l1 = 2 ... 7
+    Ours: the only stable one of {count} cycles
+    Paper: asymptotically stable; the fixed point and all intermediate cycles unstable
+    Note: Read with Definition 3: by linear stability, for a map that is linear near the cycle.
+    `congestion.lemma-a-10` has the neighbourhood."""
     found = exact.cycle_stability(system_of(l0, sum(gaps)), gaps)
     return (found.outside == found.on_circle == 0) == (len(gaps) == 1)
 
@@ -170,14 +165,13 @@ def _unique(l0: int, gaps: tuple[int, ...]) -> bool:
 # --- the exceptional set --------------------------------------------------------------------------
 
 
-@CLAIMS.claim(
-    "theorem-2.exceptional-set.example",
-    "Appendix A.1, after Lemma A.10",
-    "A start that the level-1 cycle captures exactly, in one iteration.",
-    kind="example",
-    checked="l0 = 2, l1 = 3, M = 24",
-)
-def _printed_start() -> Outcome:
+@CLAIMS.claim("theorem-2.exceptional-set.example", "Appendix A.1, after Lemma A.10", kind="example")
+def _printed_start() -> Finding:
+    """A start that the level-1 cycle captures exactly, in one iteration.
+
+    Checked: l0 = 2, l1 = 3, M = 24
+    Ours: 24 tokens; next state and cycle as printed
+    Paper: 24 tokens; (0, 48/13, 24/13), on the level-1 balanced cycle"""
     system = system_of(2, 3, 24)
     start = (Fraction(48, 13), Fraction(24, 13), Fraction(72, 65))
     cycle = [
@@ -193,56 +187,53 @@ def _printed_start() -> Outcome:
     )
     others = len(exact.states_before(system, cycle[0]))
     holds = on_boundary and walked and ours.start == start and exact.verify_capture(ours)
-    return holds_for(
+    return Finding(
         None if holds else "the printed start does not do so",
-        ours="24 tokens; next state and cycle as printed",
-        paper="24 tokens; (0, 48/13, 24/13), on the level-1 balanced cycle",
         note=f"It is one of the {others} ends of a segment of such starts: the states before "
         "(0, 48/13, 24/13) are (48/13 + t, 24/13, (72 - 39 t)/65), 0 <= t <= 24/13, and t = 24/13 "
         "is on the cycle itself. The start executes to exactly full memory.",
     )
 
 
-@CLAIMS.over(
-    Range(
-        "all gap vectors, l0 = 2, l1 = 3 ... 6",
-        lambda: (
-            (gaps, iterations)
-            for l1 in range(3, 7)
-            for gaps in intermediate_gaps(l1)
-            for iterations in (1, 4)
-        ),
-        name=lambda gaps, iterations: f"gaps {gaps}, {iterations} iterations",
-    ),
+@CLAIMS.claim(
     "theorem-2.exceptional-set.every-intermediate-cycle",
     "Appendix A.1, after Lemma A.10",
-    "Every intermediate balanced cycle captures starts that are not on it.",
-    ours="{count} starts, off the cycle, that land on it after exactly 1 or 4 iterations",
-    paper="the exceptional set is not empty",
-    note="Every intermediate cycle has a state with stage 0 empty, and the states before it form a "
-    "simplex of which the cycle holds one point.",
+    over=lambda: (
+        (gaps, iterations)
+        for l1 in range(3, 7)
+        for gaps in intermediate_gaps(l1)
+        for iterations in (1, 4)
+    ),
     origin=Origin.READING,
     kind="example",
 )
 def _every_cycle_captures(gaps: tuple[int, ...], iterations: int) -> bool:
+    """Every intermediate balanced cycle captures starts that are not on it.
+
+    Checked: all gap vectors, l0 = 2, l1 = 3 ... 6
+    Ours: {count} starts, off the cycle, that land on it after exactly 1 or 4 iterations
+    Paper: the exceptional set is not empty
+    Note: Every intermediate cycle has a state with stage 0 empty, and the states before it form a
+    simplex of which the cycle holds one point."""
     system = system_of(2, sum(gaps))
     target = next(x for x in exact.balanced_cycle(system, gaps).states if x[0] == 0)
     return exact.verify_capture(exact.captured_start(system, target, iterations=iterations))
 
 
-@CLAIMS.over(
-    grid(_INPUTS, range(2, 9)),
+@CLAIMS.claim(
     "theorem-2.exceptional-set.fixed-point",
     "Theorem 2, definition of the exceptional set",
-    "The fixed point captures no start but itself.",
-    ours="the one state before the fixed point is itself",
-    paper="captured exactly: the trajectory lies on the fixed point after a finite time",
-    note="Capture by the fixed point is being on it. For l1 = 2, where there is no intermediate "
-    "cycle, the exceptional set is that one point. The argument needs no sample: stage 0 has mass, "
-    "so nothing was evicted, and the eviction-free map is one-to-one.",
+    over=grid(_INPUTS, range(2, 9)),
     origin=Origin.READING,
 )
 def _captures_nothing(l0: int, l1: int) -> bool:
+    """The fixed point captures no start but itself.
+
+    Ours: the one state before the fixed point is itself
+    Paper: captured exactly: the trajectory lies on the fixed point after a finite time
+    Note: Capture by the fixed point is being on it. For l1 = 2, where there is no intermediate
+    cycle, the exceptional set is that one point. The argument needs no sample: stage 0 has mass, so
+    nothing was evicted, and the eviction-free map is one-to-one."""
     system = system_of(l0, l1)
     (state,) = exact.fixed_point(system).states
     return exact.states_before(system, state) == (state,)
@@ -251,13 +242,18 @@ def _captures_nothing(l0: int, l1: int) -> bool:
 @CLAIMS.claim(
     "theorem-2.exceptional-set.in-floats",
     "Appendix A.1, after Lemma A.10 (ours)",
-    "Starts that are captured exactly can be lost to rounding, and end at maximal eviction.",
-    evidence=Evidence.FLOAT,
     origin=Origin.READING,
+    evidence=Evidence.FLOAT,
     kind="example",
-    checked="l0 = 2, l1 = 5, M = 100; every intermediate cycle",
 )
-def _lost_to_rounding() -> Outcome:
+def _lost_to_rounding() -> Finding:
+    """Starts that are captured exactly can be lost to rounding, and end at maximal eviction.
+
+    Checked: l0 = 2, l1 = 5, M = 100; every intermediate cycle
+    Paper: (nothing is said about floats)
+    Note: Exact arithmetic keeps them all on their cycles. Rounding may also hold a trajectory on an
+    unstable cycle for ever, such as the printed start of Appendix A.1: what floats do there proves
+    nothing, and depends on the machine."""
     system = system_of(2, 5, 100)
     captures = [
         exact.captured_start(system, target, iterations=iterations)
@@ -270,32 +266,28 @@ def _lost_to_rounding() -> Outcome:
     starts = [[float(x) for x in capture.start] for capture in captures]
     collapsed = fluid.event_log(system, starts, iterations=2000).reached[:, -1].values
     lost = collapsed[collapsed >= 0]
-    return holds_for(
+    return Finding(
         None if exactly and lost.size else "all of them stay, or are not captured exactly",
-        ours=f"of {len(starts)} starts {lost.size} end at maximal eviction, between iterations "
+        f"of {len(starts)} starts {lost.size} end at maximal eviction, between iterations "
         f"{lost.min(initial=2000)} and {lost.max(initial=0)}",
-        paper="(nothing is said about floats)",
-        evidence=Evidence.FLOAT,
-        note="Exact arithmetic keeps them all on their cycles. Rounding may also hold a trajectory "
-        "on an unstable cycle for ever, such as the printed start of Appendix A.1: what floats do "
-        "there proves nothing, and depends on the machine.",
     )
 
 
 # --- what it costs --------------------------------------------------------------------------------
 
 
-@CLAIMS.over(
-    grid((1, 2, 10, 100), range(1, 2000)),
+@CLAIMS.claim(
     "theorem-2.loss-approaches-half",
     "sections 1 and 3.2",
-    "The loss of throughput approaches one half as decode lengths grow.",
-    ours="1/2 - loss = (l0+1)/(2(l0+l1)), which falls to 0 as l1 grows",
-    paper="losses approach 50 % when decode lengths are large relative to input lengths",
-    note="The abstract has losses that can be as large as 50 %: that is the supremum. No system "
-    "attains it, since (l0+1)/(2(l0+l1)) > 0.",
+    over=grid((1, 2, 10, 100), range(1, 2000)),
 )
 def _half(l0: int, l1: int) -> bool:
+    """The loss of throughput approaches one half as decode lengths grow.
+
+    Ours: 1/2 - loss = (l0+1)/(2(l0+l1)), which falls to 0 as l1 grows
+    Paper: losses approach 50 % when decode lengths are large relative to input lengths
+    Note: The abstract has losses that can be as large as 50 %: that is the supremum. No system
+    attains it, since (l0+1)/(2(l0+l1)) > 0."""
     best = sum(weight(l0, j) for j in range(l1))  # M / x*
     worst = l1 * weight(l0, l1 - 1)  # M over the throughput of the maximal-eviction cycle
     return Fraction(1, 2) - (1 - Fraction(best, worst)) == Fraction(l0 + 1, 2 * (l0 + l1))

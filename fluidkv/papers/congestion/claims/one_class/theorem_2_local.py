@@ -59,17 +59,19 @@ _CYCLES = Range(
 )
 
 
-@CLAIMS.over(
-    Range(f"{_SYSTEMS.words}; all balanced cycles", _SYSTEMS.cases, name=_SYSTEMS.name),
+@CLAIMS.claim(
     "definition-1.fixed-point",
     "Definition 1, section 3.1",
-    "The eviction-free equilibrium is a fixed point, and there is no other.",
-    ours="F(X*) = X*, nothing evicted; no state of another cycle is fixed, in {count} systems",
-    paper="all remains constant, with no eviction",
-    note="No other state is: what is evicted leaves stage 0 empty, a fixed X would then have "
-    "x_1 <= x_0 = 0, x_2 <= x_1 and so on; and without eviction the shift makes all equal.",
+    over=_SYSTEMS.cases,
+    checked=f"{_SYSTEMS.words}; all balanced cycles",
 )
 def _one_fixed_point(l0: int, l1: int) -> bool | str:
+    """The eviction-free equilibrium is a fixed point, and there is no other.
+
+    Ours: F(X*) = X*, nothing evicted; no state of another cycle is fixed, in {count} systems
+    Paper: all remains constant, with no eviction
+    Note: No other state is: what is evicted leaves stage 0 empty, a fixed X would then have x_1 <=
+    x_0 = 0, x_2 <= x_1 and so on; and without eviction the shift makes all equal."""
     system = system_of(l0, l1)
     x = exact.eviction_free_equilibrium(system).rate
     step = exact.iterate(system, [[x] * l1])
@@ -81,17 +83,14 @@ def _one_fixed_point(l0: int, l1: int) -> bool | str:
     return True
 
 
-@CLAIMS.over(
-    _CYCLES,
-    "definition-2.limit-cycle",
-    "Definition 2",
-    "Balanced cycles of a positive level are limit cycles of period at least 2.",
-    ours="smallest period l1 / (rotations that leave the gaps), at least 2, for {count} cycles",
-    paper="p >= 2, the smallest with F^p = identity on the cycle",
-    note="The smallest period can be less than l1: (2, 2) has 2. With l1 = 1 the maximal-eviction "
-    "cycle would have period 1, and is no limit cycle by these words.",
-)
+@CLAIMS.claim("definition-2.limit-cycle", "Definition 2", over=_CYCLES)
 def _limit_cycle(cycle: "exact.Cycle") -> bool:
+    """Balanced cycles of a positive level are limit cycles of period at least 2.
+
+    Ours: smallest period l1 / (rotations that leave the gaps), at least 2, for {count} cycles
+    Paper: p >= 2, the smallest with F^p = identity on the cycle
+    Note: The smallest period can be less than l1: (2, 2) has 2. With l1 = 1 the maximal-eviction
+    cycle would have period 1, and is no limit cycle by these words."""
     smallest = sum(cycle.gaps) // exact.rotational_order(cycle.gaps)
     closes = exact.verify_cycle(cycle.system, cycle)  # no state comes twice
     return closes and cycle.period == smallest >= 2
@@ -133,16 +132,13 @@ def _starts(shares: Sequence[Fraction], mixtures: int) -> Range:
     )
 
 
-@CLAIMS.over(
-    _starts((Fraction(1, 2),), mixtures=2),
-    "definition-3.shift",
-    "Definition 3",
-    "Near the maximal-eviction cycle a trajectory follows it with one integer shift.",
-    ours="one shift each, and equality from iteration 2 l1 on, for {count} starts",
-    note="The maximal-eviction cycle is reached in finite time, where the definition asks only for "
-    "convergence.",
-)
+@CLAIMS.claim("definition-3.shift", "Definition 3", over=_starts((Fraction(1, 2),), mixtures=2))
 def _one_shift(l0: int, l1: int, share: Fraction, start: "exact.State") -> bool:
+    """Near the maximal-eviction cycle a trajectory follows it with one integer shift.
+
+    Ours: one shift each, and equality from iteration 2 l1 on, for {count} starts
+    Note: The maximal-eviction cycle is reached in finite time, where the definition asks only for
+    convergence."""
     system = system_of(l0, l1)
     cycle = exact.maximal_eviction_cycle(system).states
     states = exact.trajectory(system, start, iterations=4 * l1)
@@ -154,15 +150,12 @@ def _one_shift(l0: int, l1: int, share: Fraction, start: "exact.State") -> bool:
 # --- Lemma A.9 ------------------------------------------------------------------------------------
 
 
-@CLAIMS.over(
-    _SYSTEMS,
-    "lemma-a-9.one-stage",
-    "Lemma A.9",
-    "No start with a single occupied stage is captured by a nonmaximal orbit.",
-    note="For l1 >= 2. With l1 = 1 the one state is also the fixed point, and the sentence depends "
-    "on what that is called.",
-)
+@CLAIMS.claim("lemma-a-9.one-stage", "Lemma A.9", over=_SYSTEMS)
 def _stays_alone(l0: int, l1: int) -> bool | str:
+    """No start with a single occupied stage is captured by a nonmaximal orbit.
+
+    Note: For l1 >= 2. With l1 = 1 the one state is also the fixed point, and the sentence depends
+    on what that is called."""
     system = system_of(l0, l1)
     for stage in range(l1):
         start = [Fraction(0)] * l1
@@ -199,20 +192,22 @@ def _pieces() -> "tuple[tuple[Gaps, Sequence[exact.State]], ...]":
     return tuple(found)
 
 
-@CLAIMS.over(
-    Range("all gap vectors, l0 = 2, l1 = 3 ... 5", _pieces, name=lambda gaps, points: f"{gaps}"),
+@CLAIMS.claim(
     "lemma-a-9.measure-zero",
     "Lemma A.9",
-    "Captured starts have relative measure zero in each face.",
-    ours="codimension at least m - 1 in its face, m the live positions of the cycle, for {count} "
-    "pieces up to 4 iterations back",
-    note="And for all: a step back from a point y adds k masses that are evicted or complete, so k "
-    "stages and at most k dimensions (see fluidkv.exact.one_class.capture), which leaves the "
-    "codimension m - 1 >= 1 as it is. The set is a countable union of such pieces. This needs no "
-    "case for ties, which the proof in the paper sets apart.",
+    over=_pieces,
 )
 def _codimension(gaps: Gaps, points: "Sequence[exact.State]") -> bool | str:
-    """Dimensions of a piece by exact rank."""
+    """Captured starts have relative measure zero in each face.
+
+    Checked: all gap vectors, l0 = 2, l1 = 3 ... 5
+    Ours: codimension at least m - 1 in its face, m the live positions of the cycle, for {count}
+    pieces up to 4 iterations back
+    Note: And for all: a step back from a point y adds k masses that are evicted or complete, so k
+    stages and at most k dimensions (see fluidkv.exact.one_class.capture), which leaves the
+    codimension m - 1 >= 1 as it is. The set is a countable union of such pieces. This needs no case
+    for ties, which the proof in the paper sets apart."""
+    # Dimensions of a piece by exact rank.
     occupied = sum(any(p[j] > 0 for p in points) for j in range(sum(gaps)))
     missing = occupied - 1 - _dimension(points)
     return missing >= len(gaps) - 1 or f"gaps {gaps}: codimension {missing} in a face"
@@ -235,19 +230,20 @@ def _dimension(points: "Sequence[exact.State]") -> int:
 # --- Lemma A.10 -----------------------------------------------------------------------------------
 
 
-@CLAIMS.over(
-    _starts((Fraction(1, 8), Fraction(7, 8)), mixtures=6),
+@CLAIMS.claim(
     "lemma-a-10.absorption",
     "Lemma A.10",
-    "Starts near the maximal-eviction cycle stay near and reach it in finite time.",
-    ours="{count} starts with residual below w_0/w_(l1-1)^2 are absorbed within 2 l1 iterations, "
-    "and never have more than (l0+l1)/(l0+1) times it",
-    paper="for every epsilon a delta; absorbed in finite time, outside of the exceptional set",
-    note="Stronger than the lemma, with an explicit delta = epsilon (l0+1)/(l0+l1) in shares of "
-    "memory: the exceptional set has no point so near, so that the maximal-eviction cycle is "
-    "asymptotically stable without setting anything apart (Definition 3).",
+    over=_starts((Fraction(1, 8), Fraction(7, 8)), mixtures=6),
 )
 def _absorbed(l0: int, l1: int, share: Fraction, start: "exact.State") -> bool:
+    """Starts near the maximal-eviction cycle stay near and reach it in finite time.
+
+    Ours: {count} starts with residual below w_0/w_(l1-1)^2 are absorbed within 2 l1 iterations, and
+    never have more than (l0+l1)/(l0+1) times it
+    Paper: for every epsilon a delta; absorbed in finite time, outside of the exceptional set
+    Note: Stronger than the lemma, with an explicit delta = epsilon (l0+1)/(l0+l1) in shares of
+    memory: the exceptional set has no point so near, so that the maximal-eviction cycle is
+    asymptotically stable without setting anything apart (Definition 3)."""
     system, growth = system_of(l0, l1), Fraction(l0 + l1, l0 + 1)
     states = list(islice(exact.states_from(system, start), 2 * l1 + 1))
     most = growth * share * safe_residual(system)
@@ -267,20 +263,21 @@ def nearest_captured(system: System, gaps: Gaps, *, steps: int) -> Fraction:
     return least
 
 
-@CLAIMS.over(
-    _SYSTEMS,
+@CLAIMS.claim(
     "lemma-a-10.exception",
     "Lemma A.10",
-    "The starts that are excepted have a positive distance from the maximal-eviction cycle.",
-    ours=lambda seen: "; ".join(t for l0, t in seen if l0 == 2) + " (l0 = 2, shares of memory)",
-    paper="there is a delta; the exceptional set is excepted",
-    note="Farther out the exception is needed: at the larger number stands a start that is "
-    "captured exactly (for l1 = 2 the fixed point, and the number is the largest delta; for "
-    "l1 >= 3 the nearest that lands within 4 iterations). Sampling cannot find such starts, as "
-    "they have measure zero; corners of the states before find the nearest exactly.",
+    over=_SYSTEMS,
     origin=Origin.READING,
+    ours=lambda seen: "; ".join(t for l0, t in seen if l0 == 2) + " (l0 = 2, shares of memory)",
 )
 def _at_a_distance(l0: int, l1: int) -> bool | str | Seen:
+    """The starts that are excepted have a positive distance from the maximal-eviction cycle.
+
+    Paper: there is a delta; the exceptional set is excepted
+    Note: Farther out the exception is needed: at the larger number stands a start that is captured
+    exactly (for l1 = 2 the fixed point, and the number is the largest delta; for l1 >= 3 the
+    nearest that lands within 4 iterations). Sampling cannot find such starts, as they have measure
+    zero; corners of the states before find the nearest exactly."""
     system = system_of(l0, l1)
     (balanced,) = exact.fixed_point(system).states
     if exact.states_before(system, balanced) != (balanced,):

@@ -43,26 +43,18 @@ def _round(l0: int, gaps: tuple[int, ...]) -> "tuple[list[exact.State], Fraction
     return states, completed, Fraction(sum(weight(l0, j) for j in range(l1)))
 
 
-@CLAIMS.over(
-    _CYCLES,
-    "equation-27.cycles",
-    "equation (27)",
-    "Over a cycle, memory-time is that of completed and of evicted requests: p M = p T W + E.",
-)
+@CLAIMS.claim("equation-27.cycles", "equation (27)", over=_CYCLES)
 def _equation_27(l0: int, gaps: tuple[int, ...]) -> bool:
+    """Over a cycle, memory-time is that of completed and of evicted requests: p M = p T W + E."""
     system = system_of(l0, sum(gaps))
     states, completed, lifetime = _round(l0, gaps)
     right = completed * lifetime + exact.waste(states, system).evicted
     return states[0] == states[-1] and sum(gaps) * system.capacity == right
 
 
-@CLAIMS.over(
-    _CYCLES,
-    "equation-27.loss",
-    "below equation (27)",
-    "A limit cycle has less throughput than the fixed point exactly if it evicts.",
-)
+@CLAIMS.claim("equation-27.loss", "below equation (27)", over=_CYCLES)
 def _eviction_costs(l0: int, gaps: tuple[int, ...]) -> bool:
+    """A limit cycle has less throughput than the fixed point exactly if it evicts."""
     system = system_of(l0, sum(gaps))
     states, completed, lifetime = _round(l0, gaps)
     evicts = exact.waste(states, system).evicted_requests > 0
@@ -73,18 +65,19 @@ def _eviction_costs(l0: int, gaps: tuple[int, ...]) -> bool:
 _LITERAL = 6  # iterations from each start that the literal model is run along
 
 
-@CLAIMS.over(
-    replace(STARTS, words=f"{STARTS.words}, {_LITERAL} iterations"),
+@CLAIMS.claim(
     "equation-27.trajectories",
     "equation (27), beyond limit cycles",
-    "The account adds up in every iteration of every trajectory.",
-    ours=f"each of {_LITERAL} iterations from {{count}} starts",
-    note="Away from cycles the memory-time of what is in flight at the end, less that of what was "
-    "in flight at the start, is added.",
+    over=replace(STARTS, words=f"{STARTS.words}, {_LITERAL} iterations"),
     origin=Origin.READING,
+    ours=f"each of {_LITERAL} iterations from {{count}} starts",
 )
 def _adds_up(case: Case) -> bool | str:
-    """What was evicted comes from the literal model; read off the states, any two would add up."""
+    """The account adds up in every iteration of every trajectory.
+
+    Note: Away from cycles the memory-time of what is in flight at the end, less that of what was in
+    flight at the start, is added."""
+    # What was evicted comes from the literal model; read off the states, any two would add up.
     system, states = case.system(), case.states(_LITERAL)
     l1 = len(case.masses)
     *ages, lifetime = accumulate((weight(case.l0, j) for j in range(l1)), initial=0)
@@ -136,37 +129,29 @@ def _windows() -> tuple[_Window, ...]:
 _WINDOWS = Range(f"{STARTS.words}, {_STARTED} windows", _windows)
 
 
-@CLAIMS.over(
-    _WINDOWS,
-    "equation-40",
-    "equation (40), for all trajectories",
-    "At least M/(l0+l1) requests complete in any l1 consecutive iterations.",
-)
+@CLAIMS.claim("equation-40", "equation (40), for all trajectories", over=_WINDOWS)
 def _equation_40(window: _Window) -> bool:
+    """At least M/(l0+l1) requests complete in any l1 consecutive iterations."""
     return window.done >= window.least
 
 
-@CLAIMS.over(
-    _WINDOWS,
-    "equation-41",
-    "equation (41)",
-    "At least M/(l0+l1) requests are in flight on the memory boundary, and that many exactly if "
-    "all are in the last stage.",
-)
+@CLAIMS.claim("equation-41", "equation (41)", over=_WINDOWS)
 def _equation_41(window: _Window) -> bool:
+    """At least M/(l0+l1) requests are in flight on the memory boundary, and that many exactly if
+    all are in the last stage."""
     fewest = window.in_flight == window.least
     all_last = window.in_flight == window.last_stage
     return window.in_flight >= window.least and fewest == all_last
 
 
-@CLAIMS.over(
-    _WINDOWS.where(
+@CLAIMS.claim(
+    "equation-42",
+    "equation (42), for all trajectories",
+    over=_WINDOWS.where(
         "that start with a completion and more than m",
         lambda window: window.last_stage > 0 and window.in_flight > window.least,
     ),
-    "equation-42",
-    "equation (42), for all trajectories",
-    "More than that complete in a window that starts with a completion and more requests.",
 )
 def _equation_42(window: _Window) -> bool:
+    """More than that complete in a window that starts with a completion and more requests."""
     return window.done > window.least

@@ -3,8 +3,8 @@
 from fractions import Fraction
 from itertools import product
 
-from fluidkv.ledger.claim import Outcome
-from fluidkv.ledger.outcomes import decimal, holds_for, span
+from fluidkv.ledger.claim import Finding
+from fluidkv.ledger.outcomes import decimal, span
 
 Span = tuple[Fraction, Fraction]
 
@@ -27,7 +27,7 @@ def more(before: str, after: str) -> Span:
     return 100 * (low - 1), 100 * (high - 1)
 
 
-def agree(found: list[tuple[Span, str]], unit: str, *, note: str = "") -> Outcome:
+def agree(found: list[tuple[Span, str]], unit: str, *, note: str = "") -> Finding:
     """Whether what follows from a table can round to what the text prints, each in turn."""
     bad = [
         f"{printed}{unit}, from the table {decimal(low, 2)} to {decimal(high, 2)}{unit}"
@@ -35,9 +35,9 @@ def agree(found: list[tuple[Span, str]], unit: str, *, note: str = "") -> Outcom
         if high < span(printed)[0] or low > span(printed)[1]
     ]
     middles = [(low + high) / 2 for (low, high), _ in found]
-    return holds_for(
-        bad[0] if bad else None,
-        ours=", ".join(f"{decimal(middle, 2)}{unit}" for middle in middles),
+    return Finding(
+        not bad or bad[0],
+        ", ".join(f"{decimal(middle, 2)}{unit}" for middle in middles),
         paper=", ".join(f"{printed}{unit}" for _, printed in found),
         note=note,
     )

@@ -2,12 +2,11 @@
 
 from fractions import Fraction
 
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import decimal, holds_for, span
+from fluidkv.ledger.claim import Finding, Origin
+from fluidkv.ledger.outcomes import decimal, span
 from fluidkv.papers.routing.claims.experiments.spans import Span, agree, less, more, ratio
 from fluidkv.papers.routing.instances.printed import REQUESTS_A_GROUP, SHARED, TABLE_2, TABLE_3
 from fluidkv.papers.routing.paper import statements
-from fluidkv.verdict import Verdict
 
 CLAIMS = statements()
 LRU, RLT = TABLE_3["lru"], TABLE_3["rlt"]
@@ -19,29 +18,23 @@ def _saved(key: str) -> Span:
     return 100 * (1 - high), 100 * (1 - low)
 
 
-@CLAIMS.claim(
-    "table-3.hit-rate",
-    "Table 3, abstract, appendix B",
-    "RLT has 6.92 times the hit rate of L-LRU.",
-)
-def _hit_rate() -> Outcome:
+@CLAIMS.claim("table-3.hit-rate", "Table 3, abstract, appendix B")
+def _hit_rate() -> Finding:
+    """RLT has 6.92 times the hit rate of L-LRU."""
     return agree([(ratio(RLT.hit_rate, LRU.hit_rate), "6.92")], " times")
 
 
-@CLAIMS.claim(
-    "table-3.throughput",
-    "Table 3, abstract, section 1, appendix B",
-    "RLT has 77.4 % more throughput than L-LRU.",
-    expected=Verdict.FAILS,
-)
-def _throughput() -> Outcome:
+@CLAIMS.fails("table-3.throughput", "Table 3, abstract, section 1, appendix B")
+def _throughput() -> Finding:
+    """RLT has 77.4 % more throughput than L-LRU.
+
+    Paper: 77.4 %"""
     low, high = more(LRU.throughput, RLT.throughput)
     found = agree([((low, high), "77.4")], " %")
     first, second = less(TABLE_2["cache-aware+lru"].latency, TABLE_2["lbgr+lru"].latency)
-    return holds_for(
-        found.witness or None,
-        ours=f"1.0 / 0.62: {decimal(100 / Fraction(LRU.throughput) - 100, 1)} % more",
-        paper="77.4 %",
+    return Finding(
+        found.holds,
+        f"1.0 / 0.62: {decimal(100 / Fraction(LRU.throughput) - 100, 1)} % more",
         note=f"With every rounding {decimal(low, 1)} to {decimal(high, 1)} %: even 1.05 over 0.615 "
         f"is less. {decimal((first + second) / 2, 1)} % is how much less median latency LBGR with "
         "LRU has in Table 2, another experiment; 1.0 over 0.62 is what the hit rates give "
@@ -50,32 +43,28 @@ def _throughput() -> Outcome:
 
 
 @CLAIMS.claim(
-    "table-3.throughput.from-hit-rates",
-    "Table 3; not stated there",
-    "The throughputs of Table 3 are to each other as the parts of prompts that are computed.",
-    origin=Origin.READING,
+    "table-3.throughput.from-hit-rates", "Table 3; not stated there", origin=Origin.READING
 )
-def _from_hit_rates() -> Outcome:
+def _from_hit_rates() -> Finding:
+    """The throughputs of Table 3 are to each other as the parts of prompts that are computed.
+
+    Note: One worker that is always busy, and time only for tokens that are computed."""
     part = [1 - Fraction(row.hit_rate) / 100 for row in (RLT, LRU)]
     found = part[0] / part[1]
     low, high = span(LRU.throughput)
-    return holds_for(
-        None if low <= found <= high else decimal(found, 3),
-        ours=f"(1 - 0.4193) / (1 - 0.0606) = {decimal(found, 3)}",
+    return Finding(
+        low <= found <= high or decimal(found, 3),
+        f"(1 - 0.4193) / (1 - 0.0606) = {decimal(found, 3)}",
         paper=LRU.throughput,
-        note="One worker that is always busy, and time only for tokens that are computed.",
     )
 
 
-@CLAIMS.claim(
-    "table-3.percentages",
-    "Table 3, appendix B",
-    "RLT takes 45 % off the median latency and 47 % off the median TTFT, 45 % off the P95 latency "
-    "and 46 % off the P95 TTFT.",
-    expected=Verdict.FAILS,
-    checked="four numbers",
-)
-def _percentages() -> Outcome:
+@CLAIMS.fails("table-3.percentages", "Table 3, appendix B")
+def _percentages() -> Finding:
+    """RLT takes 45 % off the median latency and 47 % off the median TTFT, 45 % off the P95 latency
+    and 46 % off the P95 TTFT.
+
+    Checked: four numbers"""
     return agree(
         [
             (_saved("latency"), "45"),
@@ -92,11 +81,12 @@ def _percentages() -> Outcome:
 @CLAIMS.claim(
     "table-3.columns-exchanged",
     "Table 3, appendix B; with two columns exchanged",
-    "With P95 latency and P50 TTFT exchanged, text and table agree.",
     origin=Origin.READING,
-    checked="four numbers",
 )
-def _exchanged() -> Outcome:
+def _exchanged() -> Finding:
+    """With P95 latency and P50 TTFT exchanged, text and table agree.
+
+    Checked: four numbers"""
     return agree(
         [
             (_saved("latency"), "45"),
@@ -109,20 +99,19 @@ def _exchanged() -> Outcome:
 
 
 @CLAIMS.claim(
-    "tables-2-3.ceiling",
-    "Tables 2 and 3, with the workload of appendix A",
-    "No hit rate exceeds what an infinite cache has: 31/32 of the shared half.",
-    origin=Origin.READING,
-    checked="six hit rates",
+    "tables-2-3.ceiling", "Tables 2 and 3, with the workload of appendix A", origin=Origin.READING
 )
-def _ceiling() -> Outcome:
+def _ceiling() -> Finding:
+    """No hit rate exceeds what an infinite cache has: 31/32 of the shared half.
+
+    Checked: six hit rates
+    Note: On several workers each group is computed once on each worker that it meets, so that the
+    ceiling there is lower."""
     most = 100 * Fraction(SHARED) * Fraction(REQUESTS_A_GROUP - 1, REQUESTS_A_GROUP)
     rates = [row.hit_rate for row in (*TABLE_2.values(), *TABLE_3.values())]
-    above = next((rate for rate in rates if span(rate)[0] > most), None)
-    return holds_for(
+    above = (rate for rate in rates if span(rate)[0] > most)
+    return Finding(
         above,
-        ours=f"at most {decimal(most, 2)} %; the largest is {max(rates, key=Fraction)} %",
+        f"at most {decimal(most, 2)} %; the largest is {max(rates, key=Fraction)} %",
         paper=", ".join(f"{rate} %" for rate in rates),
-        note="On several workers each group is computed once on each worker that it meets, so that "
-        "the ceiling there is lower.",
     )

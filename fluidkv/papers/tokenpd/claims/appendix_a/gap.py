@@ -10,8 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 from math import isqrt
 
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import holds_for
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.ranges import Range
 from fluidkv.papers.tokenpd.instances.rounds import (
     HALF,
@@ -27,9 +26,8 @@ from fluidkv.papers.tokenpd.instances.rounds import (
     shown,
 )
 from fluidkv.papers.tokenpd.paper import statements
-from fluidkv.verdict import Verdict
 
-CLAIMS = statements()
+CLAIMS = statements(origin=Origin.READING)
 
 _PLACE = "Appendix A, Fenchel gap"
 _BY_TURNS = ((ONE, ONE), ())
@@ -67,50 +65,37 @@ def _gap(turn: Turn, ceiling: Fraction | None = None) -> Fraction | None:
     return least(turn, (turn.price,)) - least(turn, ends)
 
 
-@CLAIMS.over(
-    _ROUND,
-    "appendix-a.gap.finite",
-    _PLACE,
-    "The gap of a round, as it is defined, is finite, which a bound on the sum of gaps needs.",
-    expected=Verdict.FAILS,
-    origin=Origin.READING,
-    ours="infinite in each round that uses more than M, which (2) does not forbid",
-    paper="max of L(x, mu_t) less min over mu >= 0 of L(x_t, mu)",
-    note="Then the displayed bound on the sum fails too; it fails where all gaps are finite "
-    "(appendix-a.descent.inequality). Finite with prices up to a ceiling (appendix-a.gap.ceiling).",
-    kind="lemma",
-)
+@CLAIMS.fails("appendix-a.gap.finite", _PLACE, over=_ROUND, kind="lemma")
 def _finite(market: Market, values: Values) -> bool:
+    """The gap of a round, as it is defined, is finite, which a bound on the sum of gaps needs.
+
+    Ours: infinite in each round that uses more than M, which (2) does not forbid
+    Paper: max of L(x, mu_t) less min over mu >= 0 of L(x_t, mu)
+    Note: Then the displayed bound on the sum fails too; it fails where all gaps are finite
+    (appendix-a.descent.inequality). Finite with prices up to a ceiling (appendix-a.gap.ceiling)."""
     (turn,) = played(market, [values])
     return _gap(turn) is not None
 
 
-@CLAIMS.over(
-    _ROUND,
-    "appendix-a.gap.feasible",
-    _PLACE,
-    "Where a round uses no more than M, its gap is mu_t (M - c k_t).",
-    origin=Origin.READING,
-    paper="max of L(x, mu_t) less min over mu >= 0 of L(x_t, mu)",
-    kind="lemma",
-)
+@CLAIMS.claim("appendix-a.gap.feasible", _PLACE, over=_ROUND, kind="lemma")
 def _feasible(market: Market, values: Values) -> bool:
+    """Where a round uses no more than M, its gap is mu_t (M - c k_t).
+
+    Paper: max of L(x, mu_t) less min over mu >= 0 of L(x_t, mu)"""
     (turn,) = played(market, [values])
     most = market.memory * turn.price + sum(max(a - turn.price * market.cost, 0) for a in values)
     return turn.excess > 0 or most - least(turn, (Fraction(),)) == -turn.price * turn.excess
 
 
-@CLAIMS.over(
-    _ROUND,
-    "appendix-a.gap.upper-bounds",
-    _PLACE,
-    "The gap of a round, as printed, is no less than its regret, nor than what it uses above M.",
-    ours="by weak duality where it is finite, and infinite where M is passed",
-    paper="upper-bounds both the true regret and the cumulative feasibility violation",
-    note="So it bounds the violation only where there is none, or by infinity.",
-    kind="lemma",
+@CLAIMS.claim(
+    "appendix-a.gap.upper-bounds", _PLACE, over=_ROUND, origin=Origin.PRINTED, kind="lemma"
 )
 def _upper_bounds(market: Market, values: Values) -> bool:
+    """The gap of a round, as printed, is no less than its regret, nor than what it uses above M.
+
+    Ours: by weak duality where it is finite, and infinite where M is passed
+    Paper: upper-bounds both the true regret and the cumulative feasibility violation
+    Note: So it bounds the violation only where there is none, or by infinity."""
     (turn,) = played(market, [values])
     gap = _gap(turn)
     lost = relaxed_best(market, values) - sum(turn.kept)
@@ -120,34 +105,29 @@ def _upper_bounds(market: Market, values: Values) -> bool:
 _SIGNED = replace(_ROUND, words=f"{_ROUND.words}; -mu_t (c k_t - M), finite in each round")
 
 
-@CLAIMS.over(
-    _SIGNED,
-    "appendix-a.gap.signed.regret",
-    _PLACE,
-    "With 0 for the second price, which makes it finite, the gap is no less than the regret.",
-    origin=Origin.READING,
-    paper="upper-bounds both",
-    note="This is what the bound of section-4.guarantee.regret.netted adds up. It bounds no use "
-    "above M: there it is negative or 0.",
-    kind="lemma",
-)
+@CLAIMS.claim("appendix-a.gap.signed.regret", _PLACE, over=_SIGNED, kind="lemma")
 def _signed_regret(market: Market, values: Values) -> bool:
+    """With 0 for the second price, which makes it finite, the gap is no less than the regret.
+
+    Paper: upper-bounds both
+    Note: This is what the bound of section-4.guarantee.regret.netted adds up. It bounds no use
+    above M: there it is negative or 0."""
     (turn,) = played(market, [values])
     return -turn.price * turn.excess >= relaxed_best(market, values) - sum(turn.kept)
 
 
-@CLAIMS.over(
-    replace(_ROUND, words=f"{_ROUND.words}; a ceiling of 2"),
+@CLAIMS.claim(
     "appendix-a.gap.ceiling",
     _PLACE,
-    "With prices up to a ceiling, the gap is no less than the regret, nor than (ceiling - mu_t) "
-    "times what is used above M.",
-    origin=Origin.READING,
-    ours="so than the violation, if the ceiling is 1 above all prices",
-    paper="upper-bounds both",
+    over=replace(_ROUND, words=f"{_ROUND.words}; a ceiling of 2"),
     kind="lemma",
 )
 def _ceiling(market: Market, values: Values) -> bool:
+    """With prices up to a ceiling, the gap is no less than the regret, nor than (ceiling - mu_t)
+    times what is used above M.
+
+    Ours: so than the violation, if the ceiling is 1 above all prices
+    Paper: upper-bounds both"""
     (turn,) = played(market, [values])
     ceiling = Fraction(2)
     gap = _gap(turn, ceiling) or Fraction()
@@ -164,50 +144,42 @@ def _sum(market: Market, rounds: Rounds, ceiling: Fraction | None = None) -> Fra
     return sum((gap for gap in gaps if gap is not None), Fraction())
 
 
-@CLAIMS.claim(
-    "appendix-a.gap.sum.ceiling",
-    _PLACE,
-    "With prices up to a ceiling, which makes all gaps finite, they are O(sqrt(T)) in all.",
-    expected=Verdict.FAILS,
-    origin=Origin.READING,
-    kind="lemma",
-    checked="two tokens worth 1 and none by turns, M = c = 1, mu_1 = 1, a ceiling of 2, "
-    "e^eta = 1 + 1 / sqrt(T)",
-)
-def _with_ceiling() -> Outcome:
+@CLAIMS.fails("appendix-a.gap.sum.ceiling", _PLACE, kind="lemma")
+def _with_ceiling() -> Finding:
+    """With prices up to a ceiling, which makes all gaps finite, they are O(sqrt(T)) in all.
+
+    Checked: two tokens worth 1 and none by turns, M = c = 1, mu_1 = 1, a ceiling of 2, e^eta = 1 +
+    1 / sqrt(T)
+    Ours: (1 + e^eta) T / 2: each round has a best price of its own to compare with
+    Paper: sum of G = O(sqrt(T))
+    Note: Mirror descent compares with one price for all rounds: with the minimum outside the sum it
+    holds (appendix-a.descent.inequality.repaired). Without a ceiling, the gaps of the rounds that
+    have finite ones are linear in all, too."""
+
     def summed(horizon: int) -> Fraction:
         growth = 1 + Fraction(1, isqrt(horizon))
         return _sum(Market(growth=growth), _BY_TURNS * (horizon // 2), Fraction(2))
 
-    return holds_for(
-        outgrows(summed),
-        ours="(1 + e^eta) T / 2: each round has a best price of its own to compare with",
-        paper="sum of G = O(sqrt(T))",
-        note="Mirror descent compares with one price for all rounds: with the minimum outside the "
-        "sum it holds (appendix-a.descent.inequality.repaired). Without a ceiling, the gaps of the "
-        "rounds that have finite ones are linear in all, too.",
-    )
+    return Finding(outgrows(summed))
 
 
-@CLAIMS.over(
-    Range(
-        "up to three rounds of up to one token worth 1/2 or 1, M = 1, 2, mu_1 = 1/2, 2, "
-        "e^(eta/M) = 3/2",
-        lambda: (
-            (Market(memory, 1, start, Fraction(3, 2)), rounds)
-            for rounds in sequences((HALF, ONE), tokens=1, rounds=3)
-            for memory in (1, 2)
-            for start in (HALF, Fraction(2))
-        ),
-    ),
+@CLAIMS.claim(
     "appendix-a.gap.sum.never-full",
     _PLACE,
-    "Where no round uses more than M, the gaps are at most M mu_1 / (1 - e^(-eta)) in all.",
-    origin=Origin.READING,
-    ours="so O(sqrt(T)): the price only falls",
-    paper="sum of G = O(sqrt(T))",
+    over=lambda: (
+        (Market(memory, 1, start, Fraction(3, 2)), rounds)
+        for rounds in sequences((HALF, ONE), tokens=1, rounds=3)
+        for memory in (1, 2)
+        for start in (HALF, Fraction(2))
+    ),
     kind="lemma",
 )
 def _never_full(market: Market, rounds: Rounds) -> bool:
+    """Where no round uses more than M, the gaps are at most M mu_1 / (1 - e^(-eta)) in all.
+
+    Checked: up to three rounds of up to one token worth 1/2 or 1, M = 1, 2, mu_1 = 1/2, 2,
+    e^(eta/M) = 3/2
+    Ours: so O(sqrt(T)): the price only falls
+    Paper: sum of G = O(sqrt(T))"""
     most = market.memory * market.start / (1 - market.growth**-market.memory)
     return _sum(market, rounds) <= most

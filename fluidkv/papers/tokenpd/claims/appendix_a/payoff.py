@@ -8,7 +8,6 @@ from fluidkv.ledger.claim import Origin
 from fluidkv.ledger.ranges import Range
 from fluidkv.papers.tokenpd.instances.rounds import HALF, ONE
 from fluidkv.papers.tokenpd.paper import statements
-from fluidkv.verdict import Verdict
 
 CLAIMS = statements()
 
@@ -33,68 +32,68 @@ _LAWS = Range(
 )
 
 
-@CLAIMS.over(
-    _LAWS.where("lambda at most 1", lambda aversion, mean, variance: aversion <= 1),
+@CLAIMS.claim(
     "appendix-a.payoff.range",
     "Appendix A, regret analysis",
-    "a is within -delta and 1 for lambda up to 1.",
-    ours="sigma^2 is at most R (1 - R)",
-    paper="because a is in [-delta, 1]",
+    over=_LAWS.where("lambda at most 1", lambda aversion, mean, variance: aversion <= 1),
     kind="lemma",
 )
 def _range(aversion: Fraction, mean: Fraction, variance: Fraction) -> bool:
+    """a is within -delta and 1 for lambda up to 1.
+
+    Ours: sigma^2 is at most R (1 - R)
+    Paper: because a is in [-delta, 1]"""
     return 0 <= mean - aversion * variance <= 1 and variance <= mean * (1 - mean)
 
 
-@CLAIMS.over(
-    _LAWS,
+@CLAIMS.fails(
     "appendix-a.payoff.range-every-lambda",
     "Appendix A, regret analysis, with lambda > 0",
-    "a is within -delta and 1 for every lambda above 0.",
-    expected=Verdict.FAILS,
+    over=_LAWS,
     origin=Origin.READING,
-    ours="a risk-averse enough rule makes a token worth less than nothing",
-    paper="because a is in [-delta, 1]; lambda > 0",
-    note="The paper's ablation ends at lambda = 0.5.",
     kind="lemma",
 )
 def _every_lambda(aversion: Fraction, mean: Fraction, variance: Fraction) -> bool:
+    """a is within -delta and 1 for every lambda above 0.
+
+    Ours: a risk-averse enough rule makes a token worth less than nothing
+    Paper: because a is in [-delta, 1]; lambda > 0
+    Note: The paper's ablation ends at lambda = 0.5."""
     return 0 <= mean - aversion * variance <= 1
 
 
-@CLAIMS.over(
-    Range(
+@CLAIMS.fails(
+    "appendix-a.payoff.bound",
+    "Appendix A, regret analysis",
+    over=Range(
         "requests with one token of R = 1 and no risk, by number, all kept; delta = 1/4",
         lambda: ((requests, Fraction(1, 4)) for requests in range(1, 9)),
         name=lambda requests, penalty: (
             f"{requests} requests: {requests * (1 - penalty)} against {1 + penalty}"
         ),
     ),
-    "appendix-a.payoff.bound",
-    "Appendix A, regret analysis",
-    "The payoff <a, x> of a round is at most B = 1 + delta.",
-    expected=Verdict.FAILS,
-    ours="it is a sum over tokens: up to the number of requests, since returns of one sum to one",
-    paper="the per-round payoff is bounded by B := 1 + delta",
-    note="Holds of one token (a x). What enters the mirror descent is another number: "
-    "(c k - M) / M, which is between -1 and (n c - M) / M.",
     kind="lemma",
 )
 def _bound(requests: int, penalty: Fraction) -> bool:
+    """The payoff <a, x> of a round is at most B = 1 + delta.
+
+    Ours: it is a sum over tokens: up to the number of requests, since returns of one sum to one
+    Paper: the per-round payoff is bounded by B := 1 + delta
+    Note: Holds of one token (a x). What enters the mirror descent is another number: (c k - M) / M,
+    which is between -1 and (n c - M) / M."""
     return requests * (1 - penalty) <= 1 + penalty
 
 
-@CLAIMS.over(
-    Range(
-        "one token, R, delta and x = 0 ... 1 in quarters, no risk",
-        lambda: product(_QUARTERS, repeat=3),
-    ),
+@CLAIMS.claim(
     "appendix-a.payoff.bound.one-token",
     "Appendix A, regret analysis",
-    "The payoff a x of a token is at most B in absolute value.",
+    over=lambda: product(_QUARTERS, repeat=3),
     origin=Origin.READING,
-    paper="the per-round payoff is bounded by B := 1 + delta",
     kind="lemma",
 )
 def _one_token(value: Fraction, penalty: Fraction, kept: Fraction) -> bool:
+    """The payoff a x of a token is at most B in absolute value.
+
+    Checked: one token, R, delta and x = 0 ... 1 in quarters, no risk
+    Paper: the per-round payoff is bounded by B := 1 + delta"""
     return abs((value - penalty) * kept) <= 1 + penalty

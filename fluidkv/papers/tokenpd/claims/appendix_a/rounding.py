@@ -17,7 +17,6 @@ from fluidkv.papers.tokenpd.instances.rounds import (
     shown,
 )
 from fluidkv.papers.tokenpd.paper import statements
-from fluidkv.verdict import Verdict
 
 CLAIMS = statements()
 
@@ -48,69 +47,60 @@ def _tie(market: Market, values: Values) -> bool:
     return any(a == market.start * market.cost for a in values)
 
 
-@CLAIMS.over(
-    _ROUND,
-    "appendix-a.rounding.same",
-    _PLACE,
-    "The rounding rule, a > mu c, keeps what (2), a >= mu c, keeps.",
-    expected=Verdict.FAILS,
-    ours="not a token that is worth its price",
-    paper="this is exactly the integral solution already produced by Token-PD",
-    note="By ties alone (appendix-a.rounding.no-ties); (2) is integral and needs no rounding.",
-    kind="lemma",
-)
+@CLAIMS.fails("appendix-a.rounding.same", _PLACE, over=_ROUND, kind="lemma")
 def _same(market: Market, values: Values) -> bool:
+    """The rounding rule, a > mu c, keeps what (2), a >= mu c, keeps.
+
+    Ours: not a token that is worth its price
+    Paper: this is exactly the integral solution already produced by Token-PD
+    Note: By ties alone (appendix-a.rounding.no-ties); (2) is integral and needs no rounding."""
     (turn,) = played(market, [values])
     return sorted(rounded(market, values)) == sorted(turn.kept)
 
 
-@CLAIMS.over(
-    _ROUND,
-    "appendix-a.rounding.increases",
-    _PLACE,
-    "In each round, the rounding increases neither the regret nor what is left free of M.",
-    expected=Verdict.FAILS,
-    origin=Origin.READING,
-    ours="a token worth its price is discarded: a more of regret, and c more of slack",
-    paper="cannot increase either the regret or the budget slack",
-    note="By ties alone. Bounds on all rounds are as before (appendix-a.rounding.preserves), which "
-    "may be what is meant.",
-    kind="lemma",
+@CLAIMS.fails(
+    "appendix-a.rounding.increases", _PLACE, over=_ROUND, origin=Origin.READING, kind="lemma"
 )
 def _increases(market: Market, values: Values) -> bool:
+    """In each round, the rounding increases neither the regret nor what is left free of M.
+
+    Ours: a token worth its price is discarded: a more of regret, and c more of slack
+    Paper: cannot increase either the regret or the budget slack
+    Note: By ties alone. Bounds on all rounds are as before (appendix-a.rounding.preserves), which
+    may be what is meant."""
     (turn,), after = played(market, [values]), rounded(market, values)
     kept, most = turn.kept, turn.optimum
     return most - sum(after) <= most - sum(kept) and len(after) >= len(kept)
 
 
-@CLAIMS.over(
-    replace(_ROUND, cases=lambda: (case for case in _rounds() if not _tie(*case)),
-            words=f"{_ROUND.words}, none worth its price"),
+@CLAIMS.claim(
     "appendix-a.rounding.no-ties",
     _PLACE,
-    "Without ties the rounding rule keeps what (2) keeps.",
+    over=replace(
+        _ROUND,
+        cases=lambda: (case for case in _rounds() if not _tie(*case)),
+        words=f"{_ROUND.words}, none worth its price",
+    ),
     origin=Origin.READING,
-    paper="this is exactly the integral solution already produced by Token-PD",
     kind="lemma",
-)  # fmt: skip
+)
 def _no_ties(market: Market, values: Values) -> bool:
+    """Without ties the rounding rule keeps what (2) keeps.
+
+    Paper: this is exactly the integral solution already produced by Token-PD"""
     (turn,) = played(market, [values])
     return sorted(rounded(market, values)) == sorted(turn.kept)
 
 
-@CLAIMS.over(
-    _ROUND,
-    "appendix-a.rounding.preserves",
-    _PLACE,
-    "What the rounding keeps maximises L at its price as (2) does, so that the bounds on "
-    "regret and violation hold for it.",
-    paper="thus preserving (3)",
-    note="At a tie a token adds a - mu c = 0 to L. The proofs of "
-    "section-4.guarantee.regret.netted and .violation.netted need no more of x_t.",
-    kind="lemma",
-)
+@CLAIMS.claim("appendix-a.rounding.preserves", _PLACE, over=_ROUND, kind="lemma")
 def _preserves(market: Market, values: Values) -> bool:
-    """L less mu M, of what is kept: no token below its price, and none above it missing."""
+    """What the rounding keeps maximises L at its price as (2) does, so that the bounds on regret
+    and violation hold for it.
+
+    Paper: thus preserving (3)
+    Note: At a tie a token adds a - mu c = 0 to L. The proofs of section-4.guarantee.regret.netted
+    and .violation.netted need no more of x_t."""
+    # L less mu M, of what is kept: no token below its price, and none above it missing.
     price = market.start * market.cost
     kept = rounded(market, values)
     most = sum((max(a - price, Fraction()) for a in values), Fraction())

@@ -7,8 +7,7 @@ the 95 % interval over seeds is on one side of 0.
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import reproduced
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.papers.tokenpd.instances.compared import (
     AT_ONCE,
     LARGE,
@@ -35,15 +34,15 @@ from fluidkv.papers.tokenpd.instances.gains import (
     window,
 )
 from fluidkv.papers.tokenpd.paper import statements
-from fluidkv.verdict import Evidence, Verdict
-
-CLAIMS = statements(origin=Origin.REPRODUCTION, evidence=Evidence.SAMPLED)
+from fluidkv.verdict import Evidence
 
 _RUNS = (
     f"generated attention, 7 structures, 4 budgets, {AT_ONCE[0]} requests at once, {len(SEEDS)} "
     "seeds, on record; returns by an exponential average, where no other is named; the best of "
     "three steps"
 )
+CLAIMS = statements(origin=Origin.REPRODUCTION, evidence=Evidence.SAMPLED, checked=_RUNS)
+
 _TOLD = "average"
 _ANEW, _ONCE = NETWORKS
 
@@ -58,15 +57,14 @@ def _everywhere(
     paper: str,
     note: str = "",
     at: Sequence[Place] | None = None,
-) -> Outcome:
+) -> Finding:
     """Whether a difference is as it should be at all places, or at some."""
     found = {place: measured(place) for place in at or places()}
     bad = [_shown(place, one) for place, one in found.items() if not holds(one)]
     low, high = (pick(found, key=lambda p: found[p].mean) for pick in (min, max))
-    return reproduced(
-        f"{len(bad)} of {len(found)}: {'; '.join(bad)}" if bad else None,
-        ours=f"points of attention mass: from {_shown(low, found[low])} to "
-        f"{_shown(high, found[high])}",
+    return Finding(
+        not bad or f"{len(bad)} of {len(found)}: {'; '.join(bad)}",
+        f"points of attention mass: from {_shown(low, found[low])} to {_shown(high, found[high])}",
         paper=paper,
         note=note,
     )
@@ -82,24 +80,15 @@ _SAME = "the same quality in less memory"
 _PRINTED = 0.31
 
 
-@CLAIMS.claim(
-    "section-6.compared.h2o",
-    _TABLE,
-    "In the same budget a price keeps more attention than H2O.",
-    checked=_RUNS,
-)
-def _h2o() -> Outcome:
+@CLAIMS.claim("section-6.compared.h2o", _TABLE)
+def _h2o() -> Finding:
+    """In the same budget a price keeps more attention than H2O."""
     return _everywhere(lambda at: gain(at, HARD, _TOLD, H2O), lambda d: d.above, _SAME)
 
 
-@CLAIMS.claim(
-    "section-6.compared.h2o.network",
-    _TABLE,
-    "So it does with a network that predicts once, when a token is written.",
-    checked=f"{_RUNS}; at a quarter",
-    expected=Verdict.UNDECIDED,
-)
-def _h2o_network() -> Outcome:
+@CLAIMS.undecided("section-6.compared.h2o.network", _TABLE, checked=f"{_RUNS}; at a quarter")
+def _h2o_network() -> Finding:
+    """So it does with a network that predicts once, when a token is written."""
     return _everywhere(
         lambda at: gain(at, HARD, _ONCE, H2O),
         lambda d: d.above,
@@ -109,14 +98,13 @@ def _h2o_network() -> Outcome:
     )
 
 
-@CLAIMS.claim(
+@CLAIMS.undecided(
     "section-4.compared.once",
     "section 4, predicting future attention, in simulation",
-    "A prediction made once keeps less than the same network's in each round.",
     checked=f"{_RUNS}; at a quarter",
-    expected=Verdict.UNDECIDED,
 )
-def _once() -> Outcome:
+def _once() -> Finding:
+    """A prediction made once keeps less than the same network's in each round."""
     return _everywhere(
         lambda at: gain(at, HARD, _ONCE, HARD, _ANEW),
         lambda d: d.below,
@@ -125,34 +113,29 @@ def _once() -> Outcome:
     )
 
 
-@CLAIMS.claim(
+@CLAIMS.undecided(
     "section-6.compared.memory",
     _TABLE,
-    "What H2O keeps takes one pool 31 % less memory.",
     checked=f"{_RUNS}; at a quarter and a half, memory read off between budgets",
-    expected=Verdict.UNDECIDED,
 )
-def _memory() -> Outcome:
+def _memory() -> Finding:
+    """What H2O keeps takes one pool 31 % less memory.
+
+    Paper: 31 % less, in Table 1
+    Note: Ours is the pool without a price, which needs no more than one with it. Equal shares by
+    the same returns keep nearly as much: it is the returns that do it."""
     at = [place for place in places() if place.share >= MIDDLE]
     found = {place: memory_saved(place, _TOLD, H2O) for place in at}
     bad = [_shown(place, one) for place, one in found.items() if one.mean + one.half < _PRINTED]
-    return reproduced(
-        f"less: {'; '.join(bad)}" if bad else None,
-        ours=f"{100 * sum(one.mean for one in found.values()) / len(found):.0f} % in the mean",
-        paper="31 % less, in Table 1",
-        note="Ours is the pool without a price, which needs no more than one with it. Equal shares "
-        "by the same returns keep nearly as much: it is the returns that do it.",
+    return Finding(
+        not bad or f"less: {'; '.join(bad)}",
+        f"{100 * sum(one.mean for one in found.values()) / len(found):.0f} % in the mean",
     )
 
 
-@CLAIMS.claim(
-    "section-6.compared.window",
-    _TABLE,
-    "In the same budget a price keeps more attention than a window, FIFO or StreamingLLM.",
-    checked=_RUNS,
-    expected=Verdict.UNDECIDED,
-)
-def _window() -> Outcome:
+@CLAIMS.undecided("section-6.compared.window", _TABLE)
+def _window() -> Finding:
+    """In the same budget a price keeps more attention than a window, FIFO or StreamingLLM."""
     return _everywhere(
         lambda at: gain(at, HARD, _TOLD, window(at)),
         lambda d: d.above,
@@ -161,14 +144,9 @@ def _window() -> Outcome:
     )
 
 
-@CLAIMS.claim(
-    "section-2.compared.pool",
-    "section 2, why a portfolio view, in simulation",
-    "With the same returns, one budget for all requests keeps more than equal shares.",
-    checked=_RUNS,
-    expected=Verdict.UNDECIDED,
-)
-def _pool() -> Outcome:
+@CLAIMS.undecided("section-2.compared.pool", "section 2, why a portfolio view, in simulation")
+def _pool() -> Finding:
+    """With the same returns, one budget for all requests keeps more than equal shares."""
     return _everywhere(
         lambda at: gain(at, POOLED, _TOLD, UNIFORM, _TOLD),
         lambda d: d.above,
@@ -179,25 +157,25 @@ def _pool() -> Outcome:
 @CLAIMS.claim(
     "section-4.compared.price-adds",
     "section 4, in simulation",
-    "Within the budget a price keeps no more than the best of one pool by the same returns.",
     checked=f"{_RUNS}; an oracle's returns too",
 )
-def _price_adds() -> Outcome:
+def _price_adds() -> Finding:
+    """Within the budget a price keeps no more than the best of one pool by the same returns."""
     return _price_adds_at(AT_ONCE[0])
 
 
 @CLAIMS.claim(
     "section-4.compared.price-adds.larger",
     "section 4, in simulation",
-    "Nor does it with four times as many requests at once, twice as long.",
     checked=f"as at the smaller size: {LARGE.at_once[0]} requests at once, 2 budgets, "
     f"{len(LARGE.seeds)} seeds, on record; an oracle's returns at a quarter too",
 )
-def _price_adds_larger() -> Outcome:
+def _price_adds_larger() -> Finding:
+    """Nor does it with four times as many requests at once, twice as long."""
     return _price_adds_at(LARGE.at_once[0])
 
 
-def _price_adds_at(at_once: int) -> Outcome:
+def _price_adds_at(at_once: int) -> Finding:
     found = {
         (at, told): gain(at, HARD, told, POOLED, told)
         for at in places(at_once)
@@ -206,36 +184,27 @@ def _price_adds_at(at_once: int) -> Outcome:
     }
     bad = [f"{told}, {_shown(at, one)}" for (at, told), one in found.items() if one.above]
     means = [100 * one.mean for one in found.values()]
-    return reproduced(
+    return Finding(
         "; ".join(bad) or None,
-        ours=f"{min(means):+.1f} to {max(means):+.1f} points",
+        f"{min(means):+.1f} to {max(means):+.1f} points",
         paper="selects an optimal batch-level cache",
         note="A price too high keeps less than fits; one too low leaves the choice to what is "
         "best, as in the pool.",
     )
 
 
-@CLAIMS.claim(
-    "section-4.compared.same-peak",
-    "section 4, the theorem, in simulation",
-    "A price whose rounds may overuse keeps less than one pool with as much memory as its fullest "
-    "round.",
-    checked=_RUNS,
-)
-def _same_peak() -> Outcome:
+@CLAIMS.claim("section-4.compared.same-peak", "section 4, the theorem, in simulation")
+def _same_peak() -> Finding:
+    """A price whose rounds may overuse keeps less than one pool with as much memory as its fullest
+    round."""
     return _everywhere(
         lambda at: over_pool(at, _TOLD, "peak_use"), lambda d: d.below, "aggregate violation"
     )
 
 
-@CLAIMS.claim(
-    "section-4.compared.same-mean",
-    "section 4, the theorem, in simulation",
-    "It keeps more than one pool that uses as much on average.",
-    checked=_RUNS,
-    expected=Verdict.UNDECIDED,
-)
-def _same_mean() -> Outcome:
+@CLAIMS.undecided("section-4.compared.same-mean", "section 4, the theorem, in simulation")
+def _same_mean() -> Finding:
+    """It keeps more than one pool that uses as much on average."""
     return _everywhere(
         lambda at: over_pool(at, _TOLD, "mean_use"),
         lambda d: d.above,
@@ -247,46 +216,46 @@ def _same_mean() -> Outcome:
 @CLAIMS.claim(
     "section-5.compared.heap",
     "section 5, hook points, in simulation",
-    "Excess values recorded when tokens are written keep less than returns of the day.",
     checked=f"{_RUNS}; an oracle's returns too",
 )
-def _heap() -> Outcome:
+def _heap() -> Finding:
+    """Excess values recorded when tokens are written keep less than returns of the day.
+
+    Paper: records the tuple in a lock-free heap"""
     found = {(at, told): gain(at, HEAP, told, POOLED, told) for at in places() for told in MAIN}
     bad = [f"{told}, {_shown(at, one)}" for (at, told), one in found.items() if not one.below]
     means = [100 * one.mean for one in found.values()]
-    return reproduced(
-        "; ".join(bad) or None,
-        ours=f"{min(means):+.1f} to {max(means):+.1f} points",
-        paper="records the tuple in a lock-free heap",
-    )
+    return Finding("; ".join(bad) or None, f"{min(means):+.1f} to {max(means):+.1f} points")
 
 
 @CLAIMS.claim(
     "section-6.compared.constant",
     "section 6, ablation, in simulation",
-    "With a constant for all returns at most half of the gain over FIFO is left.",
     checked=f"{_RUNS}; the mean over the structures, at a quarter",
 )
-def _constant() -> Outcome:
+def _constant() -> Finding:
+    """With a constant for all returns at most half of the gain over FIFO is left.
+
+    Paper: halves the gains
+    Note: With one return for all, rule (4) keeps all tokens or none."""
     predicted, constant = (
         over_generators(HARD, told, "fifo", "", MIDDLE) for told in (_TOLD, "constant")
     )
     half_left = 2 * (constant.mean + constant.half) > predicted.mean - predicted.half
-    return reproduced(
-        "more is left" if half_left else None,
-        ours=f"{predicted} points over FIFO; with a constant {constant}",
-        paper="halves the gains",
-        note="With one return for all, rule (4) keeps all tokens or none.",
+    return Finding(
+        not half_left or "more is left", f"{predicted} points over FIFO; with a constant {constant}"
     )
 
 
 @CLAIMS.claim(
     "section-6.compared.noise",
     "section 6, ablation, in simulation",
-    "The wider the noise on true returns, the less a price keeps.",
     checked=f"{_RUNS}; log-normal factors of a token, 0, 0.5, 1 and 2 wide",
 )
-def _noise() -> Outcome:
+def _noise() -> Finding:
+    """The wider the noise on true returns, the less a price keeps.
+
+    Paper: the benefit of short-term attention forecasting"""
     ladder = ("oracle", *NOISES)
     found = {
         (at, more): gain(at, HARD, less, HARD, more)
@@ -295,8 +264,6 @@ def _noise() -> Outcome:
     }
     bad = [f"{more}, {_shown(at, one)}" for (at, more), one in found.items() if not one.above]
     losses = [over_generators(HARD, name, HARD, "oracle", MIDDLE) for name in NOISES]
-    return reproduced(
-        "; ".join(bad) or None,
-        ours="at a quarter, in the mean: " + ", ".join(map(str, losses)),
-        paper="the benefit of short-term attention forecasting",
+    return Finding(
+        "; ".join(bad) or None, "at a quarter, in the mean: " + ", ".join(map(str, losses))
     )

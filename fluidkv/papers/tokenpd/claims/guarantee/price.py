@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import holds_for, verdict
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.ranges import Range
 from fluidkv.papers.tokenpd.instances.rounds import (
     HALF,
@@ -18,7 +17,6 @@ from fluidkv.papers.tokenpd.instances.rounds import (
     shown,
 )
 from fluidkv.papers.tokenpd.paper import statements
-from fluidkv.verdict import Evidence
 
 CLAIMS = statements()
 
@@ -40,36 +38,33 @@ _RUNS = Range(
 )
 
 
-@CLAIMS.over(
-    _RUNS,
-    "equation-5.non-negative",
-    "(5)",
-    "No price is below 0, and none that starts above 0 reaches it.",
-    ours="by its form, whatever was used",
-    paper="the multiplicative form preserves mu >= 0",
-)
+@CLAIMS.claim("equation-5.non-negative", "(5)", over=_RUNS)
 def _non_negative(market: Market, rounds: Rounds) -> bool:
+    """No price is below 0, and none that starts above 0 reaches it.
+
+    Ours: by its form, whatever was used
+    Paper: the multiplicative form preserves mu >= 0"""
     prices = [turn.following for turn in played(market, rounds)]
     return min(prices) >= 0 and (min(prices) > 0) is (market.start > 0)
 
 
-@CLAIMS.over(
-    Range(
-        "a round of up to three tokens worth 1/4, 1/2 or 1, prices 0 ... 5/4 and all others there",
-        lambda: (
-            (Market(memory, cost, Fraction(n, 4)), values)
-            for (values,) in sequences((Fraction(1, 4), HALF, ONE), tokens=3, rounds=1)
-            for memory, cost in _SIZES
-            for n in range(6)
-        ),
-    ),
+@CLAIMS.claim(
     "equation-5.sub-gradient",
     "(5)",
-    "M less what (4) uses is a sub-gradient of the round's dual function at its price, and (5) is "
-    "an exponentiated step against it, divided by M.",
-    paper="exponentiated sub-gradient descent",
+    over=lambda: (
+        (Market(memory, cost, Fraction(n, 4)), values)
+        for (values,) in sequences((Fraction(1, 4), HALF, ONE), tokens=3, rounds=1)
+        for memory, cost in _SIZES
+        for n in range(6)
+    ),
 )
 def _sub_gradient(market: Market, values: Values) -> bool:
+    """M less what (4) uses is a sub-gradient of the round's dual function at its price, and (5) is
+    an exponentiated step against it, divided by M.
+
+    Checked: a round of up to three tokens worth 1/4, 1/2 or 1, prices 0 ... 5/4 and all others
+    there
+    Paper: exponentiated sub-gradient descent"""
     (turn,) = played(market, [values])
     slope = -turn.excess
     above = all(
@@ -85,15 +80,15 @@ def _dual(market: Market, values: Values, price: Fraction) -> Fraction:
     return market.memory * price + sum((max(a - price * market.cost, 0) for a in values), 0)
 
 
-@CLAIMS.claim(
-    "equation-5.identity",
-    "(5)",
-    "What is used above M less what is left free, added up over any rounds, is "
-    "(M / eta) log(mu_(T+1) / mu_1).",
-    origin=Origin.READING,
-    checked="one step in symbols, which telescopes",
-)
-def _identity() -> Outcome:
+@CLAIMS.claim("equation-5.identity", "(5)", origin=Origin.READING)
+def _identity() -> bool | str:
+    """What is used above M less what is left free, added up over any rounds, is (M / eta)
+    log(mu_(T+1) / mu_1).
+
+    Checked: one step in symbols, which telescopes
+    Ours: an identity: cumulated violation is the logarithm of the price
+    Paper: [sum of c x - M]_+ = O(sqrt(T))
+    Note: So the violation is bounded as far as the price is."""
     import sympy
 
     eta, memory, price = sympy.symbols("eta M mu", positive=True)
@@ -101,12 +96,7 @@ def _identity() -> Outcome:
     following = price * sympy.exp(eta * (used - memory) / memory)
     step = memory / eta * sympy.log(following / price)
     left = sympy.simplify(sympy.expand_log(step, force=True) - (used - memory))
-    return holds_for(
-        None if left == 0 else f"{left} is left",
-        ours="an identity: cumulated violation is the logarithm of the price",
-        paper="[sum of c x - M]_+ = O(sqrt(T))",
-        note="So the violation is bounded as far as the price is.",
-    )
+    return left == 0 or f"{left} is left"
 
 
 @dataclass
@@ -143,20 +133,14 @@ def _operations(tokens: int, *, with_sum: bool) -> int:
     return len(done)
 
 
-@CLAIMS.claim(
-    "equation-5.constant-cost",
-    "(5)",
-    "Once it is known how much is used, an update of the price takes as many operations for one "
-    "token as for a thousand.",
-    checked="operations counted for 1, 10, 100 and 1,000 tokens",
-)
-def _constant_cost() -> Outcome:
+@CLAIMS.claim("equation-5.constant-cost", "(5)")
+def _constant_cost() -> Finding:
+    """Once it is known how much is used, an update of the price takes as many operations for one
+    token as for a thousand.
+
+    Checked: operations counted for 1, 10, 100 and 1,000 tokens
+    Paper: O(1) update cost
+    Note: An engine that frees and takes memory knows how much is used. The sum in (5) takes as many
+    additions as (4) takes decisions."""
     counts = [_operations(n, with_sum=False) for n in (1, 10, 100, 1000)]
-    return Outcome(
-        verdict(len(set(counts)) == 1),
-        Evidence.EXACT,
-        f"{counts[0]}, and one exponential",
-        "O(1) update cost",
-        note="An engine that frees and takes memory knows how much is used. The sum in (5) takes "
-        "as many additions as (4) takes decisions.",
-    )
+    return Finding(len(set(counts)) == 1, f"{counts[0]}, and one exponential")

@@ -9,20 +9,19 @@ from fractions import Fraction
 from math import exp
 from typing import TYPE_CHECKING
 
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import holds_for, observed
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.papers.tokenpd.paper import statements
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.verdict import Evidence
 
 if TYPE_CHECKING:
     from fluidkv.tokenpd.regret.exponents import Exponent
 
-CLAIMS = statements(origin=Origin.READING, evidence=Evidence.SAMPLED)
+_RUNS = "T = 10^2 ... 10^6, eta = 1 / sqrt(T); 1,000 seeds up to 10^5, 100 at 10^6"
+CLAIMS = statements(origin=Origin.READING, evidence=Evidence.SAMPLED, checked=_RUNS)
 
 _PLACE = "section 4, the theorem"
 _NEAR = 0.05
 """How far from 1/2, or 1, the end of an interval may lie: T is finite, and so is what bends."""
-_RUNS = "T = 10^2 ... 10^6, eta = 1 / sqrt(T); 1,000 seeds up to 10^5, 100 at 10^6"
 _ALONE = ("uniform, dear", "skewed, dear")
 """Rounds drawn independently of one law, from a price that is above every worth."""
 
@@ -59,76 +58,64 @@ def _faster(measure: str) -> str | None:
     return None
 
 
-@CLAIMS.claim(
-    "section-4.rates.violation",
-    _PLACE,
-    "Use above M less what is left free grows no faster than sqrt(T), on stochastic, drifting and "
-    "adversarial rounds.",
-    checked=_RUNS,
-)
-def _violation() -> Outcome:
-    return observed(
-        _faster("violation"),
-        ours=f"{_told(_studies(), 'violation')}; 0 at some T in the others",
-        paper="O(sqrt(T))",
-        note="Where the price starts above all worths there is none, netted.",
+@CLAIMS.claim("section-4.rates.violation", _PLACE)
+def _violation() -> Finding:
+    """Use above M less what is left free grows no faster than sqrt(T), on stochastic, drifting and
+    adversarial rounds.
+
+    Paper: O(sqrt(T))
+    Note: Where the price starts above all worths there is none, netted."""
+    return Finding(
+        _faster("violation"), f"{_told(_studies(), 'violation')}; 0 at some T in the others"
     )
 
 
-@CLAIMS.claim(
-    "section-4.rates.regret.netted",
-    _PLACE,
-    "Where sums are netted, regret against the optima of rounds grows no faster than sqrt(T).",
-    checked=_RUNS,
-)
-def _netted() -> Outcome:
+@CLAIMS.claim("section-4.rates.regret.netted", _PLACE)
+def _netted() -> Finding:
+    """Where sums are netted, regret against the optima of rounds grows no faster than sqrt(T).
+
+    Paper: O(sqrt(T))
+    Note: Who may use more than M in a round gains more than who may not."""
     gains = [name for name in _studies() if _power(name, "rounds_netted").means[-1] < 0]
-    return observed(
+    return Finding(
         _faster("rounds_netted"),
-        ours=f"{_told(_studies(), 'rounds_netted')}; below 0 in {len(gains)} studies of "
+        f"{_told(_studies(), 'rounds_netted')}; below 0 in {len(gains)} studies of "
         f"{len(_studies())}, in the end",
-        paper="O(sqrt(T))",
-        note="Who may use more than M in a round gains more than who may not.",
     )
 
 
 @CLAIMS.claim(
     "section-4.rates.regret.fixed-price.independent",
     _PLACE,
-    "On rounds drawn independently of one law, netted regret against the best fixed price that "
-    "uses T M in all has the power 1/2.",
     checked=f"{_RUNS}; {' and '.join(_ALONE)}",
 )
-def _fixed_price() -> Outcome:
+def _fixed_price() -> Finding:
+    """On rounds drawn independently of one law, netted regret against the best fixed price that
+    uses T M in all has the power 1/2.
+
+    Paper: O(sqrt(T))
+    Note: This is the setting of reference [1]."""
     bad = None
     for study in _ALONE:
         found = _power(study, "price_netted")
         if not 0.5 - _NEAR <= found.low <= found.high <= 0.5 + _NEAR:
             bad = bad or _told([study], "price_netted")
-    return observed(
-        bad,
-        ours=_told(_ALONE, "price_netted"),
-        paper="O(sqrt(T))",
-        note="This is the setting of reference [1].",
-    )
+    return Finding(bad, _told(_ALONE, "price_netted"))
 
 
-@CLAIMS.claim(
+@CLAIMS.fails(
     "section-4.rates.regret.fixed-price.drifting",
     _PLACE,
-    "On rounds that drift, netted regret against that price grows no faster than sqrt(T).",
-    expected=Verdict.FAILS,
     checked=f"{_RUNS}; drifting, dear and growing",
 )
-def _drifting() -> Outcome:
+def _drifting() -> Finding:
+    """On rounds that drift, netted regret against that price grows no faster than sqrt(T).
+
+    Paper: O(sqrt(T))
+    Note: One price spends T M on the better part of the run; a price that is moved by each round
+    spends M in each part."""
     studies = [name for name in _studies("drifting") if name != "drifting, cheap"]
-    return observed(
-        _exceeds(studies, "price_netted"),
-        ours=_told(studies, "price_netted"),
-        paper="O(sqrt(T))",
-        note="One price spends T M on the better part of the run; a price that is moved by each "
-        "round spends M in each part.",
-    )
+    return Finding(_exceeds(studies, "price_netted"), _told(studies, "price_netted"))
 
 
 def _exceeds(studies: Iterable[str], measure: str) -> str | None:
@@ -140,48 +127,41 @@ def _exceeds(studies: Iterable[str], measure: str) -> str | None:
     return None
 
 
-@CLAIMS.claim(
+@CLAIMS.fails(
     "section-4.rates.regret.hard",
     f"{_PLACE}, with section 3",
-    "On rounds drawn independently of one law, regret grows no faster than sqrt(T) where no round "
-    "may use more than M and (5) sees what (4) wanted.",
-    expected=Verdict.FAILS,
     checked=f"{_RUNS}; {' and '.join(_ALONE)}",
 )
-def _hard() -> Outcome:
-    return observed(
-        _exceeds(_ALONE, "rounds_hard"),
-        ours=_told(_ALONE, "rounds_hard"),
-        paper="O(sqrt(T)), while never violating (3)",
-        note="The price that wants M on average wants less in some rounds and cannot have more in "
-        "others: a loss in each.",
-    )
+def _hard() -> Finding:
+    """On rounds drawn independently of one law, regret grows no faster than sqrt(T) where no round
+    may use more than M and (5) sees what (4) wanted.
+
+    Paper: O(sqrt(T)), while never violating (3)
+    Note: The price that wants M on average wants less in some rounds and cannot have more in
+    others: a loss in each."""
+    return Finding(_exceeds(_ALONE, "rounds_hard"), _told(_ALONE, "rounds_hard"))
 
 
-@CLAIMS.claim(
+@CLAIMS.fails(
     "section-4.rates.overuse",
     "section 4, after the theorem",
-    "On rounds drawn independently of one law, what rounds use above M, without netting, grows no "
-    "faster than sqrt(T).",
-    expected=Verdict.FAILS,
     checked=f"{_RUNS}; {' and '.join(_ALONE)}",
 )
-def _overuse() -> Outcome:
-    return observed(
-        _exceeds(_ALONE, "overuse"),
-        ours=_told(_ALONE, "overuse"),
-        paper="sub-linear, hence vanishing per-step",
-        note="It ends with a power near 1 in every study.",
-    )
+def _overuse() -> Finding:
+    """On rounds drawn independently of one law, what rounds use above M, without netting, grows no
+    faster than sqrt(T).
+
+    Paper: sub-linear, hence vanishing per-step
+    Note: It ends with a power near 1 in every study."""
+    return Finding(_exceeds(_ALONE, "overuse"), _told(_ALONE, "overuse"))
 
 
-@CLAIMS.claim(
-    "section-4.rates.regret.kept",
-    f"{_PLACE}, with section 3",
-    "Where (5) sees what is kept, regret is at most M mu_1 / (1 - e^(-eta)) at every T.",
-    checked=_RUNS,
-)
-def _kept() -> Outcome:
+@CLAIMS.claim("section-4.rates.regret.kept", f"{_PLACE}, with section 3")
+def _kept() -> Finding:
+    """Where (5) sees what is kept, regret is at most M mu_1 / (1 - e^(-eta)) at every T.
+
+    Paper: O(sqrt(T)), while never violating (3)
+    Note: A fitted power may be above 1/2 where the price has not yet begun to matter."""
     from fluidkv.papers.tokenpd.instances.rates import STUDIES, recorded
 
     most, bad = 0.0, None
@@ -192,12 +172,7 @@ def _kept() -> Outcome:
             most = max(most, part)
             if part > 1:
                 bad = bad or f"{name}, T = {rounds}: {part:.2f} of it"
-    return observed(
-        bad,
-        ours=f"at most {most:.2f} of it; {_told(_ALONE, 'rounds_kept')}",
-        paper="O(sqrt(T)), while never violating (3)",
-        note="A fitted power may be above 1/2 where the price has not yet begun to matter.",
-    )
+    return Finding(bad, f"at most {most:.2f} of it; {_told(_ALONE, 'rounds_kept')}")
 
 
 CLOSED = {
@@ -214,14 +189,12 @@ CLOSED = {
 """A round on average, for every step and even T: proofs beside the sequences."""
 
 
-@CLAIMS.claim(
-    "section-4.rates.closed-forms",
-    _PLACE,
-    "Where regret and violation are known in closed form, that is what the record has at every T.",
-    evidence=Evidence.FLOAT,
-    checked="three sequences, T = 10^2 ... 10^6",
-)
-def _closed_forms() -> Outcome:
+@CLAIMS.claim("section-4.rates.closed-forms", _PLACE, evidence=Evidence.FLOAT)
+def _closed_forms() -> Finding:
+    """Where regret and violation are known in closed form, that is what the record has at every T.
+
+    Checked: three sequences, T = 10^2 ... 10^6
+    Paper: not said"""
     from fluidkv.papers.tokenpd.instances.rates import recorded
 
     bad = None
@@ -229,10 +202,4 @@ def _closed_forms() -> Outcome:
         for rounds, found in recorded()[study, measure].items():
             if abs(float(found.blocks.mean()) - float(rate * rounds)) > 1e-6 * rounds:
                 bad = bad or f"{study}, {measure}, T = {rounds}: {found.blocks.mean():g}"
-    return holds_for(
-        bad,
-        ours=f"all {len(CLOSED)}, at all T",
-        paper="not said",
-        evidence=Evidence.FLOAT,
-        refuted=Evidence.FLOAT,
-    )
+    return Finding(bad, f"all {len(CLOSED)}, at all T")

@@ -6,13 +6,11 @@ from math import isqrt
 from typing import Any
 
 from fluidkv import tokenpd
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import holds_for, sampled
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.papers.tokenpd.instances.rounds import HALF, HORIZONS, ONE, outgrows
 from fluidkv.papers.tokenpd.paper import statements
 from fluidkv.tokenpd.pricing import Budget, Demand
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.verdict import Evidence
 
 CLAIMS = statements(origin=Origin.READING)
 
@@ -31,11 +29,14 @@ def _lost(horizon: int, step: Fraction, *, gone: bool) -> Any:
 @CLAIMS.claim(
     "section-4.guarantee.regret.gone.comparators",
     "section 4, the theorem, with section 3",
-    "Who knows that conversation has the optima of its rounds, though what is gone is gone.",
-    evidence=Evidence.SAMPLED,
     checked=f"{_ONE_TOKEN}; T = 1 ... 16; the best one set, and a flow through time",
+    evidence=Evidence.SAMPLED,
 )
-def _comparators() -> Outcome:
+def _comparators() -> Finding:
+    """Who knows that conversation has the optima of its rounds, though what is gone is gone.
+
+    Ours: T / 2
+    Paper: a clairvoyant that knows the entire conversation"""
     from fluidkv.tokenpd.regret.cases import pool_of
 
     bad = None
@@ -44,54 +45,53 @@ def _comparators() -> Outcome:
         one, knowing = tokenpd.best_fixed_set(pool, 1).reward, tokenpd.clairvoyant(pool, 1).reward
         if not one == knowing == sum(tokenpd.round_optimum(pool, 1)):
             bad = bad or f"T = {rounds}: {one}, {knowing}"
-    return sampled(bad, "T / 2", "a clairvoyant that knows the entire conversation")
+    return Finding(bad)
 
 
-@CLAIMS.over(
-    Range(
-        f"{_ONE_TOKEN}; T = 4, 16 ... 1024, eta = 1 / sqrt(T)",
-        lambda: HORIZONS,
-    ),
+@CLAIMS.claim(
     "section-4.guarantee.regret.returns",
     "section 4, the theorem, with section 3",
-    "Where an evicted token may be kept again, at no cost, one token worth 1/2 is lost in the "
-    "first log(2) sqrt(T) rounds alone.",
-    ours="the price falls to it, and it is kept ever after",
-    paper="evicted and will later be recomputed at latency penalty delta",
-    note="Appendix A chooses among all tokens anew each round, and charges nothing for a return.",
+    over=HORIZONS,
+    checked=f"{_ONE_TOKEN}; T = 4, 16 ... 1024, eta = 1 / sqrt(T)",
 )
 def _returns(horizon: int) -> bool:
+    """Where an evicted token may be kept again, at no cost, one token worth 1/2 is lost in the
+    first log(2) sqrt(T) rounds alone.
+
+    Ours: the price falls to it, and it is kept ever after
+    Paper: evicted and will later be recomputed at latency penalty delta
+    Note: Appendix A chooses among all tokens anew each round, and charges nothing for a return."""
     rounds = 2 * _lost(horizon, Fraction(1, isqrt(horizon)), gone=False)
     return (rounds - 1) ** 2 < Fraction(1, 2) * horizon and rounds >= 1
 
 
-@CLAIMS.claim(
+@CLAIMS.fails(
     "section-4.guarantee.regret.gone",
     "section 4, the theorem, with section 3",
-    "Where what is evicted is gone, regret is O(sqrt(T)) against the best one set.",
-    expected=Verdict.FAILS,
     checked=f"{_ONE_TOKEN}; eta = 1 / sqrt(T)",
 )
-def _gone() -> Outcome:
-    return holds_for(
-        outgrows(lambda horizon: _lost(horizon, Fraction(1, isqrt(horizon)), gone=True)),
-        ours="T / 2: it is refused once, at the first price, and kept by no price after",
-        paper="Regret(T) = O(sqrt(T))",
-        note="Whoever knows the future and cannot bring back either, keeps it. No round uses more "
-        "than M, so it is so under each reading. A start below all values spares this token; a "
-        "rise of the price for one round takes it again.",
-    )
+def _gone() -> Finding:
+    """Where what is evicted is gone, regret is O(sqrt(T)) against the best one set.
+
+    Ours: T / 2: it is refused once, at the first price, and kept by no price after
+    Paper: Regret(T) = O(sqrt(T))
+    Note: Whoever knows the future and cannot bring back either, keeps it. No round uses more than
+    M, so it is so under each reading. A start below all values spares this token; a rise of the
+    price for one round takes it again."""
+    return Finding(outgrows(lambda horizon: _lost(horizon, Fraction(1, isqrt(horizon)), gone=True)))
 
 
-@CLAIMS.claim(
-    "section-4.guarantee.regret.returns.charged",
-    "section 4, the theorem, with section 3",
-    "Where each return costs delta, netted regret is O(sqrt(T)).",
-    expected=Verdict.FAILS,
-    checked="two tokens worth 1 a round, M = c = 1, mu_1 = 1, eta = 1 / sqrt(T), delta = 1/2",
+@CLAIMS.fails(
+    "section-4.guarantee.regret.returns.charged", "section 4, the theorem, with section 3"
 )
-def _charged() -> Outcome:
-    """The optimum keeps one of the two throughout, so that nothing comes back to it."""
+def _charged() -> Finding:
+    """Where each return costs delta, netted regret is O(sqrt(T)).
+
+    Checked: two tokens worth 1 a round, M = c = 1, mu_1 = 1, eta = 1 / sqrt(T), delta = 1/2
+    Ours: delta (T - 2): both tokens leave and come back with every turn of the price
+    Paper: evicted and will later be recomputed at latency penalty delta
+    Note: Holds where returns are free, as in Appendix A."""
+    # The optimum keeps one of the two throughout, so that nothing comes back to it.
     from fluidkv.tokenpd.regret.cases import tied
 
     def lost(horizon: int) -> Any:
@@ -102,25 +102,24 @@ def _charged() -> Outcome:
 
     pool = tied(16).pool
     knowing = tokenpd.clairvoyant(pool, 1, price_of_return=HALF).reward
-    return holds_for(
-        outgrows(lost) if knowing == sum(tokenpd.round_optimum(pool, 1)) else None,
-        ours="delta (T - 2): both tokens leave and come back with every turn of the price",
-        paper="evicted and will later be recomputed at latency penalty delta",
-        note="Holds where returns are free, as in Appendix A.",
-    )
+    as_said = knowing == sum(tokenpd.round_optimum(pool, 1))
+    return Finding(outgrows(lost) if as_said else None)
 
 
-@CLAIMS.claim(
-    "section-4.guarantee.regret.returns.charged.hard",
-    "section 4, the theorem, with section 3",
-    "Where each return costs delta and no round uses more than M, regret is O(sqrt(T)) if (5) sees "
-    "what is wanted, or what is kept.",
-    expected=Verdict.FAILS,
-    checked="tokens worth 1 and 3/4, then 3/4 and 1, by turns, M = c = 1, mu_1 = 1/2, "
-    "eta = 1 / sqrt(T), delta = 1/2; against one of the two throughout",
+@CLAIMS.fails(
+    "section-4.guarantee.regret.returns.charged.hard", "section 4, the theorem, with section 3"
 )
-def _charged_hard() -> Outcome:
-    """Against 7 T / 8, which keeping either token throughout earns without a return."""
+def _charged_hard() -> Finding:
+    """Where each return costs delta and no round uses more than M, regret is O(sqrt(T)) if (5) sees
+    what is wanted, or what is kept.
+
+    Checked: tokens worth 1 and 3/4, then 3/4 and 1, by turns, M = c = 1, mu_1 = 1/2, eta = 1 /
+    sqrt(T), delta = 1/2; against one of the two throughout
+    Ours: what is best of a round changes from round to round, and each change costs delta
+    Paper: evicted and will later be recomputed at latency penalty delta
+    Note: So without a price, too: the best that fit of each round is not the best of all rounds.
+    Holds where returns are free."""
+    # Against 7 T / 8, which keeping either token throughout earns without a return.
     from fluidkv.tokenpd.regret.cases import pool_of
 
     def lost(demand: Demand, horizon: int) -> Any:
@@ -131,10 +130,4 @@ def _charged_hard() -> Outcome:
         return Fraction(7 * horizon, 8) - sum(run.reward) + HALF * int(run.brought_back.sum())
 
     found = [outgrows(partial(lost, demand)) for demand in Demand]
-    return holds_for(
-        found[0] if all(found) else None,
-        ours="what is best of a round changes from round to round, and each change costs delta",
-        paper="evicted and will later be recomputed at latency penalty delta",
-        note="So without a price, too: the best that fit of each round is not the best of all "
-        "rounds. Holds where returns are free.",
-    )
+    return Finding(found[0] if all(found) else None)

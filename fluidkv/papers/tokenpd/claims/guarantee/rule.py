@@ -36,30 +36,24 @@ _ROUND = Range(
 )
 
 
-@CLAIMS.over(
-    _ROUND,
-    "equation-4.independent",
-    "(4)",
-    "What (4) decides of a token does not depend on the other tokens of its round.",
-    paper="applies independently to every token",
-    note="They do, together, on the price of the next round.",
-)
+@CLAIMS.claim("equation-4.independent", "(4)", over=_ROUND)
 def _independent(market: Market, values: Values) -> bool:
+    """What (4) decides of a token does not depend on the other tokens of its round.
+
+    Paper: applies independently to every token
+    Note: They do, together, on the price of the next round."""
     (together,) = played(market, [values])
     alone = [turn for a in values for turn in played(market, [(a,)])]
     return sorted(together.kept) == sorted(a for turn in alone for a in turn.kept)
 
 
-@CLAIMS.over(
-    _ROUND,
-    "equation-4.kkt.optimal",
-    "(4)",
-    "Where (4) uses just M, or no more at a price of 0, it keeps an optimum of the round.",
-    ours="so the price is right where complementary slackness holds",
-    paper="a greedy admission test reminiscent of Karush-Kuhn-Tucker conditions",
-    note="Other prices need not: one above 0 may stand over an empty memory.",
-)
+@CLAIMS.claim("equation-4.kkt.optimal", "(4)", over=_ROUND)
 def _optimal(market: Market, values: Values) -> bool:
+    """Where (4) uses just M, or no more at a price of 0, it keeps an optimum of the round.
+
+    Ours: so the price is right where complementary slackness holds
+    Paper: a greedy admission test reminiscent of Karush-Kuhn-Tucker conditions
+    Note: Other prices need not: one above 0 may stand over an empty memory."""
     (turn,) = played(market, [values])
     complementary = turn.excess == 0 or (turn.excess < 0 and turn.price == 0)
     return not complementary or sum(turn.kept) == relaxed_best(market, values)

@@ -1,0 +1,248 @@
+"""From requests, what they say and a server's options to the records of the kernel, and back."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Int
+
+from fluidkv.prefix.prompts import Prompts
+from fluidkv.processes import cores
+from fluidkv.runs.batch import Progress, Watch, in_groups, joined
+from fluidkv.runs.records import RequestTimes, RunRecords
+from fluidkv.runs.requests import Requests
+from fluidkv.serving.caching.names import BlockNames, Strands
+from fluidkv.serving.caching.sglang.kernel.layout import (
+    ENDED,
+    EVENT,
+    FULL,
+    IDLE,
+    NODE,
+    NONE,
+    NUMBERS,
+    REQUEST,
+    ROOT,
+    ROWS,
+    RUN,
+    SHORT,
+    SPAN,
+    STRAND,
+    Records,
+    Space,
+    State,
+)
+from fluidkv.serving.caching.sglang.ratio import NewTokens
+from fluidkv.serving.caching.sglang.seen import COUNTS
+from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.sglang_settings import SglangSettings
+
+MOST_COST = 20_000_000
+"""Of a call of the kernel: some tenths of a second, after which a run can be interrupted."""
+_ROWS = 2**14
+"""Windows for which memory is taken at a time."""
+_NODES = 2**12
+"""Of a tree, at first."""
+
+
+class SglangServer(NamedTuple):
+    """One run: its requests, what they say, its options, its clock; a closed population, if any."""
+
+    requests: Requests
+    prompts: Prompts
+    settings: SglangSettings
+    clock: IterationClock
+    clients: int | None = None
+
+
+def run_sglang(
+    servers: Sequence[SglangServer],
+    *,
+    iterations: int,
+    every: int = 1,
+    keep_requests: bool = True,
+    on_progress: Progress | None = None,
+) -> tuple[RunRecords, Int[np.ndarray, "run kind request"] | None]:
+    """SGLang's scheduler until all requests of a run are done, or it is stuck, or to the horizon.
+
+    A run at a time on each thread.
+
+    Args:
+        iterations: horizon of each run.
+        every: iterations of a window.
+        keep_requests: record each request's times.
+        on_progress: called with the iterations and the requests that are done in all runs.
+
+    Returns:
+        Records, whose counts are `seen.COUNTS`; and tokens that requests found in the tree, at all
+        admissions and at their first.
+    """
+    strands: dict[tuple[int, int], Strands] = {}
+    watch = Watch(on_progress)
+    for each in servers:
+        key = (id(each.prompts), each.settings.page_size)
+        if each.settings.radix and key not in strands:
+            strands[key] = BlockNames(each.prompts, each.settings.page_size).strands()
+
+    def run(which: np.ndarray) -> _Ended:
+        server = servers[which[0]]
+        texts = strands.get((id(server.prompts), server.settings.page_size))
+        return _through(new_state(server, texts), iterations, every, watch)
+
+    rows = in_groups(run, len(servers), 1, min(cores(), len(servers)), watch)
+    runs = np.concatenate([row.run for row in rows])
+    records = RunRecords(
+        joined([row.counts[None] for row in rows], 1),
+        joined([row.time[None] for row in rows], 1, np.nan),
+        runs["iteration"],
+        runs["done"] - runs["aborted"],
+        runs["stuck"].astype(bool),
+    )
+    if not keep_requests:
+        return records, None
+
+    def column(name: str, fill: float = 0) -> np.ndarray:
+        return joined([row.requests[name][None] for row in rows], 1, fill)
+
+    times = RequestTimes(
+        column("arrival", np.nan),
+        column("admitted", np.nan),
+        column("first_token", np.nan),
+        column("last_token", np.nan),
+        column("longest_gap", np.nan),
+        column("evictions"),
+        column("outputs"),
+        column("finished").astype(bool),
+        column("halted", np.nan),
+    )
+    hits = np.stack([column("hit_tokens"), column("first_hit_tokens")], axis=1)
+    return records._replace(requests=times), hits
+
+
+class _Ended(NamedTuple):
+    counts: np.ndarray
+    time: np.ndarray
+    run: np.ndarray
+    requests: np.ndarray
+
+
+def _through(state: State, iterations: int, every: int, watch: Watch) -> _Ended:
+    """A whole run: its windows, in parts."""
+    from fluidkv.serving.caching.sglang.kernel.loop import advance, write_down
+
+    counts, time = [], []
+    run, why, told = state.runs[0], FULL, (0, 0)
+    while why != ENDED and not watch.stop.is_set():
+        if why == FULL:
+            counts.append(np.empty((_ROWS, len(COUNTS)), np.int64))
+            time.append(np.empty(_ROWS))
+            run["row"] = 0
+        why = advance(*state, counts[-1], time[-1], iterations, every, MOST_COST, np.inf)
+        now = int(run["iteration"]), int(run["done"])
+        watch.report(now[0] - told[0], now[1] - told[1])
+        told = now
+        if why == SHORT:
+            state = grown(state)
+    counts[-1], time[-1] = (part[: run["row"]] for part in (counts[-1], time[-1]))
+    if run["row"] < _ROWS // 2:  # what is left of the space does not stay with them
+        counts[-1], time[-1] = counts[-1].copy(), time[-1].copy()
+    write_down(*state)
+    windows = counts[0] if len(counts) == 1 else np.concatenate(counts)
+    return _Ended(windows, np.concatenate(time), state.runs, state.space.requests)
+
+
+def new_state(server: SglangServer, texts: Strands | None, *, offered: bool = False) -> State:
+    """One server.
+
+    Args:
+        texts: what its requests say, in its pages; None: it keeps no prefixes.
+        offered: nobody comes by itself.
+    """
+    table, settings, size = server.requests, server.settings, len(server.requests)
+    requests = np.zeros(size, REQUEST)
+    for name, column in (
+        ("target", table.output_length),
+        ("input", table.input_length),
+        ("most", table.max_output),
+        ("priority", table.priority),
+        ("arrival", table.arrival if server.clients is None else np.nan),
+    ):
+        requests[name] = column
+    for name in ("admitted", "first_token", "last_token", "since"):
+        requests[name] = np.nan
+    strands, spans = np.zeros(0, STRAND), np.zeros(0, SPAN)
+    if texts is not None:
+        strands, spans = np.zeros(texts.parent.size, STRAND), np.zeros(texts.run.size, SPAN)
+        strands["parent"], strands["base"], strands["deepest"] = texts.parent, texts.base, NONE
+        spans["strand"], spans["end"] = texts.run, texts.end
+        requests["first_span"], requests["last_span"] = texts.first[:-1], texts.first[1:]
+    space = Space(
+        requests=requests,
+        places=np.empty((ROWS, max(2 * size + 64, settings.page_size)), np.int64),
+        nodes=_tree(min(_NODES, settings.pages + 1)),
+        strands=strands,
+        spans=spans,
+        events=np.empty(3 * size + 1, EVENT),
+    )
+    runs = _run_record(server, offered)
+    runs["spare_nodes"] = space.nodes.size - 1
+    return State(runs, space)
+
+
+def _tree(nodes: int) -> Records:
+    """Space for so many, of which the root alone is there."""
+    tree = np.zeros(nodes, NODE)
+    for name in ("parent", "strand", "place"):
+        tree[name][ROOT] = NONE
+    return tree
+
+
+def grown(state: State) -> State:
+    """The same, with twice as many nodes."""
+    few = state.space.nodes
+    nodes = np.empty(2 * few.size, NODE)
+    nodes[: few.size] = few
+    state.runs["spare_nodes"] += few.size
+    return State(state.runs, state.space._replace(nodes=nodes))
+
+
+def _run_record(server: SglangServer, offered: bool) -> np.ndarray:
+    settings, ratio = server.settings, NewTokens(server.settings.conservativeness)
+    base, per_kv, per_prefill, per_pair = server.clock.durations
+    chunk = settings.chunked_prefill_size
+    run = np.zeros(1, RUN)
+    for name, value in {
+        "requests": len(server.requests),
+        "clients": server.clients or 0,
+        "offered": offered,
+        "tokens": settings.tokens,
+        "page": settings.page_size,
+        "radix": settings.radix,
+        "in_full": settings.reserves_in_full,
+        "known": settings.ignore_eos and not settings.radix,
+        "chunk": NONE if chunk is None else chunk,
+        "mixed": settings.mixed,
+        "prefill_tokens": settings.max_prefill_tokens,
+        "max_running": settings.max_running,
+        "policy": NUMBERS[settings.policy],
+        "overlap": settings.overlap,
+        "clip": settings.clip,
+        "by_priority": settings.priority_scheduling,
+        "least_urgent": settings.retraction == "priority",
+        "jumps": server.clock.jumps,
+        "available": settings.tokens,
+        "fresh": ROOT + 1,
+        "given_back": NONE,
+        "chunked": NONE,
+        "pass_chunked": NONE,
+        "pass_mode": IDLE,
+        "ratio": ratio.first,
+        "ratio_first": ratio.first,
+        "ratio_least": ratio.least,
+        "ratio_step": ratio.step,
+        "base": base,
+        "per_kv": per_kv,
+        "per_prefill": per_prefill,
+        "per_pair": per_pair,
+    }.items():
+        run[name] = value
+    return run

@@ -1,1 +1,0 @@
-"""What the literal engine decides: who asks for what, who goes, who enters, with how much."""

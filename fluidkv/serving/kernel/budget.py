@@ -1,0 +1,41 @@
+"""Tokens of an iteration: how many of them a request computes, and what it is then called."""
+
+from fluidkv.runs.inlined import inlined
+
+
+@inlined
+def tokens_of(length: int, computed: int, left: int) -> int:
+    """What a request computes now, of so many tokens that are left: all that it lacks."""
+    return min(length - computed, left)
+
+
+@inlined
+def decodes(prompt: int, outputs: int, computed: int) -> bool:
+    """Only the token just emitted is missing from the cache; else it is prefilled."""
+    return outputs > 0 and computed == prompt + outputs - 1
+
+
+@inlined
+def pairs(computed: int, tokens: int) -> int:
+    """Of tokens computed and those that each of them attends to, itself among them."""
+    return tokens * (2 * computed + tokens + 1) // 2
+
+
+@inlined
+def again(tokens: int, highest: int, computed: int) -> int:
+    """How many of these tokens it had computed before."""
+    return max(0, min(tokens, highest - computed))
+
+
+@inlined
+def duration(
+    base: float,
+    per_kv: float,
+    kv: int,
+    per_prefill: float,
+    prefill: int,
+    per_pair: float,
+    pair: int,
+) -> float:
+    """What an iteration lasts, as `IterationClock.duration`: d0 + d1 kv + d2 prefill + d3 pairs."""
+    return ((base + per_kv * kv) + per_prefill * prefill) + per_pair * pair

@@ -1,0 +1,1 @@
+"""Batches of runs, from their numbers and rules to the loop and back."""
