@@ -17,12 +17,12 @@ from . import wait as wait
 from .answers.cache.study import cache_study as cache_study
 from .answers.compare.study import compare_engines as compare_engines
 from .answers.preempt.study import preempt_study as preempt_study
-from .answers.price.study import price_tokens as price_tokens
+from .answers.price.ask import price_tokens as price_tokens
 from .answers.prompted import prompted_generator as prompted_generator
 from .answers.prompted import prompted_trace as prompted_trace
 from .answers.recommend import recommend_settings as recommend_settings
 from .answers.replay import replay_log as replay_log
-from .answers.route.study import route_study as route_study
+from .answers.route.ask import route_study as route_study
 from .answers.size.study import size_server as size_server
 from .answers.study import study_system as study_system
 from .answers.wait.study import wait_study as wait_study

@@ -10,6 +10,7 @@ Kinds are wide where Python's are: an `int` is whatever counts as one (NumPy's t
 jaxtyping array any array of numbers with that many axes.
 """
 
+import ast
 import sys
 import types
 import typing
@@ -19,7 +20,7 @@ from dataclasses import fields
 from enum import Enum
 from fractions import Fraction
 from functools import cache, wraps
-from inspect import Parameter, isclass, signature
+from inspect import Parameter, getsource, isclass, signature
 from numbers import Complex, Integral, Rational, Real
 from os import PathLike
 from pathlib import Path
@@ -59,6 +60,14 @@ def attach(room: str, file: str) -> tuple[Callable[[str], Any], Callable[[], lis
         return value
 
     return get, names, listed
+
+
+def loaded(annotation: Any, module: str) -> Any:
+    """What a text inside of `Annotated` names, which is loaded at the first call and not before."""
+    inner = typing.get_args(annotation)[0] if hasattr(annotation, "__metadata__") else annotation
+    if not isinstance(inner, typing.ForwardRef):
+        return annotation
+    return eval(inner.__forward_arg__, _names_of_types(module))  # our own annotation
 
 
 def fields_checked(made: Callable[[Any], None], cls: type) -> Callable[[Any], None]:
@@ -116,7 +125,7 @@ def _parameters(function: types.FunctionType) -> tuple[list[str], dict[str, _Kin
     by_place = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
     parameters = signature(function).parameters.values()
     kinds = {
-        each.name: _kind(each.annotation)
+        each.name: _kind(loaded(each.annotation, function.__module__))
         for each in parameters
         if each.kind in (*by_place, Parameter.KEYWORD_ONLY)
     }
@@ -127,6 +136,17 @@ def _parameters(function: types.FunctionType) -> tuple[list[str], dict[str, _Kin
 def _fields(cls: type) -> Iterable[tuple[str, _Kind]]:
     kinds = {each.name: _kind(each.type, lists=True) for each in fields(cls) if each.init}
     return _told(kinds).items()
+
+
+@cache
+def _names_of_types(module: str) -> dict[str, Any]:
+    """The names of a module, and those that it loads for type checkers alone."""
+    names = dict(vars(sys.modules[module]))
+    for statement in ast.parse(getsource(sys.modules[module])).body:
+        if isinstance(statement, ast.If) and ast.unparse(statement.test) == "TYPE_CHECKING":
+            code = compile(ast.Module(statement.body, []), module, "exec")
+            exec(code, names)  # imports
+    return names
 
 
 def _told(kinds: Mapping[str, _Kind | None]) -> dict[str, _Kind]:
@@ -142,6 +162,8 @@ def _kind(annotation: Any, *, lists: bool = False) -> _Kind | None:
     if isinstance(annotation, str):  # names that only type checkers load
         return None
     parts = typing.get_args(annotation)
+    if hasattr(annotation, "__metadata__"):  # what it says besides is for somebody else
+        return _kind(parts[0], lists=lists)
     origin: Any = typing.get_origin(annotation) or annotation
     if origin in (typing.Union, types.UnionType):
         return _union(parts, lists=lists)

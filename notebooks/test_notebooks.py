@@ -230,7 +230,7 @@ assert brings["token-pd"].low > 0 and kept_by["token-pd"].peak > 256 == kept_by[
 # "What is gone does not come back"
 for each in found.kept:
     there = each.there[:-1]  # in the last round the request ends
-    assert not (there[1:, :16] & ~there[:-1, :16]).any() and each.recomputed.sum() == 0
+    assert not (there[1:, :16] & ~there[:-1, :16]).any() and each.recomputed == 0
 # "it loses 1/4 a round, a third of what there is", "every other round uses twice the memory"
 assert (best, netted, hard) == (7500, 10000, 5000) and sums_alternating.above.item() == 5000
 assert sums_alternating.imbalance.item() == 0

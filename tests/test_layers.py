@@ -58,16 +58,17 @@ MAY_IMPORT: dict[str, set[str]] = {
     "prefix": GROUND | {"runs"},
     "serving": GROUND | SIBLINGS | {"runs", "prefix"},
     **dict.fromkeys(SUBJECTS, GROUND | SIBLINGS | {"runs", "prefix", "serving"}),
-    "answers": LABORATORY,
+    # What a figure is, and how any answer is shown: they know no answer and no paper.
+    "figures": LABORATORY,
+    "report": GROUND | {"figures"},
+    # What a question is, and what follows from its declaration; it knows none.
+    "questions": GROUND | {"figures", "report"},
+    "answers": LABORATORY | {"figures", "report", "questions"},
     # A sweep runs any analysis by its name; the measured suite times whatever there is.
-    "sweeps": LABORATORY | {"answers"},
+    "sweeps": LABORATORY | {"questions", "answers"},
     "suite": LABORATORY | {"answers", "sweeps"},
     "ledger": GROUND,
-    # A figure may show what an answer found; it knows no paper.
-    "figures": LABORATORY | {"answers"},
     "papers": LABORATORY | {"answers", "ledger", "figures"},
-    # How any answer is shown; it knows what a figure is, and no answer.
-    "report": GROUND | {"figures"},
     # The page one can touch: the theory's numbers for JavaScript's.
     "explore": GROUND | SIBLINGS | {"runs", "figures", "report"},
 }
@@ -79,7 +80,7 @@ MAY_IMPORT["__init__"] = set(MAY_IMPORT) - {"cli", "__main__"}  # the lazy list 
 WITHOUT_JAX = GROUND | FILES | {"exact", "symbolic", "ledger", "__init__", "__main__"}
 MAY_USE: dict[str, set[str]] = {
     **dict.fromkeys(("jax", "jaxlib", "equinox"), set(MAY_IMPORT) - WITHOUT_JAX),
-    "matplotlib": {"figures", "papers", "report"},
+    "matplotlib": {"figures", "answers", "papers", "report"},
     "typer": {"cli"},
     "rich": {"cli", "report"},
     "numba": {"runs"},
@@ -228,8 +229,8 @@ def test_imports_point_one_way(module: str) -> None:
         ("runs/new.py", "from fluidkv.serving import serve", "runs imports serving"),
         ("prefix/new.py", "from fluidkv.serving import serve", "prefix imports serving"),
         ("wait/new.py", "from fluidkv.routing import routers", "wait imports routing"),
-        ("answers/new.py", "import matplotlib.pyplot", "answers imports matplotlib"),
-        ("answers/new.py", "from fluidkv.figures import render", "answers imports figures"),
+        ("serving/new.py", "import matplotlib.pyplot", "serving imports matplotlib"),
+        ("figures/new.py", "from fluidkv.answers import study_system", "figures imports answers"),
         ("papers/new.py", "from fluidkv.cli import app", "papers imports cli"),
         ("figures/new.py", "from rich import print", "figures imports rich"),
         ("cli/new.py", "from matplotlib import pyplot", "cli imports matplotlib"),
@@ -255,7 +256,7 @@ def test_a_wrong_import_is_named(module: str, source: str, said: str) -> None:
         ("fluid/new.py", "import jax\nfrom fluidkv.fluid.model import MassModel"),
         ("serving/new.py", "from fluidkv.exact.mass import iterate\nfrom fluidkv import fluid"),
         ("wait/new.py", "from fluidkv import __version__, simulate"),
-        ("figures/new.py", "import matplotlib\nfrom fluidkv.answers.study import StudyResult"),
+        ("answers/new.py", "import matplotlib\nfrom fluidkv.figures.figure import Figure"),
         ("cli/new.py", "import typer\nfrom fluidkv.figures import render"),
     ],
 )

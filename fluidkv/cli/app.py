@@ -12,10 +12,11 @@ import typer
 from typer.exceptions import TyperException
 
 import fluidkv
+from fluidkv.answers.questions import QUESTIONS
+from fluidkv.cli.asking import command_of
 from fluidkv.cli.codes import BAD_INPUT, CRASHED
 from fluidkv.cli.commands.atlas import atlas
 from fluidkv.cli.commands.bench.command import bench
-from fluidkv.cli.commands.cache.command import cache
 from fluidkv.cli.commands.cascade import cascade
 from fluidkv.cli.commands.clocks import clocks
 from fluidkv.cli.commands.compare.command import compare
@@ -26,11 +27,9 @@ from fluidkv.cli.commands.log import log
 from fluidkv.cli.commands.mix import mix
 from fluidkv.cli.commands.oracle import oracle
 from fluidkv.cli.commands.preempt.command import preempt
-from fluidkv.cli.commands.price.command import price
 from fluidkv.cli.commands.pulse import pulse
 from fluidkv.cli.commands.recommend.command import recommend
 from fluidkv.cli.commands.replay.command import replay
-from fluidkv.cli.commands.route.command import route
 from fluidkv.cli.commands.size.command import size
 from fluidkv.cli.commands.study.command import study
 from fluidkv.cli.commands.sweep.command import sweep
@@ -42,6 +41,7 @@ from fluidkv.cli.groups import expanded
 from fluidkv.cli.misspelt import unknown_option
 from fluidkv.cli.signals import INTERRUPTED
 from fluidkv.errors import InputError
+from fluidkv.questions.question import Question
 from fluidkv.text import printable
 
 app = typer.Typer(
@@ -64,10 +64,10 @@ _PANELS = {
         replay,
         mix,
         wait,
-        cache,
-        route,
+        QUESTIONS["cache"],
+        QUESTIONS["route"],
         preempt,
-        price,
+        QUESTIONS["price"],
         clocks,
     ),
     "Theory": (explore, threshold, equilibria, cascade, pulse, atlas),
@@ -77,7 +77,8 @@ _PANELS = {
 }
 for _panel, _commands in _PANELS.items():
     for _command in _commands:
-        app.command(rich_help_panel=_panel)(expanded(_command))
+        _run = command_of(_command) if isinstance(_command, Question) else expanded(_command)
+        app.command(rich_help_panel=_panel)(_run)
 
 
 def run(argv: Sequence[str] | None) -> int:

@@ -1,20 +1,18 @@
 """From the text of the command line to exact values, or one line that says what is allowed."""
 
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from pathlib import Path
 
 from fluidkv.errors import InputError
 from fluidkv.files import require_writable
+from fluidkv.questions.kinds import FEW_DIGITS, rational
+from fluidkv.questions.options import as_options as as_options
+from fluidkv.questions.options import exactly_one as exactly_one
+from fluidkv.questions.options import only_with as only_with
 from fluidkv.reading import reading
 from fluidkv.report.file import require_ours
 from fluidkv.workload import RequestClass, Workload
-
-LARGEST_NUMBER = 10**15
-"""No capacity or length is larger; below it float64 holds every integer."""
 
 ANSWER = '{\n  "fluidkv": '
 """How the JSON of every answer begins."""
@@ -31,13 +29,10 @@ _SHARE = "a share strictly between 0 and 1, such as 1/2 or 0.5"
 
 def exact_number(argument: str, text: str, allowed: str) -> Fraction:
     """The rational that a decimal ("0.5", "41408") or a fraction ("1/2") spells exactly."""
-    parts = text.strip().split("/")
-    if len(parts) > 2:
+    value = rational(text, FEW_DIGITS)
+    if value is None:
         raise InputError(argument, text, allowed)
-    values = [_decimal(argument, text, part, allowed) for part in parts]
-    if len(values) == 2 and values[1] == 0:
-        raise InputError(argument, text, allowed)
-    return values[0] / values[1] if len(values) == 2 else values[0]
+    return value
 
 
 def positive_number(argument: str, text: str, allowed: str = _ABOVE_ZERO) -> Fraction:
@@ -132,35 +127,6 @@ def one_class(texts: list[str]) -> Workload:
     return request_classes(texts)
 
 
-def exactly_one(**given: object) -> None:
-    """Refuse two sources of requests, and none.
-
-    Args:
-        given: `source` for the argument SOURCE, and options by their names.
-    """
-    names = {"source": "SOURCE"}
-    named = [names.get(name, f"--{name}") for name, value in given.items() if value]
-    if len(named) != 1:
-        options = ", ".join(names.get(name, f"--{name}") for name in given)
-        raise InputError("SOURCE", " and ".join(named) or "none", f"exactly one of {options}")
-
-
-def only_with(option: str, value: object, other: str, there: object) -> None:
-    """Refuse an option that means nothing without another."""
-    if value is not None and not there:
-        raise InputError(option, str(value), f"together with {other}")
-
-
-@contextmanager
-def as_options(names: Mapping[str, str]) -> Iterator[None]:
-    """What the reader wrote, in messages about arguments of functions."""
-    try:
-        yield
-    except InputError as error:
-        name = names.get(error.argument, error.argument)
-        raise InputError(name, error.value, error.allowed) from None
-
-
 COLUMNS = {"input": "input_length", "output": "decode_length", "arrival": "arrival_time"}
 
 
@@ -222,17 +188,3 @@ def _length(text: str, part: str) -> int:
     if not re.fullmatch(r"[0-9]{1,15}", part.strip()) or int(part) < 1:
         raise InputError("--class", text, f"{_CLASS}, lengths whole and at least 1")
     return int(part)
-
-
-def _decimal(argument: str, text: str, part: str, allowed: str) -> Fraction:
-    # Decimal alone would also take 41_408 and the digits of other scripts.
-    if not part.isascii() or "_" in part:
-        raise InputError(argument, text, allowed)
-    try:
-        value = Decimal(part.strip())
-    except InvalidOperation:
-        raise InputError(argument, text, allowed) from None
-    # The exponent is looked at before it is written out: 1e999999999 has a billion digits.
-    if not value.is_finite() or abs(value.adjusted()) > 30 or len(part) > 60:
-        raise InputError(argument, text, allowed)
-    return Fraction(value)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 import fluidkv
-from fluidkv.cli.memory import Amount
+from fluidkv.answers.memory import Amount
 from fluidkv.plain import with_exact
 
 if TYPE_CHECKING:
@@ -83,6 +83,8 @@ def _plain(name: str, value: Any) -> dict[str, Any]:
     if isinstance(value, Fraction):
         return with_exact(name, value)
     if isinstance(value, list | tuple) and any(isinstance(each, Fraction) for each in value):
+        if any(isinstance(each, str) for each in value):  # amounts in several units
+            return {name: [with_exact("", e)[""] if isinstance(e, Fraction) else e for e in value]}
         both = [with_exact(name, Fraction(each)) for each in value]
         return {key: [each[key] for each in both] for key in both[0]}
     return {name: str(value) if isinstance(value, Path) else value}

@@ -1,172 +1,22 @@
-"""KV memory as people write it: tokens, thousands of them, blocks, or bytes for a model's cache.
+"""The options on KV memory of a command that is no question, as records in its signature."""
 
-The one place where `--capacity` is read. What was converted is said, and a text that does not say
-enough is refused with what is missing.
-"""
-
-import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Annotated, Literal
+from typing import Annotated
 
-from fluidkv.cli import arguments as read
+from fluidkv.answers.memory import CAPACITY, KV_BYTES, MODEL, WHOLE, Amount, TokenBytes, amount
 from fluidkv.cli import options as opt
-from fluidkv.errors import InputError
 
-_TOKENS = {"": 1, "t": 1, "token": 1, "tokens": 1, "k": 1000, "K": 1000, "M": 10**6}
-_BLOCKS = ("b", "block", "blocks")
-_BYTES = {f"{letter}b": 10 ** (3 * power) for power, letter in enumerate("kmgt", 1)}
-_BYTES |= {f"{letter}ib": 2 ** (10 * power) for power, letter in enumerate("kmgt", 1)}
-_KNOWN = (
-    "tokens (41408; 40k is 40,000, 2M is 2,000,000), blocks (2588b, times the block size) or bytes "
-    "of the KV pool (24GB is 24 x 10^9 bytes, 24GiB is 24 x 2^30)"
-)
-_NEEDED = f"a positive number of {_KNOWN}, at most {read.LARGEST_NUMBER:.0e} tokens"
-_WRITTEN = re.compile(r"\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?(?:/[0-9.]+)?)\s*([A-Za-z]*)\s*")
+_LOGGED = replace(CAPACITY, help=f"{CAPACITY.help} A log folder that names it may leave it out.")
+KvBytes = Annotated[int | None, opt.typed(KV_BYTES)]
+Model = Annotated[str | None, opt.typed(MODEL)]
 
 
 @dataclass(frozen=True)
-class Amount:
-    """Memory as it was written.
-
-    Fields:
-        text: all of it.
-        number: of tokens, blocks or bytes.
-        unit: which of these.
-    """
-
-    text: str
-    number: Fraction
-    unit: Literal["tokens", "blocks", "bytes"]
-
-    @property
-    def as_number(self) -> Fraction | str:
-        """Tokens where it is tokens, else what was written."""
-        return self.number if self.unit == "tokens" else self.text
-
-
-def amount(argument: str, text: str) -> Amount:
-    """A number with its unit.
-
-    Raises:
-        InputError: neither a number nor one of the units that are known.
-    """
-    found = _WRITTEN.fullmatch(text)
-    if found is None:
-        raise InputError(argument, text, _NEEDED)
-    number = read.positive_number(argument, found[1], _NEEDED)
-    unit, said = found[2], text.strip()
-    if unit in _BLOCKS:
-        return Amount(said, number, "blocks")
-    if unit in _TOKENS:
-        if number * _TOKENS[unit] > read.LARGEST_NUMBER:
-            raise InputError(argument, text, _NEEDED)
-        return Amount(said, number * _TOKENS[unit], "tokens")
-    if unit.lower() not in _BYTES:
-        raise InputError(argument, text, f"a unit that is known: {_KNOWN}")
-    return Amount(said, number * _BYTES[unit.lower()], "bytes")
-
-
-_CAPACITY = "KV memory: tokens (41408, 40k), blocks (2588b) or bytes of KV pool (24GB, 24GiB)."
-_KV_BYTES = "Bytes of one token's keys and values in all layers, for a capacity in bytes."
-_MODEL = "Model whose KV bytes a token are known, such as llama-3.1-8b, for a capacity in bytes."
-WHOLE = "a whole number of tokens"
-"""What is allowed where a part of a token is not."""
-
-KvBytes = Annotated[
-    int | None,
-    opt.option("--kv-bytes BYTES", read.whole_number, _KV_BYTES, opt.SERVER, most=10**9),
-]
-Model = Annotated[str | None, opt.option("--model NAME", str, _MODEL, opt.SERVER)]
-
-
-class _Cached:
-    """What options on what a token takes in the cache say; the fields are a record's."""
-
-    kv_bytes: int | None
-    model: str | None
-
-    def per_token(self) -> int | None:
-        """Bytes of a token; None where nobody says.
-
-        Raises:
-            InputError: both options; a model that is not known, or keeps a window only.
-        """
-        if self.model is None:
-            return self.kv_bytes
-        if self.kv_bytes is not None:
-            raise InputError("--kv-bytes", self.kv_bytes, "no --model beside it, which says them")
-        from fluidkv.serving.machines.models import kv_bytes_per_token
-
-        with read.as_options({"model": "--model"}):
-            return kv_bytes_per_token(self.model)
-
-    def converted(
-        self, written: Amount, block_size: int | None = None, *, whole: str = ""
-    ) -> Fraction:
-        """Tokens that an amount is.
-
-        Args:
-            written: tokens, blocks or bytes.
-            block_size: tokens of a block; None: there are none here.
-            whole: what to call a whole number of tokens, where only that is allowed.
-
-        Raises:
-            InputError: blocks where there are none, bytes without those of a token; a part of a
-                token where that is not allowed.
-        """
-        per_token = self.per_token()  # refused whatever the amount is
-        if written.unit == "blocks":
-            if block_size is None:
-                allowed = (
-                    f"tokens: there are no blocks here; of 16 tokens each they would be "
-                    f"{float(written.number * 16):,.15g}"
-                )
-                raise InputError("--capacity", written.text, allowed)
-            found = written.number * block_size
-        elif written.unit == "bytes":
-            if per_token is None:
-                allowed = (
-                    "--model NAME or --kv-bytes BYTES beside it: what a token takes (131,072 bytes "
-                    "of llama-3.1-8b at 16 bits); it is the KV pool, not all of the GPU"
-                )
-                raise InputError("--capacity", written.text, allowed)
-            found = Fraction(written.number // per_token)
-        else:
-            found = written.number
-        if not 0 < found <= read.LARGEST_NUMBER:
-            raise InputError("--capacity", written.text, _NEEDED)
-        if whole and found.denominator != 1:
-            raise InputError("--capacity", written.text, whole)
-        return found
-
-    def said(self, written: Amount, block_size: int | None = None) -> str:
-        """How it was converted; "" where nothing was."""
-        tokens = f"{written.text} = {float(self.converted(written, block_size)):,.15g} tokens"
-        if written.unit == "tokens":
-            return tokens if written.text[-1:].isalpha() else ""
-        if written.unit == "blocks":
-            return f"{tokens}, {block_size} in a block"
-        of = f" ({self.model})" if self.model else ""
-        return f"{tokens} at {self.per_token():,} bytes a token{of}; of the KV pool, not of the GPU"
-
-    def in_bytes(self, tokens: int) -> str:
-        """So many tokens in GB; "" where nobody says what one takes."""
-        per_token = self.per_token()
-        return "" if per_token is None else f"{tokens * per_token / 1e9:,.3g} GB"
-
-
-_OPTION = opt.option("--capacity KV", amount, _CAPACITY, opt.SERVER)
-_LOGGED = opt.option(
-    "--capacity KV", amount, f"{_CAPACITY} A log folder that names it may leave it out.", opt.SERVER
-)
-
-
-@dataclass(frozen=True)
-class Memory(_Cached):
+class Memory(TokenBytes):
     """Options that say how much KV memory there is, if they do."""
 
-    capacity: Annotated[Amount | None, _OPTION] = None
+    capacity: Annotated[Amount | None, opt.typed(CAPACITY)] = None
     kv_bytes: KvBytes = None
     model: Model = None
 
@@ -192,17 +42,17 @@ class Memory(_Cached):
 class LoggedMemory(Memory):
     """The same where a log may say it, too."""
 
-    capacity: Annotated[Amount | None, _LOGGED] = None
+    capacity: Annotated[Amount | None, opt.typed(_LOGGED)] = None
 
 
 NO_MEMORY, NOT_GIVEN = Memory(), LoggedMemory()
 
 
 @dataclass(frozen=True)
-class GivenMemory(_Cached):
+class GivenMemory(TokenBytes):
     """The same where nothing else says it; a part of a token is memory, too."""
 
-    capacity: Annotated[Amount, opt.option("--capacity KV", amount, _CAPACITY)]
+    capacity: Annotated[Amount, opt.option("--capacity KV", amount, CAPACITY.help)]
     kv_bytes: KvBytes = None
     model: Model = None
 
@@ -214,28 +64,3 @@ class GivenMemory(_Cached):
         """A row about what was converted; none where nothing was."""
         said = self.said(self.capacity, block_size)
         return [("capacity", said)] if said else []
-
-
-@dataclass(frozen=True)
-class SeveralMemories(_Cached):
-    """Options that name several sizes, or none."""
-
-    capacity: Annotated[
-        list[Amount] | None,
-        opt.option("--capacity KV", amount, f"{_CAPACITY} Repeatable.", opt.SERVER),
-    ] = None
-    kv_bytes: KvBytes = None
-    model: Model = None
-
-    def counts(self, block_size: int | None = None) -> list[int]:
-        """KV tokens of each."""
-        self.per_token()
-        return [int(self.converted(each, block_size, whole=WHOLE)) for each in self.capacity or ()]
-
-    def notes(self, block_size: int | None = None) -> list[tuple[str, str]]:
-        """A row about each that was converted."""
-        said = [self.said(each, block_size) for each in self.capacity or ()]
-        return [("capacity", each) for each in said if each]
-
-
-NO_MEMORIES = SeveralMemories()

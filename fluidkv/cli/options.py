@@ -12,11 +12,11 @@ from typing import Annotated, Any
 import typer
 from typer.exceptions import TyperException
 
+from fluidkv.answers.prompt_options import SCALE_INPUT, SCALE_OUTPUT, SCALE_RATE
 from fluidkv.cli import arguments as read
 from fluidkv.errors import InputError
-
-# Panels of the help of a command.
-WHO, SERVER, RUN, OUTPUT = "Who asks", "The server", "The run", "Output"
+from fluidkv.questions.options import OUTPUT, RUN, WHO, Option
+from fluidkv.questions.options import SERVER as SERVER
 
 PRESETS = "alpaca, bookcorpus, sharegpt"
 
@@ -43,6 +43,13 @@ def argument(name: str, reads: Callable[..., Any], help: str, **limits: Any) -> 
     """As `option`, without a name of its own."""
     parser = None if reads is str else _parser(name, reads, limits)
     return typer.Argument(parser=parser, help=help, metavar=name)
+
+
+def typed(about: Option) -> Any:
+    """An option of a question in the signature of a command that is none."""
+    return option(
+        about.spec, str if about.kind is None else about.kind.read, about.help, about.panel
+    )
 
 
 class _RefusedError(TyperException):
@@ -85,17 +92,9 @@ _COLUMNS = (
 Columns = Annotated[dict | None, option("--columns WHAT=COL,...", read.columns, _COLUMNS, WHO)]
 
 
-def _scale(name: str, help: str) -> Any:
-    return option(f"{name} X", read.positive_number, help, WHO, allowed=_FACTOR)
-
-
-_FACTOR = "a number above 0, such as 2 or 1/2"
-_INPUTS = "What if prompts were X times as long? Rounded up to whole tokens."
-_OUTPUTS = "What if answers were X times as long? Rounded up to whole tokens."
-_TIMES = "What if SOURCE came X times as fast? Its times of arrival are divided by X."
-ScaleInput = Annotated[Fraction, _scale("--scale-input", _INPUTS)]
-ScaleOutput = Annotated[Fraction, _scale("--scale-output", _OUTPUTS)]
-ScaleRate = Annotated[Fraction, _scale("--scale-rate", _TIMES)]
+ScaleInput = Annotated[Fraction, typed(SCALE_INPUT)]
+ScaleOutput = Annotated[Fraction, typed(SCALE_OUTPUT)]
+ScaleRate = Annotated[Fraction, typed(SCALE_RATE)]
 Json = Annotated[bool, flag("--json", "Print only JSON on standard output.", OUTPUT)]
 
 

@@ -130,7 +130,7 @@ def asked_again(
     return words
 
 
-UNSCALED, AS_IT_IS, AS_ASKED = Scales(), Reading(), Asking()
+AS_IT_IS, AS_ASKED = Reading(), Asking()
 
 
 def _read(

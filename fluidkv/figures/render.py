@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 import fluidkv
 from fluidkv.errors import InputError
 from fluidkv.figures.figure import Data, Figure, MissingInput
@@ -118,6 +116,8 @@ def encode_data(data: Data) -> tuple[str, bytes]:
     In the CSV, scalars come first as lines "# name = value"; every number is written with the
     shortest digits that read back as the same float.
     """
+    import numpy as np  # here: questions name their figures where nothing is drawn yet
+
     arrays = {name: np.asarray(v) for name, v in data.items() if np.ndim(v) == 1}
     scalars = {name: float(v) for name, v in data.items() if np.ndim(v) == 0}
     if len({len(values) for values in arrays.values()}) == 1:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fluidkv.errors import InputError
-from fluidkv.sweeps.kinds import Kind, Whole
+from fluidkv.questions.kinds import Kind, Whole
 
 REQUIRED = object()
 """The default of a setting without one."""

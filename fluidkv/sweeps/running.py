@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from fluidkv.errors import InputError
 from fluidkv.processes import cores
+from fluidkv.questions.kinds import Whole
 from fluidkv.sweeps.cluster import connected
 from fluidkv.sweeps.execution import Executor, Job, processes, serial
-from fluidkv.sweeps.kinds import Whole
 from fluidkv.sweeps.planning import Plan, check_some, plan
 from fluidkv.sweeps.spec.spec import Spec
 from fluidkv.sweeps.store.chunks import missing

@@ -18,6 +18,8 @@ import numpy as np
 import pytest
 
 import fluidkv as fk
+from fluidkv.errors import InputError
+from fluidkv.kinds import loaded
 from fluidkv.record import Record
 from tests.examples.public import public
 
@@ -121,7 +123,15 @@ def _blank(cls: type) -> object:
 def parameters(called: Callable[..., Any]) -> list[inspect.Parameter]:
     several = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
     every = inspect.signature(called).parameters.values()
-    return [each for each in every if each.kind not in several]
+    return [
+        each.replace(annotation=_bare(each, called)) for each in every if each.kind not in several
+    ]
+
+
+def _bare(parameter: inspect.Parameter, called: Callable[..., Any]) -> Any:
+    """An annotation without what it declares besides; what it names as text is loaded."""
+    annotation = loaded(parameter.annotation, inspect.unwrap(called).__module__)
+    return typing.get_args(annotation)[0] if hasattr(annotation, "__metadata__") else annotation
 
 
 FUNCTIONS, RECORDS = functions(), records()
@@ -210,3 +220,38 @@ def test_a_public_function_pickles():
     for name in ("stability", "serve", "sweep"):
         function = getattr(fk, name)
         assert pickle.loads(pickle.dumps(function)) is function
+
+
+SHARED = fk.prompted_generator("gsp", parameters={"groups": 2, "queries": 2, "lengths": (10, 20)})
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: fk.cache_study(SHARED, policies="lru"),
+            "policies: got 'lru'; allowed: a sequence",
+        ),
+        (lambda: fk.cache_study(SHARED, policies=[3]), r"policies\[0\]: got 3; allowed: a member"),
+        (lambda: fk.cache_study(SHARED, granularity=4), "granularity: got 4; allowed: a Granula"),
+        (lambda: fk.cache_study(SHARED, first_seed=-1), "first_seed: got -1; allowed: a whole"),
+        (lambda: fk.cache_study(SHARED, policies=["lur"]), "policies: got 'lur'; allowed: near"),
+        (lambda: fk.route_study(SHARED, None), "fleet: got None; allowed: a Fleet"),
+        (lambda: fk.route_study("x", fk.Fleet(2, 90)), "prompted: got 'x'; allowed: a Prompted"),
+        (
+            lambda: fk.route_study(SHARED, fk.Fleet(2, 90), ["lbgr"]),
+            "routers: got .*; allowed: a m",
+        ),
+        (lambda: fk.price_tokens("x", 5), "attention: got 'x'; allowed: an Attention, a Brought"),
+        (
+            lambda: fk.price_tokens([], 5, policies="lru"),
+            "policies: got 'lru'; allowed: a sequence",
+        ),
+        (lambda: fk.price_tokens([], 5, pricing=3), "pricing: got 3; allowed: a Pricing"),
+    ],
+)
+def test_what_a_question_loads_when_it_is_asked_is_checked_too(
+    call: Callable[[], object], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        call()

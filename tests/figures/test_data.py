@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fluidkv.answers.figures import measured_series
 from fluidkv.exact.mass import iterate
 from fluidkv.figures import MissingInput
-from fluidkv.figures.answers import measured_series
 from fluidkv.papers.congestion.figures import cascades, figure_2
 from fluidkv.papers.figures import select
 from fluidkv.papers.vllm.figures import measured_log

@@ -4,9 +4,9 @@ writes it into the page.
 
 from pathlib import Path
 
+from fluidkv.questions.kinds import plain
 from fluidkv.sweeps import ANALYSES
 from fluidkv.sweeps.analysis import REQUIRED, Analysis, Setting, Variable
-from fluidkv.sweeps.kinds import plain
 
 PAGE = Path(__file__).parents[2] / "docs" / "sweep.md"
 MARK = "<!-- the reference, as tests/sweeps/reference.py writes it -->\n"

@@ -1,188 +1,185 @@
-"""Hit rate by cache size, for every policy beside OPT, on one workload.
+"""Hit rate by cache size, for every eviction policy beside OPT, on one workload.
 
 Requests come one after the other; each finds the longest cached beginning of its prompt, and then
 all of it is cached. No engine runs and nothing is locked but the path of the request itself: what
 an engine's own cache makes of the same prompts is `fluidkv route --workers 1`.
 """
 
+import math
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from math import isnan
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, cast
+from weakref import WeakKeyDictionary
 
-import numpy as np
-from jaxtyping import Float
-
-from fluidkv.answers.cache.sizes import sizes_between
-from fluidkv.answers.prompted import Prompted
+from fluidkv.answers.memory import token_counts
+from fluidkv.answers.prompt_options import (
+    EVICTION,
+    PROMPTED,
+    PromptedAnswer,
+    facts_of,
+)
 from fluidkv.errors import InputError
-from fluidkv.labels import dataset
-from fluidkv.prefix.on_trie.run import run_cache
-from fluidkv.prefix.on_trie.trie import Trie, trie_of
-from fluidkv.prefix.policies import Granularity, Policy
-from fluidkv.record import Record
-from fluidkv.runs.checks import count, instance
+from fluidkv.questions.answer import Answer, Described
+from fluidkv.questions.kinds import Whole, Written
+from fluidkv.questions.options import Made, Option, as_options, checked
 
 if TYPE_CHECKING:
-    import xarray as xr
+    import numpy as np
+    from jaxtyping import Float
 
-POLICIES = tuple(p for p in Policy if p not in (Policy.PRIORITY, Policy.RELEASED))
-"""Those that differ where requests come one by one and all have one priority."""
+    from fluidkv.answers.prompted import Prompted
+    from fluidkv.prefix.on_trie.trie import Trie
+    from fluidkv.prefix.policies import Granularity, Policy
+    from fluidkv.prefix.prompts import Prompts
 
-CONFIDENCE = 0.95
-"""Of the intervals over seeds."""
+_cache_option = partial(Option, panel="The cache")
+SIZES = 10
+"""Sizes at most, where nobody names any."""
 
 
 @dataclass(frozen=True, eq=False)
-class Curve(Record):
+class Curve(Answer):
     """What one policy finds, by cache size.
 
     Fields:
-        policy: what goes when the cache is full.
-        tokens: (capacity, seed), share of prompt tokens found; one seed where nothing is drawn.
-        units: (capacity, seed), share of whole units (pages, blocks) of prompts found.
+        hit_rate, hit_rate_units, evicted: means over seeds.
+        margin: 0 of a policy that draws nothing; NaN of one seed of a policy that draws.
 
     Examples:
         >>> from fluidkv.prefix import Policy
         >>> loop = fk.prompted_generator("loop", parameters={"capacity": 6})
-        >>> two = [Policy.LRU, Policy.OPT]
-        >>> opt, lru = fk.cache_study(loop, [6, 7], policies=two, answers=False).curves
+        >>> opt, lru = fk.cache_study(loop, [6, 7], policies=["lru", "opt"], answers=False).curves
         >>> opt.hit_rate.round(2), lru.hit_rate.round(2), lru.margin
         (array([0.91, 0.99]), array([0.66, 0.99]), array([0., 0.]))
     """
 
-    policy: Policy
-    tokens: Float[np.ndarray, "capacity seed"]
-    units: Float[np.ndarray, "capacity seed"]
-
-    @property
-    def hit_rate(self) -> Float[np.ndarray, " capacity"]:
-        """Share of prompt tokens found, the mean over seeds."""
-        return self.tokens.mean(axis=1)
-
-    @property
-    def margin(self) -> Float[np.ndarray, " capacity"]:
-        """Half of the interval that holds the mean over all seeds, 95 % (Student).
-
-        0 of a policy that draws nothing; NaN of one seed of a policy that draws.
-        """
-        return half_width(self.tokens) if self.policy.draws else np.zeros(len(self.tokens))
+    policy: Annotated[
+        "Policy", Described("what goes when the cache is full", key="name", kind="text")
+    ]
+    seeds: Annotated[int, Described("runs; 1 of a policy that draws nothing")]
+    hit_rate: Annotated[
+        "Float[np.ndarray, ' capacity']",
+        Described("share of prompt tokens found, mean over seeds", dims="capacity", kind="share"),
+    ]
+    margin: Annotated[
+        "Float[np.ndarray, ' capacity']",
+        Described("half of the interval around hit_rate, 95 %", dims="capacity", kind="share"),
+    ]
+    hit_rate_units: Annotated[
+        "Float[np.ndarray, ' capacity']",
+        Described(
+            "share of whole units of prompts found, mean over seeds", dims="capacity", kind="share"
+        ),
+    ]
+    evicted: Annotated[
+        "Float[np.ndarray, ' capacity']",
+        Described("tokens that went", "token", dims="capacity", key="", whole=True),
+    ]
 
 
 @dataclass(frozen=True, eq=False)
-class CacheAnswer(Record):
+class CacheAnswer(PromptedAnswer):
     """What `fluidkv cache` reports.
 
-    Fields:
-        prompted: requests and prompts, and where they came from.
-        granularity: what is evicted at once; OPT evicts single units also where others evict nodes.
-            It loads the fewest units, prompts and answers. So none finds more units of prompts, but
-            where an answer comes again behind the same prompt: OPT keeps it, and no prompt has it.
-        answers: whether answers are cached behind their prompts.
-        capacities: tokens, ascending.
-        ceiling: share of prompt tokens that an infinite cache finds; `ceiling_units`: of units.
-        whole: tokens of a cache that never evicts.
-        longest: tokens of the smallest cache that holds every request.
-        curves: of the policies, in the order asked for; OPT is first if it was asked for.
+    OPT evicts single units also where others evict nodes. It loads the fewest units, prompts and
+    answers. So none finds more units of prompts, but where an answer comes again behind the same
+    prompt: OPT keeps it, and no prompt has it.
 
     Examples:
         >>> blocks = {"prefix_blocks": ((0,), (0, 1), (0, 2), (0,)), "prefix_block_size": 4}
         >>> trace = fk.Trace((4, 8, 8, 4), (1, 1, 1, 1), (0.0, 1.0, 2.0, 3.0), **blocks)
-        >>> found = fk.cache_study(fk.prompted_trace(trace))
-        >>> found.longest, found.whole, found.ceiling  # an infinite cache finds 12 of 24 tokens
+        >>> answer = fk.cache_study(fk.prompted_trace(trace))
+        >>> answer.longest, answer.whole, answer.ceiling  # an infinite cache finds 12 of 24 tokens
         (8, 12, 0.5)
-        >>> found.capacities, dict(found.to_xarray().hit_rate.sizes)
+        >>> answer.capacities, dict(answer.to_xarray().hit_rate.sizes)
         ((8, 9, 10, 11, 12), {'policy': 9, 'capacity': 5})
     """
 
-    prompted: Prompted
-    granularity: Granularity
-    answers: bool
-    capacities: tuple[int, ...]
-    ceiling: float
-    ceiling_units: float
-    whole: int
-    longest: int
-    curves: tuple[Curve, ...]
+    page: Annotated[int, Described("tokens that go at once", "token", attribute=True)]
+    nodes: Annotated[bool, Described("whether whole nodes of a radix tree go")]
+    answers: Annotated[bool, Described("whether answers are cached", key="answers_cached")]
+    ceiling: Annotated[
+        float, Described("hit rate of an infinite cache", attribute=True, kind="share")
+    ]
+    ceiling_units: Annotated[float, Described("its hit rate of whole units", kind="share")]
+    longest: Annotated[int, Described("of the longest request", "token", key="longest_request")]
+    whole: Annotated[int, Described("of a cache that never evicts", "token", key="never_evicts")]
+    capacities: Annotated[tuple[int, ...], Described("size of the cache", "token", dims="capacity")]
+    confidence: Annotated[float, Described("of margins", kind="share")]
+    curves: Annotated[tuple[Curve, ...], Described("OPT first", dims="policy", key="policies")]
 
-    def curve(self, policy: Policy) -> Curve | None:
-        """That of a policy; None if it was not asked for."""
-        return next((curve for curve in self.curves if curve.policy is policy), None)
-
-    def to_xarray(self) -> "xr.Dataset":
-        """Shares found [policy, capacity]: `hit_rate` of tokens, `hit_rate_units`, `margin`."""
-        dims = ("policy", "capacity")
-        found = {
-            "hit_rate": [curve.hit_rate for curve in self.curves],
-            "hit_rate_units": [curve.units.mean(axis=1) for curve in self.curves],
-            "margin": [curve.margin for curve in self.curves],
-        }
-        titles = {
-            "hit_rate": "share of prompt tokens found, mean over seeds",
-            "hit_rate_units": "share of whole units of prompts found, mean over seeds",
-            "margin": "half of the interval around hit_rate, 95 %",
-        }
-        names = [curve.policy.value for curve in self.curves]
-        return dataset(
-            {name: (dims, np.stack(found[name]), "1", title) for name, title in titles.items()},
-            {
-                "policy": ("policy", names, "1", "what goes when the cache is full"),
-                "capacity": ("capacity", list(self.capacities), "token", "size of the cache"),
-            },
-            ceiling=self.ceiling,
-            page=self.granularity.page,
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; docs/json.md lists the keys."""
-        granularity = self.granularity
-        return {
-            "source": self.prompted.name,
-            "generator": self.prompted.parameters,
-            "requests": len(self.prompted.requests),
-            "prompt_tokens": int(self.prompted.requests.input_length.sum()),
-            "page": granularity.page,
-            "nodes": granularity.nodes,
-            "answers_cached": self.answers,
-            "ceiling": self.ceiling,
-            "ceiling_units": self.ceiling_units,
-            "longest_request": self.longest,
-            "never_evicts": self.whole,
-            "capacities": list(self.capacities),
-            "confidence": CONFIDENCE,
-            "policies": [
-                {
-                    "name": curve.policy.value,
-                    "seeds": curve.tokens.shape[1],
-                    "hit_rate": curve.hit_rate.tolist(),
-                    "margin": [None if isnan(each) else each for each in curve.margin.tolist()],
-                    "hit_rate_units": curve.units.mean(axis=1).tolist(),
-                }
-                for curve in self.curves
-            ],
-        }
+    def curve(self, policy: "Policy | str") -> Curve | None:
+        """That of a policy, or of its name; None if it was not asked for."""
+        both = ((curve, curve.policy) for curve in self.curves)
+        return next((curve for curve, its in both if policy in (its, its.value)), None)
 
 
+def usual_policies() -> "tuple[Policy, ...]":
+    """Those that differ where requests come one by one and all have one priority."""
+    from fluidkv.prefix.policies import Policy
+
+    return tuple(each for each in Policy if each not in (Policy.PRIORITY, Policy.RELEASED))
+
+
+def _units(argument: str, text: str) -> "Granularity | str":
+    """tokens, nodes or blocks:N; "blocks" alone are those that the prompts are known by."""
+    from fluidkv.prefix.policies import Granularity
+
+    if re.fullmatch(r"tokens|nodes|blocks(?::[0-9]{1,9})?", text) is None:
+        raise InputError(argument, text, "tokens, nodes, blocks or blocks:N")
+    size = text.partition(":")[2]
+    if text == "blocks":
+        return text
+    with as_options({"page": argument}):
+        return Granularity(int(size)) if size else Granularity(nodes=text == "nodes")
+
+
+_POLICY = _cache_option(
+    "--policy NAME",
+    EVICTION,
+    "What goes when the cache is full: opt, lru, rlt, lfu, fifo, slru, mru, filo, random, "
+    r"released, priority; repeatable. \[default: all that differ here]",
+    many=True,
+    title="what goes when it is full",
+)
+_GRANULARITY = _cache_option(
+    "--granularity UNITS",
+    Written(_units),
+    "What goes at once: tokens, blocks (blocks:16 for those of 16 tokens), or nodes as in SGLang. "
+    r"\[default: the trace's blocks, or tokens]",
+    means=("page",),
+)
+_ANSWERS = _cache_option(
+    "--answers/--no-answers",
+    None,
+    r"Cache answers behind their prompts. \[default: unless blocks hide them]",
+)
+_SEEDS = Option("--seeds N", Whole(1, 1000), "Number of runs of a policy that draws.")
+
+
+@checked
 def cache_study(
-    prompted: Prompted,
-    capacities: Sequence[int] | None = None,
+    prompted: Annotated["Prompted", PROMPTED],
+    capacities: Annotated[Sequence[int] | None, Made(token_counts)] = None,
     *,
-    policies: Iterable[Policy] | None = None,
-    granularity: Granularity | None = None,
-    answers: bool | None = None,
-    seeds: int = 5,
+    policies: Annotated["Iterable[Policy | str] | None", _POLICY] = None,
+    granularity: Annotated["Granularity | str | None", _GRANULARITY] = None,
+    answers: Annotated[bool | None, _ANSWERS] = None,
+    seeds: Annotated[int, _SEEDS] = 5,
+    first_seed: int = 0,
     on_progress: Callable[[int, int, str], None] | None = None,
 ) -> CacheAnswer:
-    """Every policy at every size, on the same requests.
+    """What does a prefix cache of this size find, and how much more could it?
+
+    Plays the prompts through every eviction policy at every cache size, beside
+    the optimum, which knows what will be asked for, and an infinite cache.
 
     Args:
         prompted: requests that say what their prompts share.
         capacities: tokens; None: ten sizes from the longest request to a cache that never evicts.
-        policies: None: all that differ here (`POLICIES`).
-        granularity: None: the blocks that the prompts are known by, or single tokens.
-        answers: whether answers are cached behind their prompts; None: unless the prompts are known
-            by blocks alone, which say nothing of answers.
-        seeds: runs of a policy that draws.
+        first_seed: of a policy that draws; the others follow.
         on_progress: told before each policy how many are done, of how many, and its name.
 
     Raises:
@@ -190,91 +187,131 @@ def cache_study(
             where blocks are counted, pages that no prompt fills, values of other types.
 
     Examples:
-        >>> from fluidkv.prefix import Policy
-        >>> said = {"groups": 6, "queries": 8, "lengths": (10, 20)}
-        >>> requests = fk.prompted_generator("gsp", parameters=said)
-        >>> found = fk.cache_study(requests, [40, 90, 200], policies=[Policy.LRU])
-        >>> found.curve(Policy.LRU).hit_rate.round(2), round(found.ceiling, 2)
+        >>> parameters = {"groups": 6, "queries": 8, "lengths": (10, 20)}
+        >>> requests = fk.prompted_generator("gsp", parameters=parameters)
+        >>> answer = fk.cache_study(requests, [40, 90, 200], policies=["lru"])
+        >>> answer.curves[0].hit_rate.round(2), round(answer.ceiling, 2)
         (array([0.16, 0.29, 0.44]), 0.44)
     """
-    chosen = _granularity(prompted, granularity)
-    counted = chosen.last == "counted"
-    if answers and counted:
+    from fluidkv.answers.intervals import CONFIDENCE
+    from fluidkv.prefix.on_trie.run import run_cache
+    from fluidkv.prefix.policies import Policy
+
+    first = Whole(0, 2**31).read("first_seed", first_seed)
+    units = _granularity(prompted, granularity)
+    counted_blocks = units.last == "counted"
+    if answers and counted_blocks:
         raise InputError("answers", answers, "False: blocks of prompts say nothing of answers")
-    keeps = not counted and prompted.block is None if answers is None else answers
-    seeds = count("seeds", seeds)
-    trie = trie_of(prompted.prompts, chosen, answers=keeps)
-    single = replace(trie, granularity=replace(chosen, nodes=False))
-    longest, whole = trie.longest * chosen.page, trie.total * chosen.page
+    cached = not counted_blocks and prompted.block is None if answers is None else answers
+    trie = _trie(prompted.prompts, units, cached)
+    single = replace(trie, granularity=replace(units, nodes=False))
+    longest, whole = trie.longest * units.page, trie.total * units.page
     if not any(trie.asked_units):
-        raise InputError("page", chosen.page, "at most the longest prompt: none fills a page")
-    sizes = _capacities(capacities, longest, whole)
-    order = _policies(policies)
+        raise InputError("page", units.page, "at most the longest prompt: none fills a page")
+    sizes = _sizes(capacities, longest, whole)
+    members = cast("Iterable[Policy] | None", policies)  # names have been read
+    order = tuple(dict.fromkeys(usual_policies() if members is None else members))
+    if not order:
+        raise InputError("policies", order, "at least one")
     ceiling = run_cache(single, whole, Policy.LRU)
-    curves = []
+    curves: list[Curve] = []
     for policy in sorted(order, key=lambda each: each is not Policy.OPT):
         if on_progress is not None:
             on_progress(len(curves), len(order), f"policies; now {policy.value}")
         played = single if policy is Policy.OPT else trie
-        curves.append(_curve(played, sizes, policy, range(seeds if policy.draws else 1)))
+        curves.append(_curve(played, sizes, policy, range(first, first + seeds)))
     return CacheAnswer(
-        prompted,
-        chosen,
-        keeps,
-        sizes,
-        ceiling.hit_rate(),
-        ceiling.hit_rate("units"),
-        whole,
-        longest,
-        tuple(curves),
+        **facts_of(prompted),
+        page=units.page,
+        nodes=units.nodes,
+        answers=cached,
+        ceiling=ceiling.hit_rate(),
+        ceiling_units=ceiling.hit_rate("units"),
+        longest=longest,
+        whole=whole,
+        capacities=sizes,
+        confidence=CONFIDENCE,
+        curves=tuple(curves),
     )
 
 
-def half_width(values: Float[np.ndarray, "... seed"]) -> Float[np.ndarray, "..."]:
-    """Half of the interval of the mean over the last axis, 95 % (Student); NaN of one value."""
-    from scipy.stats import t
+def _curve(trie: "Trie", sizes: Sequence[int], policy: "Policy", seeds: range) -> Curve:
+    import numpy as np
 
-    seeds = values.shape[-1]
-    if seeds == 1:
-        return np.full(values.shape[:-1], np.nan)
-    quantile = float(t.ppf((1 + CONFIDENCE) / 2, seeds - 1))
-    return quantile * values.std(axis=-1, ddof=1) / np.sqrt(seeds)
+    from fluidkv.answers.intervals import half_width
+    from fluidkv.prefix.on_trie.run import run_cache
 
-
-def _curve(trie: Trie, sizes: Sequence[int], policy: Policy, seeds: Sequence[int]) -> Curve:
-    runs = [[run_cache(trie, size, policy, seed=seed) for seed in seeds] for size in sizes]
+    drawn = seeds if policy.draws else seeds[:1]
+    runs = [[run_cache(trie, size, policy, seed=seed) for seed in drawn] for size in sizes]
+    tokens, units = (
+        np.array([[run.hit_rate(of) for run in row] for row in runs]) for of in ("tokens", "units")
+    )
     return Curve(
-        policy,
-        np.array([[run.hit_rate() for run in row] for row in runs]),
-        np.array([[run.hit_rate("units") for run in row] for row in runs]),
+        policy=policy,
+        seeds=len(drawn),
+        hit_rate=tokens.mean(axis=1),
+        margin=half_width(tokens) if policy.draws else np.zeros(len(sizes)),
+        hit_rate_units=units.mean(axis=1),
+        evicted=np.array([np.mean([run.evicted.sum() for run in row]) for row in runs]),
     )
 
 
-def _granularity(prompted: Prompted, given: Granularity | None) -> Granularity:
-    if given is not None:
-        return instance("granularity", given, Granularity, "a fluidkv.prefix.Granularity")
-    if prompted.block is None:
-        return Granularity()
-    return Granularity(prompted.block, "counted")
+_TRIES: "WeakKeyDictionary[Prompts, tuple[Granularity, bool, Trie]]" = WeakKeyDictionary()
 
 
-def _policies(given: Iterable[Policy] | None) -> tuple[Policy, ...]:
+def _trie(prompts: "Prompts", units: "Granularity", answers: bool) -> "Trie":
+    """The last one of these prompts is at hand as long as they are: points of a sweep ask again."""
+    from fluidkv.prefix.on_trie.trie import trie_of
+
+    last = _TRIES.get(prompts)
+    if last is None or last[:2] != (units, answers):
+        last = units, answers, trie_of(prompts, units, answers=answers)
+        _TRIES[prompts] = last
+    return last[2]
+
+
+def _granularity(prompted: "Prompted", given: "Granularity | str | None") -> "Granularity":
+    from fluidkv.prefix.policies import Granularity
+
+    if isinstance(given, Granularity):
+        return given
+    if given not in (None, "blocks"):
+        raise InputError("granularity", given, "a fluidkv.prefix.Granularity")
+    if prompted.block is not None:
+        return Granularity(prompted.block, "counted")
     if given is None:
-        return POLICIES
-    found = tuple(dict.fromkeys(given))
-    for each in found:
-        instance("policies", each, Policy, "members of fluidkv.prefix.Policy")
-    if not found:
-        raise InputError("policies", found, "at least one")
-    return found
+        return Granularity()
+    needs = "blocks:N, where the requests name no blocks of their own"
+    raise InputError("granularity", given, f"tokens, nodes, blocks or blocks:N ({needs})")
 
 
-def _capacities(given: Sequence[int] | None, longest: int, whole: int) -> tuple[int, ...]:
+def _sizes(given: Sequence[int] | None, longest: int, whole: int) -> tuple[int, ...]:
     if given is None:
         return sizes_between(longest, whole)
-    found = sorted({count("capacity", size) for size in given})
-    if not found:
+    sizes = sorted({Whole().read("capacity", size) for size in given})
+    if not sizes:
         raise InputError("capacities", given, "at least one size in tokens")
-    if found[0] < longest:
-        raise InputError("capacity", found[0], f"at least {longest} tokens: the longest request")
-    return tuple(found)
+    if sizes[0] < longest:
+        raise InputError("capacity", sizes[0], f"at least {longest} tokens: the longest request")
+    return tuple(sizes)
+
+
+def sizes_between(longest: int, whole: int, number: int = SIZES) -> tuple[int, ...]:
+    """Sizes at equal ratios, from a cache that holds any request to one that never evicts.
+
+    Args:
+        longest: tokens of the longest request.
+        whole: tokens of all that is ever asked for, at least `longest`.
+        number: sizes, at least 2; those between the two ends are rounded to two digits, up.
+
+    Returns:
+        Ascending; fewer where two are the same.
+    """
+
+    def rounded_up(value: float) -> int:
+        unit = 10 ** max(0, math.floor(math.log10(value)) - 1)
+        return math.ceil(value / unit) * unit
+
+    ratio = (whole / longest) ** (1 / (number - 1))
+    between = (rounded_up(longest * ratio**step) for step in range(1, number - 1))
+    return tuple(sorted({longest, whole, *(size for size in between if longest < size < whole)}))

@@ -7,79 +7,17 @@ pool, with the same order, is what pricing brings.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from fluidkv.answers.price.spread import Difference, Masses, difference
-from fluidkv.record import Record
+from fluidkv.answers.price.result import Brings, Pick
+from fluidkv.answers.price.spread import Masses, difference
 from fluidkv.tokenpd.eviction.policy import Choice, EvictionPolicy, Scope
 
 
-@dataclass(frozen=True)
-class Brings(Record):
-    """What a change brings, all else alike.
-
-    Fields:
-        what: "pooling" or "pricing".
-        without, with_it: names of the two policies.
-        mass: what the second keeps more.
-
-    Examples:
-        >>> from fluidkv.answers import generated_attention
-        >>> small = generated_attention("uneven", requests=3, prompt=2, length=6, seeds=2)
-        >>> [found] = fk.price_tokens(small, 5, policies=["return", "return-pooled"]).pick.brings
-        >>> found.what, found.without, found.with_it, round(found.mass.mean, 3)
-        ('pooling', 'return', 'return-pooled', 0.028)
-    """
-
-    what: str
-    without: str
-    with_it: str
-    mass: Difference
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return {
-            "what": self.what,
-            "without": self.without,
-            "with": self.with_it,
-            "mass": self.mass.to_dict(),
-        }
-
-
-@dataclass(frozen=True)
-class Pick(Record):
-    """What to take.
-
-    Fields:
-        name: of the policies that stay within the budget in every round and foresee nothing, the
-            one that keeps most; None: there is none.
-        close: those that are not told from it.
-        behind: name -> what it keeps less than the one that keeps most.
-        brings: each pair of policies that differ in pooling or in pricing alone.
-    """
-
-    name: str | None
-    close: tuple[str, ...]
-    behind: Mapping[str, Difference]
-    brings: tuple[Brings, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return {
-            "name": self.name,
-            "close": list(self.close),
-            "behind": {name: found.to_dict() for name, found in self.behind.items()},
-            "brings": [each.to_dict() for each in self.brings],
-        }
-
-
 def picked(
-    policies: Sequence[EvictionPolicy],
-    masses: Mapping[str, Masses],
-    allowed: Mapping[str, bool],
+    policies: Sequence[EvictionPolicy], masses: Mapping[str, Masses], allowed: Mapping[str, bool]
 ) -> Pick:
     """The policy that keeps most, and what pooling and pricing bring.
 
@@ -104,9 +42,7 @@ def picked(
     return Pick(best, close, behind, brings)
 
 
-def _pairs(
-    policies: Sequence[EvictionPolicy],
-) -> list[tuple[str, EvictionPolicy, EvictionPolicy]]:
+def _pairs(policies: Sequence[EvictionPolicy]) -> list[tuple[str, EvictionPolicy, EvictionPolicy]]:
     """Pairs that differ in one thing alone."""
     found = []
     for a in policies:

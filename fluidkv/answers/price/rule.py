@@ -4,6 +4,7 @@ import math
 from fractions import Fraction
 
 from fluidkv.errors import InputError
+from fluidkv.runs.checks import count
 from fluidkv.tokenpd.attention.weights import Attention
 from fluidkv.tokenpd.objective import Objective
 from fluidkv.tokenpd.pricing import Pricing
@@ -51,10 +52,12 @@ def tokens_of(budget: int | Fraction, attention: Attention) -> int:
     """A budget in tokens; of a share, that part of what is held at most, rounded down.
 
     Raises:
-        InputError: less than one token.
+        InputError: less than one token, more than all that is held.
     """
-    if isinstance(budget, int):
-        return budget
+    if not isinstance(budget, Fraction):
+        return count("budget", budget)
+    if budget > 1:
+        raise InputError("budget", budget, "a share of at most 1, or an integer of tokens")
     held = at_most(attention)[1]
     tokens = int(budget * held)
     if tokens < 1:

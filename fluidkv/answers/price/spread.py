@@ -7,61 +7,19 @@ Both see the same requests. Of several seeds, the differences of their means are
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
+from fluidkv.answers.price.result import Difference
 from fluidkv.answers.served.paired import CONFIDENCE
-from fluidkv.record import Record
 
 _ROUNDING = 1e-9  # of masses, which are summed in another order by another policy
 _DRAWS = 4000  # the end of an interval then moves by about 2 % of its width between seeds
 
 
-@dataclass(frozen=True)
-class Difference(Record):
-    """The mean mass that one policy keeps, less that of another.
-
-    Fields:
-        mean: in parts of all attention mass.
-        low, high: the interval at `CONFIDENCE`; infinite where there is too little to say.
-        over: what was drawn: "seeds" or "requests".
-
-    Examples:
-        >>> from fluidkv.answers import generated_attention
-        >>> small = generated_attention("uneven", requests=3, prompt=2, length=6, seeds=2)
-        >>> answer = fk.price_tokens(small, 5, policies=["return", "return-pooled"])
-        >>> found = answer.pick.brings[0].mass
-        >>> round(found.mean, 3), found.over, found.known, found.told  # two seeds do not tell
-        (0.028, 'seeds', True, False)
-    """
-
-    mean: float
-    low: float
-    high: float
-    over: str
-
-    @property
-    def told(self) -> bool:
-        """Whether it is a difference: the interval is on one side of 0, rounding apart."""
-        return self.low > _ROUNDING or self.high < -_ROUNDING
-
-    @property
-    def known(self) -> bool:
-        """Whether there is an interval."""
-        return math.isfinite(self.low) and math.isfinite(self.high)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return {
-            "mean": self.mean,
-            "low": self.low if self.known else None,
-            "high": self.high if self.known else None,
-            "over": self.over,
-            "told": self.told,
-        }
+def _difference(mean: float, low: float, high: float, over: str) -> Difference:
+    return Difference(mean, low, high, over, low > _ROUNDING or high < -_ROUNDING)
 
 
 Masses = Sequence[Float[np.ndarray, " request"]]
@@ -81,8 +39,8 @@ def difference(first: Masses, second: Masses, *, comparisons: int = 1) -> Differ
     mean = float(means.mean())
     if len(gaps) > 1:
         half = _student(means, level)
-        return Difference(mean, mean - half, mean + half, "seeds")
-    return Difference(mean, *_bootstrap(gaps[0], level), "requests")
+        return _difference(mean, mean - half, mean + half, "seeds")
+    return _difference(mean, *_bootstrap(gaps[0], level), "requests")
 
 
 def fewest(level: float = 1 - CONFIDENCE) -> int:

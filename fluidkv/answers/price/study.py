@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from fractions import Fraction
 from itertools import chain
 from typing import Any
 
@@ -13,11 +14,11 @@ from fluidkv.answers.price.forecasts import predictor_of
 from fluidkv.answers.price.optimum import held_optimum
 from fluidkv.answers.price.pick import picked
 from fluidkv.answers.price.result import PriceAnswer, Shown
-from fluidkv.answers.price.rule import at_most, usual_pricing
+from fluidkv.answers.price.rule import at_most, tokens_of, usual_pricing
 from fluidkv.answers.price.tally import Tally
+from fluidkv.answers.served.paired import CONFIDENCE
 from fluidkv.errors import InputError
 from fluidkv.processes import cores
-from fluidkv.runs.checks import count
 from fluidkv.runs.precision import random_key
 from fluidkv.text import nearest
 from fluidkv.tokenpd.attention.summary import describe
@@ -28,57 +29,28 @@ from fluidkv.tokenpd.eviction.run import evict
 from fluidkv.tokenpd.pricing import Pricing
 from fluidkv.tokenpd.seen import Predictor
 
-PREDICTOR = "average"
-"""Who predicts returns where nobody is named: an engine can do it, and nothing is trained."""
 
-
-def price_tokens(
+def kept_by_policies(
     attention: Attention | Brought | Iterable[Attention],
-    budget: int,
+    budget: int | Fraction,
     *,
-    policies: Iterable[str | EvictionPolicy] | None = None,
-    predictor: str | Predictor = PREDICTOR,
-    pricing: Pricing | None = None,
-    delay: int = 0,
-    comes_back: bool = False,
-    kv_bytes: int | None = None,
-    seed: int = 0,
-    on_progress: Callable[[int, int, str], None] | None = None,
+    policies: Iterable[str | EvictionPolicy] | None,
+    predictor: str | Predictor,
+    pricing: Pricing | Callable[[Attention], Pricing] | None,
+    delay: int,
+    comes_back: bool,
+    kv_bytes: int | None,
+    seed: int,
+    on_progress: Callable[[int, int, str], None] | None,
 ) -> PriceAnswer:
-    """What each policy keeps, what the price does, and how much pooling and pricing bring.
-
-    Args:
-        attention: weights; or those of several runs, with other requests each, as of
-            `generated_attention`.
-        budget: tokens that all running streams may keep together after a round.
-        policies: names out of `fluidkv.tokenpd.policies`, or policies; None: all but "full".
-        predictor: of returns, for the policies that look at them; by name (`predictor_of`) or one.
-        pricing: of the policies with a price, which set its budget reading; None: `usual_pricing`
-            of the first run.
-        delay: rounds until a row is seen by who decides.
-        comes_back: whether an evicted token may come back.
-        kv_bytes: bytes of the KV of a token of a stream, for who reads the answer.
-        seed: of what policies and predictors draw, in the first run; the others follow.
-        on_progress: told how many runs are done, of how many as far as is known, and what.
-
-    Raises:
-        InputError: a budget below one token; an unknown name; a policy named twice or none; no
-            attention, or no row after a prompt; what `evict` refuses.
-
-    Examples:
-        >>> from fluidkv.answers import generated_attention
-        >>> small = generated_attention("uneven", requests=3, prompt=2, length=6, seeds=2)
-        >>> found = fk.price_tokens(small, 5, policies=["return", "token-pd-hard"])
-        >>> {each.name: round(each.mean, 2) for each in found.kept}
-        {'return': 0.91, 'token-pd-hard': 0.93}
-    """
-    count("budget", budget)
+    """Every policy on every run; arguments as of `price_tokens`."""
     given, name, parameters, read = _brought(attention)
     first = next(given, None)
     if first is None:
         raise InputError("attention", "none", "at least one run")
+    budget = tokens_of(budget, first)
     known = predictor_of(predictor) if isinstance(predictor, str) else predictor
-    rule = pricing or usual_pricing(first)
+    rule = pricing(first) if callable(pricing) else pricing or usual_pricing(first)
     chosen = _chosen(policies, known, rule)
     tell = on_progress or (lambda *_: None)
     ahead = len(attention.runs) if isinstance(attention, Brought) else 1
@@ -87,21 +59,30 @@ def price_tokens(
     for weights in chain([first], given):
         runs.add(weights, tallies)
     kept = tuple(tally.kept(budget, runs.held) for tally in tallies)
+    rule_said = {
+        "eta": rule.step,
+        "start": rule.start,
+        "objective": rule.objective.value,
+        "risk_aversion": rule.risk_aversion,
+        "penalty": rule.penalty,
+    }
     return PriceAnswer(
         name=name,
-        read=read,
         parameters=dict(parameters),
+        evidence="sampled",
         budget=budget,
+        demand=at_most(first)[1],
+        kv_bytes=kv_bytes,
         requests=len(np.unique(first.request)),
         streams=len(first.request),
         rounds=first.rounds,
-        rows=runs.rows,
-        demand=at_most(first)[1],
-        summary=describe(first),
-        pricing=rule,
+        runs=runs.done,
+        attention=asdict(describe(first)),
         predictor=predictor if isinstance(predictor, str) else type(predictor).__name__,
+        rule=rule_said,
         delay=delay,
         comes_back=comes_back,
+        confidence=CONFIDENCE,
         kept=kept,
         pick=picked(
             chosen,
@@ -109,8 +90,11 @@ def price_tokens(
             {each.name: each.fits and not each.foresees for each in kept},
         ),
         shown=runs.shown,
-        unheld=runs.unheld,
-        kv_bytes=kv_bytes,
+        unheld=runs.unheld or None,
+        read=read,
+        rows=runs.rows,
+        summary=describe(first),
+        pricing=rule,
     )
 
 

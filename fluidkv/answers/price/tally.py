@@ -53,19 +53,39 @@ class Tally:
         assert self.there is not None  # at least one run was added
         total = np.array(self.total)
         predictor: Any = getattr(self.policy.score, "predictor", None)
+        over = [each - budget for each in self.used]
+        peak = int(max(each.max() for each in self.used))
         return Kept(
-            policy=self.policy,
+            name=self.policy.name,
+            scope=self.policy.scope.value,
+            choice=self.policy.choice.value,
             foresees=foresees(predictor),
+            mean=float(np.mean([each.mean() for each in self.mass])),
+            worst=float(min(each.min() for each in self.mass)),
+            low=float(np.quantile(np.concatenate(self.mass), 0.05)),
             mass=tuple(self.mass),
+            output_error=float(np.mean([each.mean() for each in self.error])),
+            average=float(np.mean([_held(each).mean() for each in self.used])),
+            peak=peak,
+            fits=peak <= budget,
+            netted=float(np.mean([max(0, int(each.sum())) for each in over])),
+            positive=float(np.mean([np.maximum(each, 0).sum() for each in over])),
+            largest=max(0, peak - budget),
+            recomputed=float(np.mean(self.recomputed)),
+            regret=float(np.mean(np.array(self.optimum) - total)),
+            regret_held=None if held is None else float(np.mean(np.array(held) - total)),
+            used_by_round=tuple(self.used[0].tolist()),
+            price=self.price,
+            there_by_round=tuple(map(np.flatnonzero, self.there)),
+            there=self.there,
+            policy=self.policy,
             error=tuple(self.error),
             used=tuple(self.used),
-            budget=budget,
-            recomputed=np.array(self.recomputed),
-            regret=np.array(self.optimum) - total,
-            regret_held=None if held is None else np.array(held) - total,
-            price=self.price,
-            there=self.there,
         )
+
+
+def _held(used: np.ndarray) -> np.ndarray:
+    return used[used > 0] if (used > 0).any() else used
 
 
 def _measured(attention: Attention) -> Bool[np.ndarray, "round stream"]:

@@ -1,128 +1,151 @@
 """What `fluidkv route` reports."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, is_dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
-from jaxtyping import Float
-
-from fluidkv.answers.cache.study import CONFIDENCE, half_width
-from fluidkv.answers.prompted import Prompted
-from fluidkv.labels import Column, dataset
-from fluidkv.plain import finite
-from fluidkv.record import Record
-from fluidkv.routing import Fleet, Offline, Router
-from fluidkv.routing.results import MEASURES
-from fluidkv.serving.clock import IterationClock
+from fluidkv.answers.prompt_options import PromptedAnswer
+from fluidkv.questions.answer import Answer, Described
 
 if TYPE_CHECKING:
+    import numpy as np
     import xarray as xr
+    from jaxtyping import Float
+
+    from fluidkv.labels import Column
+    from fluidkv.routing import Fleet, Offline, Router
 
 
 @dataclass(frozen=True, eq=False)
-class Routing(Record):
+class Routing(Answer):
     """What one router achieved.
 
     Fields:
         name: how users write it, or "offline": the schedule that knows all requests.
-        router: the rule.
-        found: measure of `fluidkv.routing.MEASURES` -> (seed,).
+        measures: of `fluidkv.routing.MEASURES`: mean over seeds, and half of the interval that
+            holds the mean over all seeds, 95 % (Student): 0 where nothing is drawn, NaN of one run
+            where something is. None where a measure is not of this router.
+        values: the same, of each seed.
         drawn: whether another seed may be another run.
 
     Examples:
         >>> from fluidkv.answers import ROUTERS
-        >>> said = {"groups": 4, "queries": 4, "lengths": (40, 80)}
-        >>> small = fk.prompted_generator("gsp", parameters=said)
-        >>> found = fk.route_study(small, fk.Fleet(2, 400), {"random": ROUTERS["random"]}, seeds=3)
-        >>> random = found.routers[0]
-        >>> random.found["hit_rate"].round(2)
+        >>> parameters = {"groups": 4, "queries": 4, "lengths": (40, 80)}
+        >>> small = fk.prompted_generator("gsp", parameters=parameters)
+        >>> random = {"random": ROUTERS["random"]}
+        >>> found = fk.route_study(small, fk.Fleet(2, 400), random, seeds=3).routers[0]
+        >>> found.values["hit_rate"].round(2)
         array([0.29, 0.27, 0.25])
-        >>> round(random.mean("hit_rate"), 2), round(random.margin("hit_rate"), 2)
+        >>> round(found.mean("hit_rate"), 2), round(found.margin("hit_rate"), 2)
         (0.27, 0.05)
     """
 
-    name: str
-    router: Router
-    found: Mapping[str, Float[np.ndarray, " seed"]]
+    name: Annotated[str, Described("as users write it, or offline")]
+    parameters: Annotated[Mapping[str, Any], Described("of the rule", kind="number or text")]
+    seeds: Annotated[int, Described("runs")]
+    measures: Annotated[
+        Mapping[str, Mapping[str, float] | None],
+        Described(
+            "of `fluidkv.routing.MEASURES`; null: none",
+            below=(
+                ("*.mean", "s, share or count", "over seeds"),
+                ("*.margin", "s, share or count", "half of the interval around it, 95 %"),
+            ),
+        ),
+    ]
+    router: "Router"
+    values: "Mapping[str, Float[np.ndarray, ' seed']]"
     drawn: bool
 
     def mean(self, measure: str) -> float:
         """Over seeds; NaN where the measure is not of this router."""
-        return float(self.found[measure].mean())
+        return float(self.values[measure].mean())
 
     def margin(self, measure: str) -> float:
-        """Half of the interval that holds the mean over all seeds, 95 % (Student).
-
-        0 where nothing is drawn; NaN of one run where something is.
-        """
-        return float(half_width(self.found[measure])) if self.drawn else 0.0
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        parameters = asdict(self.router) if is_dataclass(self.router) else {}
-        return {
-            "name": self.name,
-            "parameters": {} if self.name == "offline" else parameters,
-            "seeds": len(self.found["hit_rate"]),
-            "measures": {
-                measure: None
-                if np.isnan(values).any()
-                else {"mean": self.mean(measure), "margin": finite(self.margin(measure))}
-                for measure, values in self.found.items()
-            },
-        }
+        """Half of the interval of the mean."""
+        found = self.measures[measure]
+        return float("nan") if found is None else found["margin"]
 
 
 @dataclass(frozen=True, eq=False)
-class RouteAnswer(Record):
+class Bounds(Answer):
+    """What no router can do better, with plain service, the mean over seeds."""
+
+    makespan: Annotated[float, Described("work on the busiest worker, at least", "s")]
+    lpt: Annotated[float, Described("the same by longest processing time first", "s")]
+    hit_rate: Annotated[float, Described("prompt tokens found, at most", kind="share")]
+    throughput: Annotated[float, Described("requests served, at most", "1 / s", kind="a second")]
+
+
+@dataclass(frozen=True, eq=False)
+class RouteAnswer(PromptedAnswer):
     """Routers on one workload and one fleet.
 
     Fields:
         prompted: requests and prompts of the first seed, and where they came from.
-        fleet: who serves them.
-        rate: requests per second of Poisson arrivals; None: as they came.
+        rate: None: as they came.
         seeds: of the runs. Where nothing is drawn, as with a trace's own times, a router that draws
             nothing has one run.
         routers: in the order asked for; behind them, with plain service, "offline".
-        bounds: with plain service, of each seed's requests; else empty.
+        limits: what no router can do better, with plain service, of each seed's requests.
         sweep: the linear score by its weight of affinity (load has weight 1), where asked for.
 
     Examples:
         >>> from fluidkv.answers import ROUTERS
-        >>> said = {"groups": 4, "queries": 4, "lengths": (40, 80)}
-        >>> small = fk.prompted_generator("gsp", parameters=said)
-        >>> found = fk.route_study(small, fk.Fleet(2, 400), {"lbgr": ROUTERS["lbgr"]}, seeds=1)
-        >>> [each.name for each in found.routers], round(found.bound("hit_rate"), 2)
+        >>> parameters = {"groups": 4, "queries": 4, "lengths": (40, 80)}
+        >>> small = fk.prompted_generator("gsp", parameters=parameters)
+        >>> one = {"lbgr": ROUTERS["lbgr"]}
+        >>> answer = fk.route_study(small, fk.Fleet(2, 400), one, seeds=1)
+        >>> [each.name for each in answer.routers], round(answer.bounds.hit_rate, 2)
         (['lbgr', 'offline'], 0.38)
-        >>> found.to_xarray().hit_rate.dims
+        >>> answer.to_xarray().hit_rate.dims
         ('router', 'run')
     """
 
-    prompted: Prompted
-    fleet: Fleet
-    rate: float | None
-    seeds: tuple[int, ...]
-    routers: tuple[Routing, ...]
-    bounds: tuple[Offline, ...]
-    sweep: tuple[Routing, ...] = ()
+    fleet: "Fleet"
+    rate: Annotated[
+        float | None, Described("of Poisson arrivals; null: as they come", "1 / s", kind="a second")
+    ]
+    seeds: Annotated[tuple[int, ...], Described("of the runs", dims="run", kind="numbers")]
+    workers: Annotated[int, Described("servers behind the router")]
+    capacity: Annotated[int, Described("of each worker", "token")]
+    policy: Annotated[str | None, Described("what a full cache evicts")]
+    engine: Annotated[str, Described("what a worker is")]
+    service: Annotated[
+        Mapping[str, Any],
+        Described(
+            "of a plain worker: `cached`, `missed`, `output` for 1,000, 1,000 and 1 tokens; else "
+            "the engine's",
+            kind="number",
+            below=(("clock", "", "if a worker is an engine: → [clock](#clock)"),),
+        ),
+    ]
+    belief: Annotated[
+        Mapping[str, Any], Described("what the router knows of caches", kind="text, tokens or s")
+    ]
+    confidence: Annotated[float, Described("of margins", kind="share")]
+    routers: Annotated[tuple[Routing, ...], Described("compared", dims="router")]
+    bounds: Annotated[Bounds | None, Described("null of engines")]
+    sweep: Annotated[tuple[Routing, ...], Described("by weight of affinity", dims="weight")]
+    limits: "tuple[Offline, ...]"
 
     @property
     def online(self) -> tuple[Routing, ...]:
         """Those that do not know what will come."""
         return tuple(each for each in self.routers if each.name != "offline")
 
-    def bound(self, name: str) -> float:
-        """A field of `Offline`, the mean over seeds."""
-        return float(np.mean([getattr(each, name) for each in self.bounds]))
-
     def to_xarray(self) -> "xr.Dataset":
         """Measures [router, run], a run a seed; a router that draws nothing has one."""
-        size = max(len(values) for each in self.routers for values in each.found.values())
-        names = [name for name in MEASURES if name in self.routers[0].found]
+        import numpy as np
+
+        from fluidkv.labels import dataset
+        from fluidkv.routing.results import MEASURES
+
+        size = max(len(values) for each in self.routers for values in each.values.values())
+        names = [name for name in MEASURES if name in self.routers[0].values]
 
         def padded(each: Routing, name: str) -> np.ndarray:
-            values = each.found.get(name, np.full(1, np.nan))
+            values = each.values.get(name, np.full(1, np.nan))
             return np.concatenate([values, np.full(size - len(values), np.nan)])
 
         variables: dict[str, Column] = {}
@@ -141,36 +164,3 @@ class RouteAnswer(Record):
             },
             unit="s",
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; docs/json.md lists the keys."""
-        fleet, table = self.fleet, self.prompted.requests
-        service = asdict(fleet.service)
-        if isinstance(service.get("clock"), IterationClock):
-            service["clock"] = asdict(service["clock"])
-        policy = fleet.policy
-        return {
-            "source": self.prompted.name,
-            "generator": self.prompted.parameters,
-            "requests": len(table),
-            "prompt_tokens": int(table.input_length.sum()),
-            "rate": self.rate,
-            "seeds": list(self.seeds),
-            "workers": fleet.workers,
-            "capacity": fleet.capacity,
-            "policy": None if policy is None else policy.value,
-            "engine": service.pop("name", "plain"),
-            "service": service,
-            "belief": asdict(fleet.belief),
-            "confidence": CONFIDENCE,
-            "routers": [each.to_dict() for each in self.routers],
-            "bounds": {
-                "makespan": self.bound("makespan"),
-                "lpt": self.bound("lpt"),
-                "hit_rate": self.bound("hit_rate"),
-                "throughput": self.bound("throughput"),
-            }
-            if self.bounds
-            else None,
-            "sweep": [each.to_dict() for each in self.sweep],
-        }

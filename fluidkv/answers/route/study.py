@@ -1,22 +1,35 @@
 """Every router on the same requests, the same fleet and the same seeds."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, fields, is_dataclass
 from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
 
+from fluidkv.answers.intervals import CONFIDENCE, half_width
+from fluidkv.answers.named import named
+from fluidkv.answers.prompt_options import facts_of
 from fluidkv.answers.prompted import Prompted, prompted_generator
-from fluidkv.answers.route.result import RouteAnswer, Routing
-from fluidkv.answers.route.rules import ROUTERS
+from fluidkv.answers.route.result import Bounds, RouteAnswer, Routing
 from fluidkv.errors import InputError
 from fluidkv.prefix.policies import TOKENS, Granularity
 from fluidkv.routing import (
+    LBGR,
+    SGLANG,
+    SGLANG_0_4_6,
     Assigned,
     Fleet,
     Job,
+    LeastLoaded,
+    LinearCost,
+    LinearScore,
+    LoadAware,
     Offline,
+    PowerOfTwo,
+    Random,
+    RoundRobin,
     Router,
     Service,
     Traffic,
@@ -26,54 +39,59 @@ from fluidkv.routing import (
     measured,
     route_many,
 )
-from fluidkv.runs.checks import above_0, count, instance
+from fluidkv.runs.checks import above_0, instance
 from fluidkv.runs.requests import Requests
+from fluidkv.serving.clock import IterationClock
 
-SEEDS = 3
-"""Runs of each router where nobody says how many."""
+ROUTERS: dict[str, Router] = {
+    "random": Random(),
+    "round-robin": RoundRobin(),
+    "least-loaded": LeastLoaded(),
+    "two-choices": PowerOfTwo(),
+    "cache-aware": SGLANG,
+    "cache-aware-0.4.6": SGLANG_0_4_6,
+    "linear-score": LinearScore(),
+    "load-aware": LoadAware(),
+    "linear-cost": LinearCost(),
+    "lbgr": LBGR(),
+}
+"""All that are compared where nobody says which; each as its source has it by default.
+
+>>> from fluidkv.answers import ROUTERS
+>>> list(ROUTERS)[:4]
+['random', 'round-robin', 'least-loaded', 'two-choices']
+>>> ROUTERS["cache-aware"].cache_threshold
+0.3
+"""
 
 
-def route_study(
-    prompted: Prompted,
-    fleet: Fleet,
-    routers: Mapping[str, Router] | None = None,
-    *,
-    rate: float | None = None,
-    seeds: int = SEEDS,
-    first_seed: int = 0,
-    affinity: Sequence[float] | None = None,
-    processes: int = 1,
-    on_progress: Callable[[int, int, str], None] | None = None,
-) -> RouteAnswer:
-    """Compare routers.
-
-    Args:
-        prompted: requests that say what their prompts share. Of a generator, each seed draws others
-            like them.
-        fleet: who serves them; plain workers cache in the units in which prompts are known.
-        routers: by the names under which they are reported; None: all of `ROUTERS` as they are.
-        rate: requests per second; they then come in the same order as a Poisson process. None: as
-            they came.
-        seeds: runs of each router, with seeds from `first_seed` on.
-        affinity: weights of the linear score to be tried, too; None: none.
-        processes: that share the runs.
-        on_progress: told how many runs are done, of how many, and that they are runs.
+def router_of(text: str) -> Router:
+    """A router from its name and parameters: "cache-aware:cache_threshold=0.3,balance_abs=64".
 
     Raises:
-        InputError: a request that does not fit, a rate not above 0, fewer than 1 seed, no router,
-            values of other types.
+        InputError: an unknown name or parameter, and what the router refuses.
 
     Examples:
-        >>> from fluidkv.answers import ROUTERS
-        >>> said = {"groups": 4, "queries": 4, "lengths": (40, 80)}
-        >>> small = fk.prompted_generator("gsp", parameters=said)
-        >>> two = {name: ROUTERS[name] for name in ("round-robin", "cache-aware")}
-        >>> found = fk.route_study(small, fk.Fleet(2, 400), two, seeds=1)
-        >>> {each.name: round(each.mean("hit_rate"), 2) for each in found.routers}
-        {'round-robin': 0.25, 'cache-aware': 0.38, 'offline': 0.38}
+        >>> from fluidkv.answers import router_of
+        >>> router_of("cache-aware:cache_threshold=0.5,balance_abs=64").cache_threshold
+        0.5
     """
-    chosen = ROUTERS if routers is None else _named(routers)
-    numbers = range(first_seed, first_seed + count("seeds", seeds))
+    return named("router", text, ROUTERS)
+
+
+def routings(
+    prompted: Prompted,
+    fleet: Fleet,
+    routers: Mapping[str, Router] | None,
+    *,
+    rate: float | None,
+    numbers: range,
+    affinity: Sequence[float] | None,
+    processes: int,
+    on_progress: Callable[[int, int, str], None] | None,
+) -> RouteAnswer:
+    """Every router on every seed; arguments as of `route_study`."""
+    chosen = ROUTERS if routers is None else _checked(routers)
     traffics = _traffics(prompted, rate, numbers)
     fleet.new(traffics[0], 0)  # refused before anything is run
     plain = isinstance(fleet.service, Service)
@@ -100,27 +118,59 @@ def route_study(
     names = np.array([name for name, _ in jobs])
     others = rate is not None or prompted.parameters is not None  # requests, of another seed
     found = [
-        Routing(
-            rule.name,
-            rule.routers[0],
-            _columns(table, names == rule.name),
-            others or _draws(rule.routers[0], fleet),
+        _routing(
+            rule, _columns(table, names == rule.name), others or _draws(rule.routers[0], fleet)
         )
         for rule in rules
     ]
     answered = len(rules) - len(swept)
+    service = asdict(fleet.service)
+    if isinstance(service.get("clock"), IterationClock):
+        service["clock"] = asdict(service["clock"])
     return RouteAnswer(
-        prompted,
-        fleet,
-        rate,
-        tuple(numbers),
-        tuple(found[:answered]),
-        tuple(limits),
-        tuple(found[answered:]),
+        **facts_of(prompted),
+        fleet=fleet,
+        rate=rate,
+        seeds=tuple(numbers),
+        workers=fleet.workers,
+        capacity=fleet.capacity,
+        policy=None if fleet.policy is None else fleet.policy.value,
+        engine=service.pop("name", "plain"),
+        service=service,
+        belief=asdict(fleet.belief),
+        confidence=CONFIDENCE,
+        routers=tuple(found[:answered]),
+        bounds=_mean_of(limits) if limits else None,
+        sweep=tuple(found[answered:]),
+        limits=tuple(limits),
     )
 
 
-def _named(routers: Mapping[str, Router]) -> Mapping[str, Router]:
+def _routing(rule: "_Rule", values: dict[str, np.ndarray], drawn: bool) -> Routing:
+    router = rule.routers[0]
+    named = is_dataclass(router) and rule.name != "offline"
+    return Routing(
+        name=rule.name,
+        parameters=asdict(router) if named else {},  # type: ignore[arg-type]  # one of a dataclass
+        seeds=len(values["hit_rate"]),
+        measures={
+            measure: None
+            if np.isnan(each).any()
+            else {"mean": float(each.mean()), "margin": float(half_width(each)) if drawn else 0.0}
+            for measure, each in values.items()
+        },
+        router=router,
+        values=values,
+        drawn=drawn,
+    )
+
+
+def _mean_of(limits: Sequence[Offline]) -> Bounds:
+    names = [each.name for each in fields(Bounds)]
+    return Bounds(**{name: float(np.mean([getattr(o, name) for o in limits])) for name in names})
+
+
+def _checked(routers: Mapping[str, Router]) -> Mapping[str, Router]:
     allowed = "at least one, by name, such as {'lbgr': fluidkv.routing.LBGR()}"
     found = instance("routers", routers, Mapping, allowed)
     if not found or not all(hasattr(each, "route") for each in found.values()):

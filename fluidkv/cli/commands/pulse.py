@@ -4,6 +4,7 @@ from fractions import Fraction
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
+from fluidkv.answers.memory import LARGEST
 from fluidkv.cli import arguments as read
 from fluidkv.cli.memory import GivenMemory
 from fluidkv.cli.options import Json, argument, option
@@ -28,9 +29,7 @@ def pulse(
     ],
     input_: Annotated[
         int,
-        option(
-            "--input TOKENS", read.whole_number, "Input length of both.", most=read.LARGEST_NUMBER
-        ),
+        option("--input TOKENS", read.whole_number, "Input length of both.", most=LARGEST),
     ],
     share: Annotated[
         Fraction, option("--share P", read.share, "Share of the first length, such as 1/2 or 0.5.")

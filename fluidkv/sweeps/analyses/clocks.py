@@ -3,9 +3,9 @@
 from functools import cache
 
 from fluidkv.errors import InputError
+from fluidkv.questions.kinds import Number
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.machines.named import named_clock
-from fluidkv.sweeps.kinds import Number
 
 _NUMBERS = "D0[:D1[:D2[:D3]]] in seconds, such as 0.015:2.6e-7:8.7e-5, or a name"
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fluidkv.errors import InputError
+from fluidkv.questions.kinds import Whole
 from fluidkv.sweeps.analyses.systems import SYSTEM, system_of
 from fluidkv.sweeps.analysis import SEED, Analysis, Arrays, Points, Row, Setting, Sheet, Variable
-from fluidkv.sweeps.kinds import Whole
 from fluidkv.systems import Systems
 from fluidkv.workload import System
 

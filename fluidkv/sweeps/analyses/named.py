@@ -1,10 +1,10 @@
 """Every analysis that a sweep knows, by its name."""
 
+from fluidkv.answers.questions import QUESTIONS
 from fluidkv.errors import InputError
-from fluidkv.sweeps.analyses.cache import CACHE
+from fluidkv.sweeps.analyses.asked import analysis_of
 from fluidkv.sweeps.analyses.cycles import EQUILIBRIA, PULSE
 from fluidkv.sweeps.analyses.mass import ATTRACTORS, BASINS, CONVERGENCE, SIMULATE
-from fluidkv.sweeps.analyses.route import ROUTE
 from fluidkv.sweeps.analyses.served import PREEMPT, SERVE
 from fluidkv.sweeps.analyses.size import SIZE
 from fluidkv.sweeps.analyses.stability import STABILITY
@@ -27,8 +27,7 @@ _ALL = (
     SERVE,
     PREEMPT,
     WAIT,
-    CACHE,
-    ROUTE,
+    *(analysis_of(each) for each in QUESTIONS.values() if each.sweep is not None),
     SIZE,
 )
 ANALYSES: dict[str, Analysis] = {each.name: each for each in _ALL}

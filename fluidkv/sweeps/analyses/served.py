@@ -11,6 +11,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fluidkv.errors import InputError
+from fluidkv.questions.kinds import Number, Whole, Word
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.sweeps.analyses.clocks import clock_of
@@ -25,7 +26,6 @@ from fluidkv.sweeps.analysis import (
     Sheet,
     Variable,
 )
-from fluidkv.sweeps.kinds import Number, Whole, Word
 
 if TYPE_CHECKING:
     import xarray as xr

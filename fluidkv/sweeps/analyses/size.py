@@ -3,12 +3,12 @@
 from typing import Any, NamedTuple
 
 from fluidkv.errors import InputError
+from fluidkv.questions.kinds import Number, Whole, Word
 from fluidkv.serving.clock import IterationClock
 from fluidkv.sweeps.analyses.clocks import clock_of
 from fluidkv.sweeps.analyses.served import ENGINE
 from fluidkv.sweeps.analyses.systems import CLASSES, workload_of
 from fluidkv.sweeps.analysis import SEED, Analysis, Row, Setting, Variable, one_by_one
-from fluidkv.sweeps.kinds import Number, Whole, Word
 from fluidkv.workload import Workload
 
 _BOUNDS = ("ttft_p99", "tpot_p99", "latency_p99")

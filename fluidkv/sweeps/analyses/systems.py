@@ -4,8 +4,8 @@ from fractions import Fraction
 from typing import Any
 
 from fluidkv.errors import InputError
+from fluidkv.questions.kinds import Exact, Whole
 from fluidkv.sweeps.analysis import Row, Setting
-from fluidkv.sweeps.kinds import Exact, Whole
 from fluidkv.workload import RequestClass, System, Workload
 
 INPUT = Setting("input_length", Whole(), "prompt tokens", "token", each_class=True)

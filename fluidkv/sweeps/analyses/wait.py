@@ -6,9 +6,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fluidkv.errors import InputError
+from fluidkv.questions.kinds import Exact, Number, Whole
 from fluidkv.sweeps.analyses.systems import classes_of
 from fluidkv.sweeps.analysis import SEED, Analysis, Arrays, Points, Row, Setting, Sheet, Variable
-from fluidkv.sweeps.kinds import Exact, Number, Whole
 
 if TYPE_CHECKING:
     from fluidkv.wait.model import WaitSystem

@@ -11,8 +11,8 @@ from fractions import Fraction
 from typing import Any
 
 from fluidkv.errors import InputError
+from fluidkv.questions.kinds import Exact, Scale, Value, Whole, Word, evenly, plain, shown, spread
 from fluidkv.sweeps.analysis import Setting
-from fluidkv.sweeps.kinds import Exact, Scale, Value, Whole, Word, evenly, plain, shown, spread
 from fluidkv.text import nearest
 
 ROW, SAMPLE = "row", "sample"

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from fluidkv.errors import InputError
+from fluidkv.questions.kinds import Whole, plain
 from fluidkv.reading import reading
 from fluidkv.sweeps.analyses.named import analysis_named
 from fluidkv.sweeps.analysis import REQUIRED, SEED, Analysis, Setting
-from fluidkv.sweeps.kinds import Whole, plain
 from fluidkv.sweeps.spec.axes import (
     MOST_POINTS,
     ROW,

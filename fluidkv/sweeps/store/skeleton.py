@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from fluidkv.labels import titled
+from fluidkv.questions.kinds import Word, shown
 from fluidkv.sweeps.analysis import ABSENT, DONE, REFUSED, SEED, STATUS, Setting
 from fluidkv.sweeps.computed_by import versions
-from fluidkv.sweeps.kinds import Word, shown
 from fluidkv.sweeps.planning import Plan
 from fluidkv.sweeps.store.checksums import listing_of
 

@@ -1,6 +1,7 @@
 """Curves of hit rates: what follows from the caches that they are made of, and what is refused."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,14 +10,17 @@ from scipy.stats import t
 
 from fluidkv import cache_study
 from fluidkv.answers import prompted_generator, prompted_trace
-from fluidkv.answers.cache.sizes import sizes_between
-from fluidkv.answers.cache.study import POLICIES, CacheAnswer, half_width
+from fluidkv.answers.cache.question import HIT_RATES, hit_rates
+from fluidkv.answers.cache.study import CacheAnswer, sizes_between, usual_policies
+from fluidkv.answers.intervals import half_width
 from fluidkv.answers.prompted import Prompted
+from fluidkv.cli import main
 from fluidkv.errors import InputError
 from fluidkv.prefix import Granularity, Policy
 from fluidkv.prefix.on_trie.run import run_cache
 from fluidkv.prefix.on_trie.trie import trie_of
 from fluidkv.traces import Trace
+from tests.cli.test_study import refusal
 
 GSP = prompted_generator(
     "gsp", parameters={"groups": 6, "queries": 8, "lengths": (10, 20), "order": "round-robin"}
@@ -43,7 +47,7 @@ def gsp() -> CacheAnswer:
 def test_an_infinite_cache_finds_what_came_before() -> None:
     found = cache_study(_blocks())
     assert (found.ceiling, found.ceiling_units) == (12 / 23, 3 / 6)
-    assert (found.granularity.page, found.granularity.last) == (4, "counted")
+    assert found.page == 4
     assert not found.answers
     assert (found.longest, found.whole) == (8, 12)
 
@@ -52,28 +56,29 @@ def test_curves_are_runs_of_caches(gsp: CacheAnswer) -> None:
     trie = trie_of(GSP.prompts, Granularity(), answers=True)
     for curve in gsp.curves:
         for place, size in enumerate(gsp.capacities):
-            for seed in range(curve.tokens.shape[1]):
-                run = run_cache(trie, size, curve.policy, seed=seed)
-                assert curve.tokens[place, seed] == run.hit_rate()
+            runs = [run_cache(trie, size, curve.policy, seed=seed) for seed in range(curve.seeds)]
+            assert curve.hit_rate[place] == np.mean([run.hit_rate() for run in runs])
+            assert curve.hit_rate_units[place] == np.mean([run.hit_rate("units") for run in runs])
+            assert curve.evicted[place] == np.mean([run.evicted.sum() for run in runs])
 
 
 def test_nobody_is_above_opt_or_the_ceiling(gsp: CacheAnswer) -> None:
     best = gsp.curves[0]
     assert best.policy is Policy.OPT
     for curve in gsp.curves:
-        assert (curve.tokens <= best.tokens + 1e-12).all()
+        assert (curve.hit_rate <= best.hit_rate + 1e-12).all()
     assert (np.diff(best.hit_rate) >= 0).all()
     assert best.hit_rate[-1] <= gsp.ceiling == 0.5 * 7 / 8
 
 
 def test_only_policies_that_draw_have_a_margin(gsp: CacheAnswer) -> None:
     for curve in gsp.curves:
-        assert curve.tokens.shape[1] == (3 if curve.policy.draws else 1)
+        assert curve.seeds == (3 if curve.policy.draws else 1)
         assert (curve.margin[:-1] > 0).any() == curve.policy.draws
 
 
 def test_one_seed_says_nothing_of_others() -> None:
-    found = cache_study(GSP, (40,), policies=[Policy.LRU, Policy.RLT], seeds=1)
+    found = cache_study(GSP, (40,), policies=["lru", Policy.RLT], seeds=1)
     lru, rlt = found.curves
     assert lru.margin.tolist() == [0]
     assert np.isnan(rlt.margin).all()
@@ -88,12 +93,13 @@ def test_margins_are_students() -> None:
 
 
 def test_policies_that_are_left_out_are_l_lru_here() -> None:
-    left_out = [policy for policy in Policy if policy not in POLICIES]
+    left_out = [policy for policy in Policy if policy not in usual_policies()]
     found = cache_study(GSP, (40, 60), policies=[Policy.LRU, *left_out])
-    lru = found.curve(Policy.LRU)
+    lru = found.curve("lru")
     assert lru is not None
+    assert lru is found.curve(Policy.LRU)
     assert len(found.curves) == 3
-    assert all((curve.tokens == lru.tokens).all() for curve in found.curves)
+    assert all((curve.hit_rate == lru.hit_rate).all() for curve in found.curves)
 
 
 @pytest.mark.parametrize(("longest", "whole"), [(1, 1), (5, 6), (126_464, 93_588_480)])
@@ -110,7 +116,7 @@ def test_sizes_lie_between_the_longest_request_and_all_of_it(longest: int, whole
 def test_bad_input_is_one_line() -> None:
     with pytest.raises(InputError, match="at least 24 tokens: the longest request"):
         cache_study(GSP, [23])
-    with pytest.raises(InputError, match="capacity: got 0; allowed: an integer of at least 1"):
+    with pytest.raises(InputError, match="capacity: got 0; allowed: a whole number of at least 1"):
         cache_study(GSP, [0])
     with pytest.raises(InputError, match="seeds: got 0"):
         cache_study(GSP, seeds=0)
@@ -120,10 +126,79 @@ def test_bad_input_is_one_line() -> None:
         cache_study(GSP, policies=[])
     with pytest.raises(InputError, match="page: got 999; allowed: at most the longest prompt"):
         cache_study(GSP, granularity=Granularity(999))
-    wrong: Any = "lru"
-    with pytest.raises(InputError, match=r"policies\[0\]: got 'lru'; allowed: a member of"):
+    wrong: Any = "lur"
+    with pytest.raises(InputError, match=r"policies: got 'lur'; allowed: near: lru"):
         cache_study(GSP, policies=[wrong])
-    with pytest.raises(InputError, match="granularity: got 'lru'"):
+    with pytest.raises(InputError, match="granularity: got 'lur'; allowed: tokens, nodes"):
         cache_study(GSP, granularity=wrong)
-    with pytest.raises(InputError, match="prompted: got 'lru'"):
+    with pytest.raises(InputError, match="prompted: got 'lur'"):
         cache_study(wrong)
+
+
+def test_every_policy_looks_like_no_other() -> None:
+    assert set(HIT_RATES.looks) == {policy.value for policy in Policy}
+    assert len(set(HIT_RATES.looks.values())) == len(HIT_RATES.looks)
+
+
+def test_curves_on_each_other_are_named() -> None:
+    three = [Policy.LRU, Policy.RELEASED, Policy.MRU]
+    data = hit_rates(cache_study(GSP, (40, 60), policies=three))
+    text = HIT_RATES.coinciding(data)
+    assert text == " L-LRU and least recently released lie on each other."
+    assert data["capacity"].tolist() == [40, 60]
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (
+            '{"timestamp": 0, "input_length": 5, "output_length": 1}',
+            "SOURCE: got 'trace.jsonl'; allowed: prompts that say what they share: Mooncake lines",
+        ),
+        (
+            '{"timestamp": 0, "input_length": 600, "output_length": 1, "hash_ids": [0, 1]}\n'
+            '{"timestamp": 0, "input_length": 600, "output_length": 1, "hash_ids": [2, 1]}',
+            "SOURCE, hash_ids: got 'id 1 behind 0 and 2'; allowed: one block before each",
+        ),
+        (
+            '{"arrival": 0, "prompt": [[0, 5]], "output_length": 1}\n'
+            '{"arrival": 0, "prompt": [[0, -5]], "output_length": 1}',
+            "SOURCE: got 'trace.jsonl'; allowed: a request in every row (dropped: 1 × prompt: a",
+        ),
+        ("", "SOURCE: got "),
+    ],
+)
+def test_a_bad_trace_is_one_line(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, lines: str, message: str
+) -> None:
+    path = tmp_path / "trace.jsonl"
+    path.write_text(lines)
+    assert refusal(capsys, "cache", str(path)).startswith(f"fluidkv: {message}")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--generator loop --capacity 3", "--capacity: got 3; allowed: at least 4 tokens"),
+        ("--generator loop --granularity blocks:999", "--granularity: got 999; allowed: at most"),
+        ("--generator loop --granularity blocks", "--granularity: got 'blocks'; allowed: tokens"),
+        ("--generator gsp --set groups=0", "--set groups: got 0; allowed: an integer from 1"),
+        ("--generator gsp --set lengths=10,-4", "--set lengths: got -4; allowed: an integer"),
+        ("--generator gsp --order sorted", "--order: got 'sorted'; allowed: random or round-robin"),
+        ("", "SOURCE: got 'none'; allowed: exactly one of SOURCE, --generator"),
+    ],
+)
+def test_options_that_do_not_go_together_are_one_line(
+    capsys: pytest.CaptureFixture[str], options: str, message: str
+) -> None:
+    assert refusal(capsys, "cache", *options.split()).startswith(f"fluidkv: {message}")
+
+
+def test_sizes_in_several_units_stand_in_the_inputs_as_they_were_written(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    sizes = ["--capacity", "2k", "--capacity", "1GB", "--kv-bytes", "131072", "--policy", "lru"]
+    assert main(["cache", "--generator", "loop", *sizes, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["inputs"]["capacity"] == [2000, "1GB"]
+    assert said["capacities"] == [2000, 7629]

@@ -1,11 +1,12 @@
 """An answer whose numbers are made by hand: what pages and figures are tried on."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
 from fluidkv.answers.price.pick import picked
 from fluidkv.answers.price.result import Kept, PriceAnswer, Shown
+from fluidkv.answers.price.tally import Tally
 from fluidkv.tokenpd import AttentionSummary, Budget, Choice, EvictionPolicy, Pricing, Scope
 
 PRICING = Pricing(0.25, 0.02)
@@ -38,48 +39,51 @@ def made(runs: int = 3, requests: int = 6) -> PriceAnswer:
     pick = picked(
         POLICIES, {each.name: each.mass for each in kept}, {each.name: each.fits for each in kept}
     )
+    summary = AttentionSummary(6, 6, ROUNDS, 40, 10.0, 5.0, 20.0, 0.3, 0.5, 0.6, 0.7)
     return PriceAnswer(
         name="made by hand",
-        read="",
         parameters={"share": 0.5},
+        evidence="sampled",
         budget=BUDGET,
+        demand=40,
+        kv_bytes=131072,
         requests=requests,
         streams=requests,
         rounds=ROUNDS,
-        rows=runs * requests * (ROUNDS - 1),
-        demand=40,
-        summary=AttentionSummary(6, 6, ROUNDS, 40, 10.0, 5.0, 20.0, 0.3, 0.5, 0.6, 0.7),
-        pricing=PRICING,
+        runs=runs,
+        attention=asdict(summary),
         predictor="average",
+        rule={"eta": 0.25, "start": 0.02, "objective": "rule", "risk_aversion": 0, "penalty": 0},
         delay=0,
         comes_back=False,
+        confidence=0.95,
         kept=kept,
         pick=pick,
         shown=Shown(0, 0, 0, PROMPT, LENGTH),
-        unheld="",
-        kv_bytes=131072,
+        unheld=None,
+        read="",
+        rows=runs * requests * (ROUNDS - 1),
+        summary=summary,
+        pricing=PRICING,
     )
 
 
 def _kept(policy: EvictionPolicy, noise: list[np.ndarray]) -> Kept:
-    mass = tuple(np.clip(MEANS[policy.name] + each, 0, 1) for each in noise)
-    used = np.full(ROUNDS, BUDGET)
-    if policy.name == "token-pd":
-        used[::3] += 2
-    priced = policy.choice is Choice.PRICE
+    tally = Tally(policy)
+    for each in noise:
+        mass = np.clip(MEANS[policy.name] + each, 0, 1)
+        used = np.full(ROUNDS, BUDGET)
+        if policy.name == "token-pd":
+            used[::3] += 2
+        tally.mass.append(mass)
+        tally.error.append(1 - mass)
+        tally.used.append(used)
+        tally.recomputed.append(0)
+        tally.total.append(0.0)
+        tally.optimum.append(1.5)
     there = np.tril(np.ones((ROUNDS, LENGTH), bool), PROMPT - 1)
     there[:, 1 : len(policy.name) // 2] = False
-    runs = len(noise)
-    return Kept(
-        policy=policy,
-        foresees=False,
-        mass=mass,
-        error=tuple(1 - each for each in mass),
-        used=(used,) * runs,
-        budget=BUDGET,
-        recomputed=np.zeros(runs, int),
-        regret=np.full(runs, 1.5),
-        regret_held=np.full(runs, 0.5),
-        price=0.02 * np.exp(0.1 * np.arange(ROUNDS)) if priced else None,
-        there=there,
-    )
+    tally.there = there
+    if policy.choice is Choice.PRICE:
+        tally.price = 0.02 * np.exp(0.1 * np.arange(ROUNDS))
+    return tally.kept(BUDGET, [0.5] * len(noise))

@@ -48,16 +48,20 @@ def test_the_numbers_are_those_of_the_runs(small, answer):
     rows = (weights.length - weights.prompt).tolist()
     assert kept.mass[0] == pytest.approx(run.mass.sum(0) / rows)
     assert kept.error[0] == pytest.approx(run.error.sum(0) / rows)
-    assert kept.regret[0] == pytest.approx(run.optimum.sum() - run.mass.sum())
+    runs = [
+        evict(each, BUDGET, policy("token-pd", Oracle(), pricing), record=True) for each in small
+    ]
+    regrets = [each.optimum.sum() - each.mass.sum() for each in runs]
+    assert kept.regret == pytest.approx(np.mean(regrets))
     assert answer.rows == sum(int((each.length - each.prompt).sum()) for each in small)
 
 
 def test_what_brings_nothing_back_is_between_the_policies_and_the_best_of_each_round(answer):
     for kept in answer.kept:
-        assert (kept.regret_held <= kept.regret + 1e-9).all()
+        assert kept.regret_held <= kept.regret + 1e-9
         if kept.fits:
-            assert (kept.regret_held >= -1e-9).all()
-    assert answer.unheld == ""
+            assert kept.regret_held >= -1e-9
+    assert answer.unheld is None
 
 
 def test_attention_as_a_pool_has_the_same_best_sets(small):
@@ -119,6 +123,9 @@ def test_the_token_shown_is_followed_from_its_prompt_on(small, answer):
         born = np.arange(shown.length) < shown.prompt + np.arange(len(each.there))[:, None]
         assert not (each.there & ~born).any()
         assert not each.there[-1].any()  # a request that ends frees its tokens
+        assert [keys.tolist() for keys in each.there_by_round] == [
+            np.flatnonzero(row).tolist() for row in each.there
+        ]
 
 
 def test_heads_of_a_request_count_as_one_request(small):

@@ -262,7 +262,7 @@ def _as_dict(found: "EngineComparison", crossed: "Crossover | None") -> dict[str
 def _beside(
     found: "EngineComparison", crossed: "Crossover | None"
 ) -> "tuple[dict[str, bytes], list[Figure]]":
-    from fluidkv.figures.answers.compare import crossover_figure, engines_figure
+    from fluidkv.answers.figures.compare import crossover_figure, engines_figure
 
     figures = [engines_figure(found)]
     files = {"compare.csv": _table(found).encode()}

@@ -293,7 +293,7 @@ def _limits(
 
 
 def _beside(answer: "PreemptAnswer"):
-    from fluidkv.figures.answers.preempt import preempt_figure
+    from fluidkv.answers.figures.preempt import preempt_figure
 
     return {"preempt.csv": _table(answer).encode()}, [preempt_figure(answer)]
 

@@ -227,7 +227,7 @@ def _option_of(argument: str, options: dict[str, Any]) -> str:
 
 
 def _beside(found: "Recommendation") -> "tuple[dict[str, bytes], list[Figure]]":
-    from fluidkv.figures.answers.recommend import recommend_frontier
+    from fluidkv.answers.figures.recommend import recommend_frontier
 
     return {"recommend.csv": _table(found).encode()}, [recommend_frontier(found)]
 

@@ -208,7 +208,7 @@ def _so_far(best: "Size") -> str:
 
 
 def _beside(answer: "SizeAnswer") -> "tuple[dict[str, bytes], list[Figure]]":
+    from fluidkv.answers.figures.size import size_figure
     from fluidkv.answers.size.table import table_of
-    from fluidkv.figures.answers.size import size_figure
 
     return {"sizes.csv": table_of(answer).encode()}, [size_figure(answer)]

@@ -95,7 +95,7 @@ def study(
     to_run = commands(asked, room, is_run=is_log and not reading.scaling)
 
     def beside():
-        from fluidkv.figures import study_figures
+        from fluidkv.answers.figures.study import study_figures
 
         return {}, study_figures(result, series)
 

@@ -202,7 +202,7 @@ def wait(
 
 
 def _beside(answer: "WaitAnswer", load: "Load") -> "tuple[dict[str, bytes], tuple[Figure, ...]]":
-    from fluidkv.figures.answers.wait import wait_figures
+    from fluidkv.answers.figures.wait import wait_figures
 
     return {}, wait_figures(answer, unit=load.unit)
 

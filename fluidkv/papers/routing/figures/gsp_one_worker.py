@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from fluidkv import answers, prefix
-from fluidkv.figures.answers.cache import coinciding, curves, draw_curves, policies_of
+from fluidkv.answers.cache.question import HIT_RATES, hit_rates
 from fluidkv.figures.figure import Canvas, Data, Figure
 from fluidkv.figures.style import BLACK, NOTE
 from fluidkv.papers.routing.instances.one_cache import (
@@ -38,7 +38,7 @@ def data() -> Data:
             granularity=prefix.Granularity(nodes=units == NODES),
             seeds=SEEDS,
         )
-        found |= {f"{units}.{name}": value for name, value in curves(answer).items()}
+        found |= {f"{units}.{name}": value for name, value in hit_rates(answer).items()}
         found[f"{units}.size_of_lru"] = float(reaches(units, "lru", _LRU))
     return found
 
@@ -53,7 +53,7 @@ def draw(data: Data, canvas: Canvas) -> None:
     titles = {TOKENS: "single leaf tokens go (the paper)", NODES: "whole leaf nodes go (SGLang)"}
     for ax, (units, title) in zip(axes, titles.items(), strict=True):
         part = _part(data, units)
-        draw_curves({**part, "capacity": part["capacity"] / 1000}, ax, log="", apart=10)
+        HIT_RATES.draw({**part, "capacity": part["capacity"] / 1000}, ax, log="", apart=10)
         for rate, name, place in ((_LRU, "L-LRU", 148), (_RLT, "RLT", 112)):
             ax.axhline(rate, color=BLACK, linewidth=0.8, linestyle=(0, (1, 3)))
             ax.annotate(f"Table 3, {name}: {rate} %", (place, rate), (0, 3), **NOTE)
@@ -87,7 +87,7 @@ def caption(data: Data) -> str:
 
 
 def _coinciding(part: Data) -> str:
-    return coinciding(part, [name for name in policies_of(part) if name != "opt"])
+    return HIT_RATES.coinciding(part, [name for name in HIT_RATES.names(part) if name != "opt"])
 
 
 FIGURE = Figure(

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidkv.figures.answers.cache import coinciding, draw_curves
+from fluidkv.answers.cache.question import HIT_RATES
 from fluidkv.figures.figure import Canvas, Data, Figure
 from fluidkv.figures.style import BLUE, ORANGE, name_axes, zero_line
 from fluidkv.papers.routing.instances import mooncake
@@ -41,7 +41,7 @@ def draw(data: Data, canvas: Canvas) -> None:
     upper, lower = canvas.subplots(2, 2, sharex=True, height_ratios=(3, 2))
     for place, (trace, name) in enumerate(_NAMES.items()):
         part = _part(data, trace)
-        draw_curves({**part, "capacity": part["capacity"] / 1e6}, upper[place])
+        HIT_RATES.draw({**part, "capacity": part["capacity"] / 1e6}, upper[place])
         upper[place].set(title=f"Mooncake, {name}", xlabel="")
         ax, x = lower[place], part["capacity"] / 1e6
         zero_line(ax, 0)
@@ -70,7 +70,7 @@ def caption(data: Data) -> str:
             f"{name.capitalize()}: {totals.requests:,} requests, an infinite cache finds "
             f"{100 * part['ceiling']:.1f} % of the tokens (dashed); RLT less L-LRU is "
             f"{gain[low]:+.2f} points at {sizes[low]:g} million tokens to {gain[high]:+.2f} at "
-            f"{sizes[high]:g}.{coinciding(part)}"
+            f"{sizes[high]:g}.{HIT_RATES.coinciding(part)}"
         )
     return (
         "Share of prompt tokens found by cache size, requests one by one, prompts alone cached. "

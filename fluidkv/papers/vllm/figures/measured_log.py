@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from fluidkv import exact
-from fluidkv.figures.answers.measured_series import describe_measured, draw_measured, measured_data
+from fluidkv.answers.figures.measured_series import describe_measured, draw_measured, measured_data
 from fluidkv.figures.figure import Canvas, Data, Figure, MissingInput
 from fluidkv.logs.meta import read_settings
 from fluidkv.measured import SURROGATE_SEED, compare_with_prediction, measure, read_timeseries

@@ -1,0 +1,220 @@
+"""KV memory as people write it: tokens, thousands of them, blocks, or bytes for a model's cache.
+
+The one place where `--capacity` is read. What was converted is said, and a text that does not say
+enough is refused with what is missing.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Annotated, Any, Literal
+
+from fluidkv.errors import InputError
+from fluidkv.questions.kinds import FEW_DIGITS, Text, Whole, Written, rational
+from fluidkv.questions.options import SERVER, Option, as_options
+from fluidkv.report.page import Row
+
+LARGEST = 10**15
+"""No capacity or length is larger; below it float64 holds every integer."""
+
+WHOLE = "a whole number of tokens"
+"""What is allowed where a part of a token is not."""
+
+_TOKENS = {"": 1, "t": 1, "token": 1, "tokens": 1, "k": 1000, "K": 1000, "M": 10**6}
+_BLOCKS = ("b", "block", "blocks")
+_BYTES = {f"{letter}b": 10 ** (3 * power) for power, letter in enumerate("kmgt", 1)}
+_BYTES |= {f"{letter}ib": 2 ** (10 * power) for power, letter in enumerate("kmgt", 1)}
+_KNOWN = (
+    "tokens (41408; 40k is 40,000, 2M is 2,000,000), blocks (2588b, times the block size) or bytes "
+    "of the KV pool (24GB is 24 x 10^9 bytes, 24GiB is 24 x 2^30)"
+)
+_NEEDED = f"a positive number of {_KNOWN}, at most {LARGEST:.0e} tokens"
+_WRITTEN = re.compile(r"\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?(?:/[0-9.]+)?)\s*([A-Za-z]*)\s*")
+
+
+@dataclass(frozen=True)
+class Amount:
+    """Memory as it was written.
+
+    Fields:
+        text: all of it.
+        number: of tokens, blocks or bytes.
+        unit: which of these.
+    """
+
+    text: str
+    number: Fraction
+    unit: Literal["tokens", "blocks", "bytes"]
+
+    @property
+    def as_number(self) -> Fraction | str:
+        """Tokens where it is tokens, else what was written."""
+        return self.number if self.unit == "tokens" else self.text
+
+
+def amount(argument: str, text: str) -> Amount:
+    """A number with its unit.
+
+    Raises:
+        InputError: neither a number nor one of the units that are known.
+    """
+    found = _WRITTEN.fullmatch(text)
+    if found is None:
+        raise InputError(argument, text, _NEEDED)
+    number = rational(found[1], FEW_DIGITS)
+    if number is None or number <= 0:
+        raise InputError(argument, text, _NEEDED)
+    unit, said = found[2], text.strip()
+    if unit in _BLOCKS:
+        return Amount(said, number, "blocks")
+    if unit in _TOKENS:
+        if number * _TOKENS[unit] > LARGEST:
+            raise InputError(argument, text, _NEEDED)
+        return Amount(said, number * _TOKENS[unit], "tokens")
+    if unit.lower() not in _BYTES:
+        raise InputError(argument, text, f"a unit that is known: {_KNOWN}")
+    return Amount(said, number * _BYTES[unit.lower()], "bytes")
+
+
+CAPACITY = Option(
+    "--capacity KV",
+    Written(amount),
+    "KV memory: tokens (41408, 40k), blocks (2588b) or bytes of KV pool (24GB, 24GiB).",
+    SERVER,
+    title="KV memory",
+    unit="token",
+    in_sweep=Whole(),
+    means=("capacity", "capacities"),
+)
+SEVERAL = replace(CAPACITY, help=f"{CAPACITY.help} Repeatable.", many=True)
+KV_BYTES = Option(
+    "--kv-bytes BYTES",
+    Whole(1, 10**9),
+    "Bytes of one token's keys and values in all layers, for a capacity in bytes.",
+    SERVER,
+)
+MODEL = Option(
+    "--model NAME",
+    Text(),
+    "Model whose KV bytes a token are known, such as llama-3.1-8b, for a capacity in bytes.",
+    SERVER,
+)
+
+
+class TokenBytes:
+    """What options on what a token takes in the cache say; the fields are a record's."""
+
+    kv_bytes: int | None
+    model: str | None
+
+    def per_token(self) -> int | None:
+        """Bytes of a token; None where nobody says.
+
+        Raises:
+            InputError: both options; a model that is not known, or keeps a window only.
+        """
+        if self.model is None:
+            return self.kv_bytes
+        if self.kv_bytes is not None:
+            raise InputError("--kv-bytes", self.kv_bytes, "no --model beside it, which says them")
+        from fluidkv.serving.machines.models import kv_bytes_per_token
+
+        with as_options({"model": "--model"}):
+            return kv_bytes_per_token(self.model)
+
+    def converted(
+        self, written: Amount, block_size: int | None = None, *, whole: str = ""
+    ) -> Fraction:
+        """Tokens that an amount is.
+
+        Args:
+            written: tokens, blocks or bytes.
+            block_size: tokens of a block; None: there are none here.
+            whole: what to call a whole number of tokens, where only that is allowed.
+
+        Raises:
+            InputError: blocks where there are none, bytes without those of a token; a part of a
+                token where that is not allowed.
+        """
+        per_token = self.per_token()  # refused whatever the amount is
+        if written.unit == "blocks":
+            if block_size is None:
+                allowed = (
+                    f"tokens: there are no blocks here; of 16 tokens each they would be "
+                    f"{float(written.number * 16):,.15g}"
+                )
+                raise InputError("--capacity", written.text, allowed)
+            found = written.number * block_size
+        elif written.unit == "bytes":
+            if per_token is None:
+                allowed = (
+                    "--model NAME or --kv-bytes BYTES beside it: what a token takes (131,072 bytes "
+                    "of llama-3.1-8b at 16 bits); it is the KV pool, not all of the GPU"
+                )
+                raise InputError("--capacity", written.text, allowed)
+            found = Fraction(written.number // per_token)
+        else:
+            found = written.number
+        if not 0 < found <= LARGEST:
+            raise InputError("--capacity", written.text, _NEEDED)
+        if whole and found.denominator != 1:
+            raise InputError("--capacity", written.text, whole)
+        return found
+
+    def said(self, written: Amount, block_size: int | None = None) -> str:
+        """How it was converted; "" where nothing was."""
+        tokens = f"{written.text} = {float(self.converted(written, block_size)):,.15g} tokens"
+        if written.unit == "tokens":
+            return tokens if written.text[-1:].isalpha() else ""
+        if written.unit == "blocks":
+            return f"{tokens}, {block_size} in a block"
+        of = f" ({self.model})" if self.model else ""
+        return f"{tokens} at {self.per_token():,} bytes a token{of}; of the KV pool, not of the GPU"
+
+    def in_bytes(self, tokens: int) -> str:
+        """So many tokens in GB; "" where nobody says what one takes."""
+        per_token = self.per_token()
+        return "" if per_token is None else f"{tokens * per_token / 1e9:,.3g} GB"
+
+
+@dataclass(frozen=True)
+class _TokenBytes(TokenBytes):
+    kv_bytes: int | None = None
+    model: str | None = None
+
+
+def token_counts(
+    capacity: Annotated[list[Amount | int] | None, SEVERAL] = None,
+    kv_bytes: Annotated[int | None, KV_BYTES] = None,
+    model: Annotated[str | None, MODEL] = None,
+) -> list[int] | None:
+    """Sizes as whole numbers of tokens; None where nobody names one.
+
+    Raises:
+        InputError: as of `token_count`.
+    """
+    _TokenBytes(kv_bytes, model).per_token()  # refused whatever the sizes are
+    return [token_count(each, kv_bytes, model) for each in capacity or ()] or None
+
+
+def token_count(
+    capacity: Amount | int, kv_bytes: int | None, model: str | None, block_size: int | None = None
+) -> int:
+    """A size as a whole number of tokens; a number is one already.
+
+    Raises:
+        InputError: a part of a token, blocks where there are none, bytes of which nobody says what
+            a token takes.
+    """
+    if not isinstance(capacity, Amount):
+        return capacity
+    return int(_TokenBytes(kv_bytes, model).converted(capacity, block_size, whole=WHOLE))
+
+
+def converted_rows(options: Mapping[str, Any], block_size: int | None = None) -> list[Row]:
+    """A row about each size that was converted, of the values of these options by key."""
+    sizes, memory = options["capacity"], _TokenBytes(options["kv_bytes"], options["model"])
+    amounts = sizes if isinstance(sizes, list) else [sizes] if sizes else []
+    texts = [memory.said(each, block_size) for each in amounts]
+    return [("capacity", text) for text in texts if text]

@@ -1,1 +1,0 @@
-"""`fluidkv cache`: hit rates of prefix caches by size."""

@@ -1,1 +1,0 @@
-"""`fluidkv price`: which tokens to keep."""

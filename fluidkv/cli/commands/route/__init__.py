@@ -1,1 +1,0 @@
-"""`fluidkv route`: which worker gets a request."""

@@ -1,0 +1,1 @@
+"""What a question is: options, an answer whose fields are described; all else follows from them."""

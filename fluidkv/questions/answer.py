@@ -1,0 +1,194 @@
+"""The answer to a question: a record whose fields say what they are; the rest follows from them.
+
+JSON and its reference of keys, the dataset, tables and CSV are made of the fields' descriptions.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from enum import Enum
+from inspect import isclass
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin
+
+from fluidkv.plain import csv_text, plain
+from fluidkv.record import Record
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from fluidkv.labels import Column
+
+
+@dataclass(frozen=True)
+class Described:
+    """What a field of an answer is: `hits: Annotated[int, Described("prompts found")]`.
+
+    Fields:
+        title: in a few words.
+        unit: as in "request / s"; "1" for shares and counts.
+        dims: names of what it lies along, with blanks between them; of answers, what tells them
+            apart.
+        key: in JSON, "used.peak" inside of an object; None: the field's own name; "": it is in
+            neither JSON nor dataset.
+        kind: of its values in the reference of keys; "": as its type says.
+        attribute: whether the dataset has it as an attribute; of several answers, along them.
+        whole: whether the numbers of an array are whole.
+        lists: how deep its values are in lists, where it lies along no dimension.
+        below: path, kind and title of keys below a mapping.
+    """
+
+    title: str
+    unit: str = "1"
+    dims: str = ""
+    key: str | None = None
+    kind: str = ""
+    attribute: bool = False
+    whole: bool = False
+    lists: int = 0
+    below: tuple[tuple[str, str, str], ...] = ()
+
+
+class Part(NamedTuple):
+    """A described field.
+
+    Fields:
+        name: of the field.
+        type: of its values, as it is annotated.
+        key: in JSON; "": none.
+        dims: along which it lies.
+        about: its description.
+    """
+
+    name: str
+    type: Any
+    key: str
+    dims: tuple[str, ...]
+    about: Described
+
+
+class Answer(Record):
+    """What a question finds; the first field of an answer among several names it among them."""
+
+    @classmethod
+    def parts(cls) -> Iterator[Part]:
+        """The described fields, in their order."""
+        for each in fields(cls):  # type: ignore[arg-type]  # answers are dataclasses
+            for about in getattr(each.type, "__metadata__", ()):
+                if isinstance(about, Described):
+                    key = each.name if about.key is None else about.key
+                    kind = each.type.__origin__  # type: ignore[union-attr]  # it is annotated
+                    yield Part(each.name, kind, key, tuple(about.dims.split()), about)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON, under keys that stay."""
+        found: dict[str, Any] = {}
+        for each in self.parts():
+            inside = found
+            *groups, key = each.key.split(".")
+            for group in groups:
+                inside = inside.setdefault(group, {})
+            if key:
+                inside[key] = plain(getattr(self, each.name))
+        return found
+
+    def to_xarray(self) -> "xr.Dataset":
+        """Every field along dimensions; those of inner answers stacked along theirs."""
+        from fluidkv.labels import dataset
+
+        variables: dict[str, Column] = {}
+        coords: dict[str, Column] = {}
+        attributes: dict[str, Any] = {}
+        for each in self.parts():
+            value, about = getattr(self, each.name), each.about
+            if about.attribute:
+                attributes[each.name] = value
+            if not each.dims or not each.key:
+                continue
+            if inner_answer(each.type) is not None:
+                _stack(value, each.dims[0], variables, coords)
+            elif each.dims[0] not in coords:
+                coords[each.dims[0]] = each.dims, value, about.unit, about.title
+            else:
+                variables[each.name] = each.dims, value, about.unit, about.title
+        return dataset(variables, coords, **attributes)
+
+    def to_csv(self) -> str:
+        """The dataset as a table: a row for each place along all its dimensions."""
+        found = self.to_xarray()
+        columns = [*found.dims, *found.data_vars]
+        stacked = found.stack(place=list(found.dims)).reset_index("place")
+        cells = [stacked[name].broadcast_like(stacked["place"]).values.tolist() for name in columns]
+        return csv_text(map(str, columns), zip(*cells, strict=True))
+
+    @classmethod
+    def json_keys(cls, front: str = "") -> Iterator[tuple[str, str, str]]:
+        """Path, kind and title of each key of the JSON, those of inner answers included."""
+        for each in cls.parts():
+            path, inner = f"{front}{each.key}", inner_answer(each.type)
+            depth = len(each.dims) or each.about.lists
+            several = ".*" if _is_mapping(each.type) else "[]" * depth
+            if each.key and inner is not None:
+                yield from inner.json_keys(f"{path}{several}.")
+            elif each.key:
+                yield (
+                    path + several,
+                    each.about.kind or _kind(each.type, each.about.unit),
+                    each.about.title,
+                )
+                for name, kind, title in each.about.below:
+                    yield f"{path}.{name}", kind, title
+
+
+def crossed(
+    first: str, rows: Sequence[int], columns: Mapping[str, Any], show: Callable[[Any], str]
+) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of a table: a row for each size, a column for each name.
+
+    Args:
+        first: what the rows are.
+        rows: sizes.
+        columns: name -> an array, a value for each row.
+        show: a value as a person reads it.
+    """
+    cells = [
+        [f"{row:,}", *(show(values[place]) for values in columns.values())]
+        for place, row in enumerate(rows)
+    ]
+    return [first, *columns], cells
+
+
+def inner_answer(kind: Any) -> type[Answer] | None:
+    """The answer that a field holds, alone, several times or maybe; None: it holds none."""
+    parts = (kind, *get_args(kind))
+    return next((each for each in parts if isclass(each) and issubclass(each, Answer)), None)
+
+
+def _stack(
+    answers: Sequence[Answer], dim: str, variables: "dict[str, Column]", coords: "dict[str, Column]"
+) -> None:
+    import numpy as np
+
+    first, *others = answers[0].parts()
+    names = [plain(getattr(each, first.name)) for each in answers]
+    coords[dim] = dim, names, first.about.unit, first.about.title
+    for part in others:
+        if part.key and (part.dims or part.about.attribute):
+            values = np.stack([getattr(each, part.name) for each in answers])
+            variables[part.name] = (dim, *part.dims), values, part.about.unit, part.about.title
+
+
+def _is_mapping(kind: Any) -> bool:
+    return any(get_origin(each) is Mapping for each in (kind, *get_args(kind)))
+
+
+def _kind(kind: Any, unit: str) -> str:
+    """Of the values of a field, as the reference of keys says it."""
+    if _is_mapping(kind):
+        return ""
+    parts = [each for each in (kind, *get_args(kind)) if isclass(each)]
+    if any(issubclass(each, str | Enum) for each in parts):
+        return "text"
+    if bool in parts:
+        return "yes/no"
+    if unit != "1":
+        return {"token": "tokens"}.get(unit, unit)
+    return "count" if int in parts else "number"

@@ -1,0 +1,107 @@
+"""A question: a function that answers it, and what is said and drawn of its answer.
+
+From the options of its signature and the fields of its answer follow its command with help, checks
+and refusals, its JSON, dataset, files and report, and what a sweep of it sets and finds.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from inspect import cleandoc
+from typing import Any
+
+from fluidkv.figures.figure import Figure
+from fluidkv.questions.answer import Answer
+from fluidkv.questions.options import Declared, declared, flags_of
+from fluidkv.report.page import Page, Row
+
+
+@dataclass(frozen=True)
+class Swept:
+    """A variable of a sweep that no field describes by itself.
+
+    Fields:
+        path: where it is in the answer: "curves.hit_rate" of the first of several,
+            "measures.makespan" in a mapping.
+        title, unit: as of `Described`; "": as the field says.
+    """
+
+    path: str
+    title: str = ""
+    unit: str = ""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What a sweep of a question sets and finds, where that is not all that is a number or a word.
+
+    Fields:
+        settings: keys of options; empty: all that a spec can say.
+        names: key of an option -> its name in a spec, where that is another one.
+        variables: name in the store -> path in the answer; empty: every number of the answer.
+        defaults: setting -> its value where a spec does not say, as it is not the command's.
+        fixed: key of an option -> its value at every point, as it is not the command's.
+        python: name of a parameter that is no option -> key of the option that it gets.
+    """
+
+    settings: tuple[str, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, str | Swept] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    python: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a user may ask.
+
+    Fields:
+        name: of its command and its analysis.
+        ask: finds the answer; its signature declares the options, its docstring says what it asks.
+        say: writes the answer for a person.
+        figures: draws it; called only where files are written.
+        assumes: what it takes for granted, in sentences.
+        examples: command lines to paste.
+        doing: what is done while it runs: "filling caches".
+        check: refuses options that mean nothing together, before anything is read; gets the value
+            of every option by its key.
+        notes: of the same values, rows about how they were read.
+        tables: name of a file -> its text, written beside the JSON.
+        time: unit of its durations; None: there are none.
+        sweep: of it at many points; None: there is none.
+    """
+
+    name: str
+    ask: Callable[..., Answer]
+    say: Callable[[Page, Any], None]
+    figures: Callable[[Any], "list[Figure]"] = lambda answer: []
+    assumes: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
+    doing: str = ""
+    check: Callable[[Mapping[str, Any]], None] = lambda options: None
+    notes: Callable[[Mapping[str, Any]], list[Row]] = lambda options: []
+    tables: Callable[[Any], Mapping[str, str]] = lambda answer: {}
+    time: str | None = None
+    sweep: Sweep | None = field(default_factory=Sweep)
+
+    @property
+    def options(self) -> dict[str, Declared]:
+        """Key -> option, in the order of the help."""
+        return declared(self.ask)
+
+    @property
+    def flags(self) -> dict[str, str]:
+        """Argument of an error -> option as users write it."""
+        return flags_of(self.ask)
+
+    @property
+    def title(self) -> str:
+        """What it asks, in a sentence."""
+        return (self.ask.__doc__ or self.name).partition("\n")[0]
+
+    @property
+    def help(self) -> str:
+        """What it asks and does, of its docstring, and command lines."""
+        text = cleandoc(self.ask.__doc__ or "").partition("\n\nArgs:")[0]
+        lines = "\n".join(f"[bold]{each}[/bold]" for each in self.examples)
+        return f"{text}\n\n{lines}" if lines else text

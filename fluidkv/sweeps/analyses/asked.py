@@ -1,0 +1,120 @@
+"""Any question at many points: its options are settings, the numbers of its answer variables."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from enum import Enum
+from typing import Any
+
+from fluidkv.questions.answer import Answer, inner_answer
+from fluidkv.questions.kinds import Kind, Member, Word
+from fluidkv.questions.options import Declared, Option, filled
+from fluidkv.questions.question import Question, Sweep, Swept
+from fluidkv.sweeps.analysis import REQUIRED, SEED, Analysis, Row, Setting, Variable, one_by_one
+
+
+def analysis_of(question: Question) -> Analysis:
+    """What a sweep sets and finds of a question."""
+    sweep, options = question.sweep or Sweep(), question.options
+    usual = (key for key, each in options.items() if _kind(each.option))
+    keys = {sweep.names.get(key, key): key for key in sweep.settings or usual}
+    settings = [
+        one for name, key in keys.items() for one in _settings(name, options[key], sweep.defaults)
+    ]
+    answer = inner_answer(question.ask.__annotations__["return"])
+    assert answer is not None  # a question has one
+    taken = {each.name for each in settings}
+    named = sweep.variables or {path: path for path in _numbers(answer) if path not in taken}
+    swept = {name: Swept(each) if isinstance(each, str) else each for name, each in named.items()}
+    variables = tuple(_variable(answer, name, each) for name, each in swept.items())
+
+    def ask(row: Row) -> Answer:
+        values = {key: each.default for key, each in options.items()} | dict(sweep.fixed)
+        values |= {key: _value(name, options[key].option, row) for name, key in keys.items()}
+        python = {name: row[key] for name, key in sweep.python.items()}
+        return filled(question.ask, values, **python)
+
+    def find(row: Row) -> Mapping[str, Any]:
+        found = ask(row)
+        return {name: _at(found, each.path.split(".")) for name, each in swept.items()}
+
+    return Analysis(
+        name=question.name,
+        title=question.title,
+        call=f"fluidkv.{question.ask.__name__}",
+        settings=tuple(settings),
+        variables=variables,
+        admit=ask,
+        compute=one_by_one(variables, lambda row: row, find),
+        chunk=32,
+    )
+
+
+def _kind(option: Option) -> Kind | None:
+    """What its values are in a spec; None: a spec cannot say them."""
+    kind = option.in_sweep or option.kind
+    if isinstance(kind, Member):
+        return Word(tuple(each.value for each in kind.members()))
+    return kind if hasattr(kind, "between") else None  # type: ignore[return-value]  # then it is one
+
+
+def _settings(name: str, each: Declared, defaults: Mapping[str, Any]) -> Iterator[Setting]:
+    """One of an option, or one of each name that its values may have. At a point there is one value
+    of an option that may be repeated, and somebody has to say it."""
+    option = each.option
+    for key, inner in option.settings.items():
+        words = f"{inner.help}; none: as the generator has it"
+        yield Setting(key, _checked(inner), words, inner.unit, default=None, optional=True)
+    if option.settings:
+        return
+    if option.key == SEED.name:
+        yield SEED
+        return
+    missing = each.required or option.many
+    default = defaults.get(name, REQUIRED if missing else each.default)
+    if isinstance(default, Enum):
+        default = default.value
+    title = option.title or re.sub(r"\s*\\?\[default:.*?\]", "", option.help).rstrip(".")
+    yield Setting(name, _checked(option), title, option.unit, default, optional=default is None)
+
+
+def _checked(option: Option) -> Kind:
+    kind = _kind(option)
+    assert kind is not None, option.flag  # a spec can say what a question names as a setting
+    return kind
+
+
+def _value(name: str, option: Option, row: Row) -> Any:
+    """What the function gets of the settings at a point."""
+    if option.settings:
+        return [(key, row[key]) for key in option.settings if row.get(key) is not None]
+    value = row[name]
+    if isinstance(option.kind, Member) and value is not None:
+        value = option.kind.read(name, value)
+    return [value] if option.many and value is not None else value
+
+
+def _numbers(answer: type[Answer]) -> Iterator[str]:
+    """Fields that are single numbers."""
+    for each in answer.parts():
+        if each.type in (int, float, bool):
+            yield each.name
+
+
+def _variable(answer: type[Answer], name: str, swept: Swept) -> Variable:
+    first, _, rest = swept.path.partition(".")
+    part = next(each for each in answer.parts() if each.name == first)
+    inner = inner_answer(part.type)
+    if rest and inner is not None:
+        return _variable(inner, name, replace(swept, path=rest))
+    title, unit = swept.title or part.about.title, swept.unit or part.about.unit
+    whole = part.about.whole or part.type in (int, bool)
+    return Variable(name, title, unit, "int" if whole else "float")
+
+
+def _at(answer: Any, path: Sequence[str]) -> Any:
+    """The value at a path; of several, the only one; None where there is none."""
+    value: Any = answer.get(path[0]) if isinstance(answer, Mapping) else getattr(answer, path[0])
+    if len(path) > 1 and value is not None:
+        return _at(value[0] if isinstance(value, tuple) else value, path[1:])
+    return value[0] if value is not None and getattr(value, "ndim", 0) else value

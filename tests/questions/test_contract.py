@@ -1,0 +1,147 @@
+"""What every question keeps: command, help, refusals, JSON, files, dataset, reference, sweep."""
+
+import json
+import re
+import shlex
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fluidkv.answers.questions import QUESTIONS
+from fluidkv.cli import main
+from fluidkv.questions.answer import Answer
+from fluidkv.questions.kinds import Text
+from fluidkv.questions.options import filled
+from fluidkv.questions.question import Question
+from tests.conventions import complaints
+from tests.questions.cases import CASES, NEEDED
+from tests.questions.reference import PAGE, with_reference
+
+LINES = [(name, line) for name, lines in CASES.items() for line in lines]
+# Wrong kinds, no numbers, infinities, none, less than none, much, nothing, a name that is near one.
+BAD = ("", "nan", "inf", "-inf", "0", "-1", "1e999", "1/0", "x", "lur", "best,", "3.5:x", "\x1b[2J")
+
+
+@cache
+def answer_to(name: str, line: str) -> tuple[Question, Any]:
+    """The question's answer in Python, of the options of a command line."""
+    question = QUESTIONS[name]
+    options = question.options
+    values = {key: each.default for key, each in options.items()}
+    flags = {each.option.flag: key for key, each in options.items()}
+    words = shlex.split(line)
+    while words:
+        option = options[flags[words.pop(0)]].option
+        value = True if option.kind is None else option.read(option.flag, words.pop(0))
+        values[option.key] = [*(values[option.key] or []), value] if option.many else value
+    return question, filled(question.ask, values)
+
+
+def printed(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
+    assert main(list(argv)) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    return captured.out
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_the_help_has_every_option_once_and_says_what_is_asked(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = printed(capsys, name, "--help")
+    question = QUESTIONS[name]
+    assert max(map(len, text.splitlines())) <= 80
+    assert question.title.split()[0] in text
+    for each in question.options.values():
+        option = each.option
+        found = re.findall(rf"^│ \*? *{re.escape(option.flag)}\b", text, flags=re.M)
+        assert len(found) == 1, option.flag
+        assert option.help.rstrip("]").endswith((".", "]")) or "default:" in option.help
+    for example in question.examples:
+        assert example.split()[1] == name
+
+
+@pytest.mark.parametrize(("name", "line"), LINES)
+def test_the_json_is_the_answer_with_the_keys_of_its_fields(
+    name: str, line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = json.loads(printed(capsys, name, *shlex.split(line), "--json"))
+    head = [said.pop(key) for key in ("fluidkv", "command", "inputs", "units")]
+    assert head[1] == name
+    _, answer = answer_to(name, line)
+    assert said == json.loads(json.dumps(answer.to_dict(), allow_nan=False))
+    assert list(said) == list(dict.fromkeys(_top(path) for path, _, _ in answer.json_keys()))
+
+
+def _top(path: str) -> str:
+    return re.split(r"[.\[]", path)[0]
+
+
+@pytest.mark.parametrize(("name", "line"), LINES)
+def test_the_text_fits_and_its_files_are_written(
+    name: str, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, html = tmp_path / "out", tmp_path / "answer.html"
+    text = printed(
+        capsys, name, *shlex.split(line), "--out", str(out), "--html", str(html)
+    ).partition("\nwritten to ")[0]
+    assert max(map(len, text.splitlines())) <= 80
+    assert not re.search(r"(?<![\w.])[+-]?(?:nan|inf)\b", text, flags=re.IGNORECASE)
+    question, answer = answer_to(name, line)
+    made = {path.name for path in out.iterdir()}
+    figures = question.figures(answer)
+    assert {f"{name}.json", "manifest.json", *question.tables(answer)} <= made
+    assert {f"{each.id}.{kind}" for each in figures for kind in ("png", "svg")} <= made
+    page = html.read_text(encoding="utf-8")
+    assert page.rstrip().endswith("</html>")
+    assert all(sentence.split(",")[0].split("'")[0] in page for sentence in question.assumes)
+    said = json.loads((out / f"{name}.json").read_text(encoding="utf-8"))
+    assert answer.to_dict().items() <= said.items() or answer.to_dict() == {
+        key: said[key] for key in answer.to_dict()
+    }
+
+
+@pytest.mark.parametrize(("name", "line"), LINES)
+def test_the_dataset_follows_the_convention(name: str, line: str) -> None:
+    _, answer = answer_to(name, line)
+    assert isinstance(answer, Answer)
+    assert complaints(answer.to_xarray()) == []
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_the_page_on_json_is_what_the_fields_say(name: str) -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert with_reference(page, QUESTIONS[name]) == page
+
+
+OPTIONS = [
+    (name, each.option.flag)
+    for name, question in QUESTIONS.items()
+    for each in question.options.values()
+    if each.option.flag.startswith("--") and each.option.kind is not None
+]
+
+
+@pytest.mark.parametrize(("name", "flag"), OPTIONS)
+def test_bad_input_is_one_line_before_anything_runs(
+    name: str, flag: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """There is no such source: what gets as far as reading it names it, and took the option."""
+    needed = shlex.split(NEEDED[name])
+    if flag in needed:
+        del needed[needed.index(flag) : needed.index(flag) + 2]
+    refused = 0
+    for bad in BAD:
+        assert main([name, "no-such-source", *needed, f"{flag}={bad}"]) == 2
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err.startswith("fluidkv: ")
+        assert captured.err.count("\n") == 1
+        assert captured.err.isprintable() or captured.err[:-1].isprintable()
+        refused += "no-such-source" not in captured.err
+    kind = QUESTIONS[name].options[flag[2:].replace("-", "_")].option.kind
+    if not isinstance(kind, Text):  # which what it names judges, and that is not there
+        assert refused >= len(BAD) - 7, flag
