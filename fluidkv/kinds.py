@@ -191,7 +191,7 @@ def _union(parts: tuple[Any, ...], *, lists: bool) -> _Kind | None:
     elif {"Generator", "int"} <= names:
         parts, kinds = (), [_RANDOM]
     elif any(name.startswith("Key[") for name in names):  # of jaxtyping, beside its raw words
-        parts, kinds = tuple(part for part in parts if part is types.NoneType), [_KEY]
+        parts, kinds = tuple(part for part in parts if not hasattr(part, "dim_str")), [_KEY]
     else:
         wider = {int: {float, Fraction}, Fraction: {float}, str: {Path}}
         parts = tuple(part for part in parts if wider.get(part, set()).isdisjoint(parts))
