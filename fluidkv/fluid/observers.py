@@ -43,6 +43,8 @@ class Windows(Observer):
     names: tuple[str, ...] = eqx.field(static=True)
 
     def __check_init__(self) -> None:
+        if isinstance(self.names, str):
+            raise InputError("names", self.names, f"a sequence of names, as ({self.names!r},)")
         for name in self.names:
             if name not in tuple(QUANTITIES):  # which need not be hashable
                 raise InputError("names", name, "any of " + ", ".join(QUANTITIES))

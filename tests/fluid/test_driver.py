@@ -186,6 +186,8 @@ def test_what_is_no_plan_is_refused_in_one_line():
         rollout(model, START, 10, observe="memory")
     with pytest.raises(InputError, match="names: got 'speed'; allowed: any of arrived"):
         Windows(("speed",))
+    with pytest.raises(InputError, match="names: got 'evicted'; allowed: a sequence of names"):
+        Windows("evicted")  # pyright: ignore[reportArgumentType]
     with pytest.raises(InputError, match="names: got "):
         Windows((["memory"],))  # pyright: ignore[reportArgumentType]
     with pytest.raises(InputError, match="level: got 'speed'"):

@@ -222,7 +222,7 @@ def test_an_unknown_section_is_refused() -> None:
 
 def test_a_check_that_returns_nothing_does_not_hold() -> None:
     claims = Statements("paper", "Paper")
-    claims.claim("lemma-1", "Lemma 1", "S.")(lambda: None)  # type: ignore[arg-type]
+    claims.claim("lemma-1", "Lemma 1", "S.")(lambda: None)  # type: ignore[arg-type]  # what is refused
     (claim,) = claims
     assert run(claim).error.startswith("TypeError: a check returns whether")
 

@@ -112,3 +112,9 @@ def test_a_name_or_a_text_twice_is_refused(victim: Victim) -> None:
         Victim.add(in_decimals, "most blocks held")
     with pytest.raises(InputError, match="rule: got 'LAST_ADMITTED'"):
         Victim.LAST_ADMITTED.remove()
+
+
+@pytest.mark.parametrize("kind", [Victim, Gate])
+def test_what_is_no_function_is_named(kind: type[Victim | Gate]) -> None:
+    with pytest.raises(InputError, match="function: got 3; allowed: a function"):
+        kind.add(3, "of no use")  # pyright: ignore[reportArgumentType]

@@ -49,7 +49,7 @@ class OpenRule(Enum):
             text: a sentence of help.
 
         Raises:
-            InputError: a name or a text that another rule has.
+            InputError: what is no function; a name or a text that another rule has.
 
         Examples:
             >>> from fluidkv.serving import Victim
@@ -63,6 +63,8 @@ class OpenRule(Enum):
             ('NEARLY_DONE_STAYS', [[0, 1]])
             >>> mine.remove()
         """
+        if not callable(function):
+            raise InputError("function", function, "a function")
         name = getattr(function, "__name__", "").upper()
         if not name.isidentifier() or name in cls.__members__:
             raise InputError("function", name.lower(), "one that is named, as no rule is yet")
