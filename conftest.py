@@ -93,7 +93,7 @@ def traces_dir() -> Path:
 
 @pytest.fixture(scope="session")
 def unseen_dir() -> Path:
-    """The logs of `fluidkv.papers.measured.instances.unseen`; skips where they are missing."""
+    """The logs of `fluidkv_papers.measured.instances.unseen`; skips where they are missing."""
     folder = os.environ.get("FLUIDKV_UNSEEN")
     if not folder:
         pytest.skip("no such logs: FLUIDKV_UNSEEN names no folder")

@@ -12,8 +12,8 @@ import sympy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fluidkv.papers.congestion.claims.mixed.spectral_gap import phase_series
-from fluidkv.papers.congestion.instances.coprime_pairs import (
+from fluidkv_papers.congestion.claims.mixed.spectral_gap import phase_series
+from fluidkv_papers.congestion.instances.coprime_pairs import (
     SHARES,
     c,
     cases,

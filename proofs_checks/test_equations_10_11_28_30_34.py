@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from fluidkv.exact.mass import iterate
 from fluidkv.exact.roots.polynomial import characteristic_polynomial
 from fluidkv.exact.survival import eviction_free_equilibrium, survival_weights
-from fluidkv.papers.congestion.instances import printed
 from fluidkv.workload import RequestClass, System, Workload
+from fluidkv_papers.congestion.instances import printed
 from tests.strategies import length_mixes
 
 Z = fmpq_poly([0, 1])

@@ -16,8 +16,8 @@ from fluidkv.exact.mixed.nearby.lyapunov import lyapunov
 from fluidkv.exact.mixed.nearby.transition import transition
 from fluidkv.exact.mixed.thresholds.threshold import input_threshold
 from fluidkv.exact.roots.spectrum import count_unstable
-from fluidkv.papers.congestion.uniform import uniform_bound
 from fluidkv.verdict import Stability, Verdict
+from fluidkv_papers.congestion.uniform import uniform_bound
 from tests.strategies import input_lengths, length_mixes
 
 ratios = st.builds(Fraction, st.integers(1, 3), st.integers(1, 2))

@@ -13,7 +13,7 @@ from flint import fmpq, fmpq_poly, fmpz_poly
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fluidkv.papers.congestion.claims.mixed.spectral_gap import double_root
+from fluidkv_papers.congestion.claims.mixed.spectral_gap import double_root
 from tests.strategies import coprime_pairs, shares
 
 EVEN = [(a, n) for a, n in coprime_pairs(200) if a % 2 == 0]

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from fluidkv.exact.mixed.mix import two_lengths
 from fluidkv.exact.roots.polynomial import characteristic_polynomial, enclosed_roots
-from fluidkv.papers.congestion.claims.mixed.log_chart import branch_remainder
-from fluidkv.papers.congestion.instances.coprime_pairs import SHARES
+from fluidkv_papers.congestion.claims.mixed.log_chart import branch_remainder
+from fluidkv_papers.congestion.instances.coprime_pairs import SHARES
 from tests.strategies import coprime_pairs, shares
 
 DELTA = 0.5

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from fluidkv.exact.mixed.mix import two_lengths
 from fluidkv.exact.mixed.thresholds.threshold import input_threshold
 from fluidkv.exact.roots.spectrum import count_unstable
-from fluidkv.papers.congestion.claims.mixed.log_chart import range_violation
-from fluidkv.papers.congestion.instances.coprime_pairs import cases, threshold
+from fluidkv_papers.congestion.claims.mixed.log_chart import range_violation
+from fluidkv_papers.congestion.instances.coprime_pairs import cases, threshold
 from tests.strategies import coprime_pairs
 
 SHARES = st.fractions(Fraction(1, 50), Fraction(49, 50), max_denominator=50)

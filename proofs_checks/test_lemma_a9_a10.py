@@ -2,7 +2,7 @@
 
 Exact arithmetic; a sample. Both hold as printed, and A.10 with more than it says: with
 delta = epsilon (l0+1)/(l0+l1) in shares of memory, below w_0/w_{l1-1}^2, no start needs to be
-excepted. The arguments are in `fluidkv.papers.congestion.claims.one_class.theorem_2_local`.
+excepted. The arguments are in `fluidkv_papers.congestion.claims.one_class.theorem_2_local`.
 
 A.9 is checked by dimensions: the states before a piece of captured starts, as
 `fluidkv.exact.one_class.capture` gives all of them, are as thin in their face as the piece was in
@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from fluidkv.exact.one_class.capture import states_before
 from fluidkv.exact.one_class.trajectory import states_from
-from fluidkv.papers.congestion.claims.one_class.theorem_2_local import residual, safe_residual
+from fluidkv_papers.congestion.claims.one_class.theorem_2_local import residual, safe_residual
 from tests.strategies import homogeneous_systems, systems_with_states
 
 

@@ -12,9 +12,9 @@ import sympy
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fluidkv.papers.congestion.claims.mixed.gap_exponents import gap, upper_bound
-from fluidkv.papers.congestion.claims.mixed.spectral_gap import phase_series
-from fluidkv.papers.congestion.instances.coprime_pairs import c, middle
+from fluidkv_papers.congestion.claims.mixed.gap_exponents import gap, upper_bound
+from fluidkv_papers.congestion.claims.mixed.spectral_gap import phase_series
+from fluidkv_papers.congestion.instances.coprime_pairs import c, middle
 
 MODERATE = st.fractions(Fraction(1, 10), Fraction(6, 10), max_denominator=20)
 

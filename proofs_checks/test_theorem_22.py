@@ -18,8 +18,10 @@ from fluidkv.exact import (
     survival_weights,
     two_lengths,
 )
-from fluidkv.papers.congestion.claims.mixed.section_4_3 import closes, coexisting_cycle
-from fluidkv.papers.congestion.instances.return_survey import (
+from fluidkv.verdict import Evidence
+from fluidkv.workload import System
+from fluidkv_papers.congestion.claims.mixed.section_4_3 import closes, coexisting_cycle
+from fluidkv_papers.congestion.instances.return_survey import (
     SHARES,
     named,
     survey,
@@ -27,8 +29,6 @@ from fluidkv.papers.congestion.instances.return_survey import (
     system_of,
     threshold,
 )
-from fluidkv.verdict import Evidence
-from fluidkv.workload import System
 from tests.strategies import cohort_profiles, coprime_pairs, length_mixes, seeds
 
 HALF = Fraction(1, 2)

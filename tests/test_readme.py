@@ -15,9 +15,9 @@ from fluidkv.cli import main
 from fluidkv.cli.app import app
 from fluidkv.cli.commands.verify import tally
 from fluidkv.ledger.claim import Outcome, Result
-from fluidkv.papers.figures import figures, written
-from fluidkv.papers.ledger import select
 from fluidkv.verdict import Evidence, Verdict
+from fluidkv_papers.figures import figures, written
+from fluidkv_papers.ledger import select
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"

@@ -4,7 +4,7 @@
     write_figures(study_figures(study_system(system)), "build/study")
 
 writes PNG, SVG, the data and `manifest.json`. The figures of the papers are listed in
-`fluidkv.papers.figures`. Importing this is cheap; Matplotlib is loaded when a figure is drawn.
+`fluidkv_papers.figures`. Importing this is cheap; Matplotlib is loaded when a figure is drawn.
 """
 
 from fluidkv.figures.figure import Figure, MissingInput

@@ -102,5 +102,5 @@ def _meant(names: Sequence[str], globals_: Mapping[str, Any]) -> Iterator[Any]:
     values += [import_module(name) for name in names if name.startswith("fluidkv.")]
     for value in values:
         yield value
-        if isinstance(value, ModuleType) and value.__name__.startswith("fluidkv.papers."):
+        if isinstance(value, ModuleType) and value.__name__.startswith("fluidkv_papers."):
             values += [getattr(value, name) for name in names if hasattr(value, name)]

@@ -7,9 +7,9 @@ import pytest
 from fluidkv.cli import main
 from fluidkv.cli.commands.table import say_table
 from fluidkv.ledger.table import Column, Row, Table
-from fluidkv.papers.ledger import select
-from fluidkv.papers.tables import tables
 from fluidkv.report.page import Page
+from fluidkv_papers.ledger import select
+from fluidkv_papers.tables import tables
 from tests.cli.answered import answer_in
 
 

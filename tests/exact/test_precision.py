@@ -25,9 +25,9 @@ from fluidkv.exact.mixed.thresholds.scale import input_scale
 from fluidkv.exact.one_class.return_map import cycle_stability
 from fluidkv.exact.precision import outward, working
 from fluidkv.exact.roots.spectrum import certify_spectrum, spectral_radius
-from fluidkv.papers.congestion.uniform import uniform_bound
 from fluidkv.wait.theory.boundary_queue import ends, eta, exceedance_probability
 from fluidkv.wait.theory.bounds import theorem_1_gap
+from fluidkv_papers.congestion.uniform import uniform_bound
 
 HALF = Fraction(1, 2)
 MIX = fk.LengthMix((5, 9), (HALF, HALF))

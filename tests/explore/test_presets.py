@@ -12,8 +12,8 @@ from fluidkv.exact.mass import iterate
 from fluidkv.explore.presets import NAMED, OTHER_PAPERS, PRESETS, WITHOUT, Preset
 from fluidkv.explore.state import PageState
 from fluidkv.fluid.simulation import simulate
-from fluidkv.papers.figures import figures
-from fluidkv.papers.ledger import select
+from fluidkv_papers.figures import figures
+from fluidkv_papers.ledger import select
 
 COVERAGE = Path(__file__).parents[2] / "docs" / "coverage.md"
 FIGURES = {figure.id: figure for figure in figures()}

@@ -5,20 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from fluidkv.papers.cacheopt import contents as cacheopt
-from fluidkv.papers.congestion import contents as congestion
-from fluidkv.papers.coverage import items, items_of, page
-from fluidkv.papers.ledger import ledger
-from fluidkv.papers.routing import contents as routing
-from fluidkv.papers.tokenpd import contents as tokenpd
-from fluidkv.papers.wait import contents as wait
+from fluidkv_papers.cacheopt import contents as cacheopt
+from fluidkv_papers.congestion import contents as congestion
+from fluidkv_papers.coverage import items, items_of, page
+from fluidkv_papers.ledger import ledger
+from fluidkv_papers.routing import contents as routing
+from fluidkv_papers.tokenpd import contents as tokenpd
+from fluidkv_papers.wait import contents as wait
 
 PAGE = Path(__file__).parents[2] / "docs" / "coverage.md"
 
 
 def test_page_is_the_generated_one() -> None:
     assert PAGE.read_text(encoding="utf-8") == page(), (
-        "python -m fluidkv.papers.coverage > docs/coverage.md"
+        "python -m fluidkv_papers.coverage > docs/coverage.md"
     )
 
 

@@ -22,9 +22,9 @@ from fluidkv.ledger import outcomes
 from fluidkv.ledger.claim import Claim, Outcome, Result
 from fluidkv.ledger.outcomes import conjugate_modulus_squared, equals, root_rounds_to, rounds_to
 from fluidkv.ledger.verify import run, run_all
-from fluidkv.papers.ledger import claim_of, ledger, select, verify
 from fluidkv.verdict import Evidence, Verdict
 from fluidkv.workload import RequestClass, System, Workload
+from fluidkv_papers.ledger import claim_of, ledger, select, verify
 
 
 @cache
@@ -425,7 +425,7 @@ def test_evidence_is_sampled_where_only_cases_were_tried() -> None:
 
 def test_listing_the_ledger_imports_nothing_heavy() -> None:
     code = (
-        "import sys; from fluidkv.papers.ledger import ledger; ledger(); "
+        "import sys; from fluidkv_papers.ledger import ledger; ledger(); "
         "print([m for m in ('jax', 'sympy', 'flint', 'scipy', 'matplotlib') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -435,7 +435,7 @@ def test_listing_the_ledger_imports_nothing_heavy() -> None:
 def test_the_waste_account_is_held_against_the_literal_model(monkeypatch):
     # With evictions read off two states, any two states add up: the check must not rest on that.
     from fluidkv.exact.one_class import waste
-    from fluidkv.papers.congestion.claims.one_class.waste import CLAIMS
+    from fluidkv_papers.congestion.claims.one_class.waste import CLAIMS
 
     (claim,) = [c for c in CLAIMS if c.id.endswith("equation-27.trajectories")]
     monkeypatch.setattr(waste, "evicted_masses", lambda before, after: [0 * x for x in before])
@@ -444,7 +444,7 @@ def test_the_waste_account_is_held_against_the_literal_model(monkeypatch):
 
 def test_dominant_branches_are_simple_from_the_length_that_is_said(monkeypatch):
     # One shorter and lengths (2, 5), p = 9/10 are in: their dominant root is real.
-    from fluidkv.papers.congestion.claims.mixed import theorem_24
+    from fluidkv_papers.congestion.claims.mixed import theorem_24
 
     (claim,) = [c for c in theorem_24.CLAIMS if c.id.endswith("dominant-branches-simple")]
     assert claim.check().verdict is Verdict.HOLDS

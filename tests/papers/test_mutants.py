@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 from fluidkv.ledger.verify import run
-from fluidkv.papers.ledger import claim_of
+from fluidkv_papers.ledger import claim_of
 from tests.papers import mutants
 from tests.papers.mutants import Mutant
 

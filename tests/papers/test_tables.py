@@ -10,7 +10,7 @@ import pytest
 from fluidkv.errors import InputError
 from fluidkv.ledger.outcomes import span
 from fluidkv.ledger.table import Column, Table
-from fluidkv.papers.congestion.experiments.a100 import (
+from fluidkv_papers.congestion.experiments.a100 import (
     BASE_S,
     BATCH_CAP,
     BLOCK_SIZE,
@@ -24,9 +24,9 @@ from fluidkv.papers.congestion.experiments.a100 import (
     limits,
     totals,
 )
-from fluidkv.papers.congestion.experiments.printed_tables import ROUTED, TABLE_1, TABLE_7
-from fluidkv.papers.congestion.tables import routed_rows
-from fluidkv.papers.tables import table, tables
+from fluidkv_papers.congestion.experiments.printed_tables import ROUTED, TABLE_1, TABLE_7
+from fluidkv_papers.congestion.tables import routed_rows
+from fluidkv_papers.tables import table, tables
 
 ORACLES = Path(os.environ.get("FLUIDKV_ORACLES") or Path(__file__).parents[2] / "../shared/oracles")
 

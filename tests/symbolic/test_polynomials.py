@@ -13,8 +13,8 @@ from fluidkv import exact, symbolic
 from fluidkv.errors import InputError
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.precision import working
-from fluidkv.papers.congestion.instances import printed
 from fluidkv.symbolic import INPUT_LENGTH, Z
+from fluidkv_papers.congestion.instances import printed
 from tests.strategies import length_mixes, positive_rationals, workloads
 
 MIXES = [LengthMix((2, 3), [Fraction(1, 2)]), LengthMix((2, 4, 6), [Fraction(1, 3)] * 2)]

@@ -22,7 +22,7 @@ RECORDS = {
 }
 
 
-@pytest.mark.parametrize("room", ["fluidkv", "fluidkv.symbolic", "fluidkv.papers"])
+@pytest.mark.parametrize("room", ["fluidkv", "fluidkv.symbolic", "fluidkv_papers"])
 def test_sympy_and_mpmath_wait_until_a_name_of_the_room_is_used(room):
     look = "print([m for m in ('sympy', 'mpmath', 'jax') if m in sys.modules])"
     code = f"import sys, {room}; {look}"

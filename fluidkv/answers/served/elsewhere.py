@@ -26,7 +26,7 @@ LOGS: dict[str, int | None] = {
 }
 """Name of a log folder -> KV tokens, in blocks of 16, where its files do not say them.
 
-What is known of the servers: `fluidkv.papers.measured.instances.unseen`.
+What is known of the servers: `fluidkv_papers.measured.instances.unseen`.
 """
 ENGINES = ("vllm", "vllm+cache")
 """By whose rules each is simulated."""

@@ -1,7 +1,7 @@
 """Published benchmarks that our predictions miss or cannot tell, by the knob that they are about.
 
 A pick that turns such a knob says so. The numbers are those of the claims that are named, computed
-by `fluidkv.papers.vllm.instances.misses` and held against them by its tests.
+by `fluidkv_papers.vllm.instances.misses` and held against them by its tests.
 """
 
 import csv

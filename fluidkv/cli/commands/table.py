@@ -29,7 +29,7 @@ def table(
 
     [bold]fluidkv table 7[/bold]
     """
-    from fluidkv.papers import tables
+    from fluidkv_papers import tables
 
     if name is None:
         known = tables.tables()

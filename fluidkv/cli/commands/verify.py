@@ -68,8 +68,8 @@ def verify(
 
     [bold]fluidkv verify congestion.example-2[/bold]
     """
-    from fluidkv.papers import ledger
     from fluidkv.processes import cores
+    from fluidkv_papers import ledger
 
     page, results = Page(), []
     with read.as_options({"id": "ID"}):

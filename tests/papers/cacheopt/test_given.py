@@ -5,8 +5,8 @@ from itertools import chain
 import numpy as np
 import pytest
 
-from fluidkv.papers.cacheopt.instances import table_1
-from fluidkv.papers.cacheopt.instances.given import (
+from fluidkv_papers.cacheopt.instances import table_1
+from fluidkv_papers.cacheopt.instances.given import (
     SEEDS,
     Row,
     Setting,

@@ -4,7 +4,7 @@ import pytest
 
 from fluidkv.figures import Figure
 from fluidkv.figures.render import draw
-from fluidkv.papers.cacheopt.figures.given import FIGURES
+from fluidkv_papers.cacheopt.figures.given import FIGURES
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.id)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fluidkv.papers.cacheopt.instances.policies import Job, Measures, jobs, recorded, run_of
+from fluidkv_papers.cacheopt.instances.policies import Job, Measures, jobs, recorded, run_of
 
 
 def _rounded(measures: Measures) -> Measures:

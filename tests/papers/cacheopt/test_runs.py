@@ -2,7 +2,7 @@
 
 import pytest
 
-from fluidkv.papers.cacheopt.instances.runs import Job, jobs, recorded, rounded, run_of
+from fluidkv_papers.cacheopt.instances.runs import Job, jobs, recorded, rounded, run_of
 
 SOME = (Job("12", "alpaca", "s3", 0.5, 0), Job("12", "alpaca", "cacheopt", 0.5, 0))
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fluidkv.papers.cacheopt.instances.worth import CASES, METRICS, RULES, entry, tables
+from fluidkv_papers.cacheopt.instances.worth import CASES, METRICS, RULES, entry, tables
 
 PAGE = Path(__file__).parents[3] / "docs" / "preemption.md"
 

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from fluidkv.papers.congestion.claims.experiments import (
+from fluidkv_papers.congestion.claims.experiments import (
     bursts,
     restart_resume,
     table_8,
     tables_4_5_counts,
     vidur_tables,
 )
-from fluidkv.papers.congestion.experiments import keeping
-from fluidkv.papers.congestion.experiments.printed_tables import TABLE_6, TABLE_7
+from fluidkv_papers.congestion.experiments import keeping
+from fluidkv_papers.congestion.experiments.printed_tables import TABLE_6, TABLE_7
 
 
 @pytest.mark.parametrize(("every", "calm"), [(1, 0), (4, 3), (8, 7), (9, 8)])

@@ -3,7 +3,7 @@
 from matplotlib.figure import Figure as Canvas
 
 from fluidkv.answers.replay import replay_log
-from fluidkv.papers.measured.figures.sglang_run import FIGURE, draw_steps, steps_data, steps_figure
+from fluidkv_papers.measured.figures.sglang_run import FIGURE, draw_steps, steps_data, steps_figure
 from tests.answers.replay.sglang_logs import write_log
 
 

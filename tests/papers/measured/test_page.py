@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from fluidkv.papers.measured.instances import fixed_lengths
-from fluidkv.papers.measured.instances.one_class_runs import ROWS, clock, served
-from fluidkv.papers.measured.instances.sglang_published import REPEATS, SETTINGS
-from fluidkv.papers.measured.instances.sglang_study import SECOND, recorded
+from fluidkv_papers.measured.instances import fixed_lengths
+from fluidkv_papers.measured.instances.one_class_runs import ROWS, clock, served
+from fluidkv_papers.measured.instances.sglang_published import REPEATS, SETTINGS
+from fluidkv_papers.measured.instances.sglang_study import SECOND, recorded
 
 _PAGE = (Path(__file__).parents[3] / "docs/measured.md").read_text(encoding="utf-8")
 

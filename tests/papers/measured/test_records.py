@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from fluidkv.answers.replay.source import read_source
-from fluidkv.papers.measured.instances import fixed_lengths, sglang_study
-from fluidkv.papers.measured.instances.one_class_runs import (
+from fluidkv.serving.clock import IterationClock
+from fluidkv_papers.measured.instances import fixed_lengths, sglang_study
+from fluidkv_papers.measured.instances.one_class_runs import (
     ROWS,
     SGLANG,
     SGLANG_LESS,
@@ -16,8 +17,8 @@ from fluidkv.papers.measured.instances.one_class_runs import (
     clock,
     served,
 )
-from fluidkv.papers.measured.instances.sglang_published import REPEATS, SETTINGS
-from fluidkv.papers.measured.instances.sglang_study import (
+from fluidkv_papers.measured.instances.sglang_published import REPEATS, SETTINGS
+from fluidkv_papers.measured.instances.sglang_study import (
     DRAWS,
     MOVED_S,
     SPREADS,
@@ -29,7 +30,6 @@ from fluidkv.papers.measured.instances.sglang_study import (
     slower,
     until,
 )
-from fluidkv.serving.clock import IterationClock
 
 _DIGITS = 1e-5  # six are on record
 

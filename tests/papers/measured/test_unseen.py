@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fluidkv.answers.served.elsewhere import recorded as simulated
-from fluidkv.papers.measured.instances.unseen import LOGS, computed, held, recorded
+from fluidkv_papers.measured.instances.unseen import LOGS, computed, held, recorded
 
 PAGE = (Path(__file__).parents[3] / "docs" / "measured.md").read_text(encoding="utf-8")
 HALF, RUN, DATA = "second half", "run", "modelled"

@@ -9,7 +9,7 @@ import pytest
 from fluidkv.figures import Figure
 from fluidkv.figures.figure import Data
 from fluidkv.figures.render import draw
-from fluidkv.papers.routing.figures import (
+from fluidkv_papers.routing.figures import (
     decay,
     figure_2,
     other_orders,
@@ -17,7 +17,7 @@ from fluidkv.papers.routing.figures import (
     servers,
     sweeps,
 )
-from fluidkv.papers.routing.instances.setting import Setting
+from fluidkv_papers.routing.instances.setting import Setting
 
 FIGURES = Path(__file__).parents[3] / "figures"
 SMALL = Setting("gsp", (("groups", 6), ("queries", 3), ("lengths", (64, 128))), 2, 400)

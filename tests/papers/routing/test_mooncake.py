@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from fluidkv.papers.routing.instances.mooncake import (
+from fluidkv.prefix import Granularity, Policy
+from fluidkv.prefix.on_trie.run import run_cache
+from fluidkv.prefix.on_trie.trie import trie_of
+from fluidkv_papers.routing.instances.mooncake import (
     CAPACITIES,
     POLICIES,
     TRACES,
@@ -15,9 +18,6 @@ from fluidkv.papers.routing.instances.mooncake import (
     prompted,
     totals,
 )
-from fluidkv.prefix import Granularity, Policy
-from fluidkv.prefix.on_trie.run import run_cache
-from fluidkv.prefix.on_trie.trie import trie_of
 
 # Six digits are on record.
 _DIGITS = 1e-5

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from fluidkv.papers.routing.instances.mooncake import curves, totals
+from fluidkv_papers.routing.instances.mooncake import curves, totals
 
 PAGE = (Path(__file__).parents[3] / "docs" / "prefix_caches.md").read_text(encoding="utf-8")
 COLUMNS = ("opt", "lru", "rlt", "slru", "random")

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from fluidkv import prefix, routing
-from fluidkv.papers.routing.instances import one_worker, printed, setting
-from fluidkv.papers.routing.instances.setting import Setting, half, half_documents, measured
+from fluidkv_papers.routing.instances import one_worker, printed, setting
+from fluidkv_papers.routing.instances.setting import Setting, half, half_documents, measured
 
 SMALL: tuple[tuple[str, Any], ...] = (("groups", 6), ("queries", 4), ("lengths", (64, 128)))
 

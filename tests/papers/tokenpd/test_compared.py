@@ -5,8 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fluidkv.papers.tokenpd.instances import compared, gains, sizes
-from fluidkv.papers.tokenpd.instances.compared import (
+from fluidkv.runs.precision import in_float64
+from fluidkv.tokenpd import evict, generators, policy
+from fluidkv_papers.tokenpd.instances import compared, gains, sizes
+from fluidkv_papers.tokenpd.instances.compared import (
     AT_ONCE,
     GENERATORS,
     GRID,
@@ -25,8 +27,8 @@ from fluidkv.papers.tokenpd.instances.compared import (
     size_at,
     told_at,
 )
-from fluidkv.papers.tokenpd.instances.comparing import attention_of, held, measured
-from fluidkv.papers.tokenpd.instances.gains import (
+from fluidkv_papers.tokenpd.instances.comparing import attention_of, held, measured
+from fluidkv_papers.tokenpd.instances.gains import (
     H2O,
     HARD,
     NETTED,
@@ -39,8 +41,6 @@ from fluidkv.papers.tokenpd.instances.gains import (
     places,
     window,
 )
-from fluidkv.runs.precision import in_float64
-from fluidkv.tokenpd import evict, generators, policy
 
 PAGE = Path(__file__).parents[3] / "docs" / "price.md"
 WRITTEN = 1e-3  # four digits are written; sums depend on the machine, and may turn a tie

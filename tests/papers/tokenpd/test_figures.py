@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from fluidkv.figures.render import draw
-from fluidkv.papers.tokenpd.figures import price_paths, rates
-from fluidkv.papers.tokenpd.instances.rates import exponent
+from fluidkv_papers.tokenpd.figures import price_paths, rates
+from fluidkv_papers.tokenpd.instances.rates import exponent
 
 
 def test_price_paths_have_the_regrets_that_are_proved() -> None:

@@ -6,16 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fluidkv.papers.tokenpd.instances.rates import (
-    CONSTANT,
-    HORIZONS,
-    MEASURES,
-    STUDIES,
-    computed,
-    exponent,
-    recorded,
-    seeds_of,
-)
 from fluidkv.tokenpd.knapsack.literal import literal_rounds
 from fluidkv.tokenpd.knapsack.sequences.stored import drawn_pool
 from fluidkv.tokenpd.pricing import Budget, Demand, Pricing
@@ -27,6 +17,16 @@ from fluidkv.tokenpd.regret.bounds import (
 )
 from fluidkv.tokenpd.regret.comparators import best_fixed_price
 from fluidkv.tokenpd.regret.outcome import outcome_of
+from fluidkv_papers.tokenpd.instances.rates import (
+    CONSTANT,
+    HORIZONS,
+    MEASURES,
+    STUDIES,
+    computed,
+    exponent,
+    recorded,
+    seeds_of,
+)
 
 DIGITS = 1e-8
 """Nine digits are on record, of sums of a few hundred doubles in any order."""

@@ -5,7 +5,8 @@ from itertools import product
 
 import pytest
 
-from fluidkv.papers.tokenpd.instances.rounds import (
+from fluidkv.tokenpd.pricing import Budget, Demand
+from fluidkv_papers.tokenpd.instances.rounds import (
     HALF,
     ONE,
     Market,
@@ -15,7 +16,6 @@ from fluidkv.papers.tokenpd.instances.rounds import (
     relaxed_best,
     sequences,
 )
-from fluidkv.tokenpd.pricing import Budget, Demand
 
 
 @pytest.mark.parametrize("budget", Budget)

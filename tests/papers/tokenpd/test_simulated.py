@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fluidkv.papers.tokenpd.instances.simulated import (
+from fluidkv_papers.tokenpd.instances.simulated import (
     LEVELS,
     SEEDS,
     SHARES,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fluidkv.papers.vllm.instances.best_survey import RULES, SURVEYS, computed, recorded
+from fluidkv_papers.vllm.instances.best_survey import RULES, SURVEYS, computed, recorded
 
 
 def _same(survey: int) -> None:

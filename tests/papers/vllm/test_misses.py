@@ -3,9 +3,9 @@
 import pytest
 
 from fluidkv.answers.served.published import published
-from fluidkv.papers.ledger import claim_of
-from fluidkv.papers.vllm.instances.misses import computed
 from fluidkv.verdict import Verdict
+from fluidkv_papers.ledger import claim_of
+from fluidkv_papers.vllm.instances.misses import computed
 
 
 def test_what_is_quoted_is_computed():

@@ -5,16 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fluidkv.papers.vllm.instances import recompute_tax_families as families
-from fluidkv.papers.vllm.instances import victims_bench as bench
-from fluidkv.papers.vllm.instances import victims_caps as caps
-from fluidkv.papers.vllm.instances.recompute_tax_printed import REQUESTS, ROWS, useful
-from fluidkv.papers.vllm.instances.victim_rules import RULES
 from fluidkv.serving.engines import VLLM
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import Victim
 from fluidkv.serving.run import serve
 from fluidkv.serving.server import Server
+from fluidkv_papers.vllm.instances import recompute_tax_families as families
+from fluidkv_papers.vllm.instances import victims_bench as bench
+from fluidkv_papers.vllm.instances import victims_caps as caps
+from fluidkv_papers.vllm.instances.recompute_tax_printed import REQUESTS, ROWS, useful
+from fluidkv_papers.vllm.instances.victim_rules import RULES
 
 _DIGITS = 6e-4  # four digits are on record
 

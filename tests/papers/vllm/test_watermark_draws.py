@@ -7,10 +7,11 @@ from dataclasses import astuple, replace
 import numpy as np
 import pytest
 
-from fluidkv.papers.ledger import ledger
-from fluidkv.papers.vllm.claims import watermark
-from fluidkv.papers.vllm.instances import watermark_draws
-from fluidkv.papers.vllm.instances.watermark_draws import (
+from fluidkv.verdict import Verdict
+from fluidkv_papers.ledger import ledger
+from fluidkv_papers.vllm.claims import watermark
+from fluidkv_papers.vllm.instances import watermark_draws
+from fluidkv_papers.vllm.instances.watermark_draws import (
     DRAWS,
     all_preemptions,
     chance,
@@ -22,7 +23,7 @@ from fluidkv.papers.vllm.instances.watermark_draws import (
     preemptions,
     recorded,
 )
-from fluidkv.papers.vllm.instances.watermark_runs import (
+from fluidkv_papers.vllm.instances.watermark_runs import (
     CLIENTS,
     PUBLISHED,
     WATERMARKS,
@@ -32,7 +33,6 @@ from fluidkv.papers.vllm.instances.watermark_runs import (
     fitted_clock,
     predicted,
 )
-from fluidkv.verdict import Verdict
 
 # Six digits are on record; a percentile of gaps rests on a fit to 1e-6.
 _DIGITS = 1e-5

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from fluidkv import wait
-from fluidkv.papers.ledger import select
 from fluidkv.verdict import Verdict
+from fluidkv_papers.ledger import select
 
 
 def verdict_of(name: str) -> Verdict:
@@ -51,7 +51,7 @@ def test_less_memory_than_the_thresholds_hold_is_noticed(monkeypatch):
 
 def test_completions_above_what_work_allows_are_noticed(monkeypatch):
     # The bound of a smaller memory than that of the runs, which are kept.
-    from fluidkv.papers.wait.claims import proposition_1
+    from fluidkv_papers.wait.claims import proposition_1
 
     assert verdict_of("wait.proposition-1.at-one") is Verdict.HOLDS
     monkeypatch.setattr(proposition_1, "MEMORY", 10)
@@ -88,7 +88,7 @@ def test_bounds_that_do_not_add_up_are_noticed(monkeypatch):
 
 
 def test_more_tokens_than_come_are_noticed(monkeypatch):
-    from fluidkv.papers.wait.claims import proposition_2
+    from fluidkv_papers.wait.claims import proposition_2
 
     right = proposition_2.outputs
 
@@ -101,7 +101,7 @@ def test_more_tokens_than_come_are_noticed(monkeypatch):
 
 
 def test_wait_that_serves_less_is_noticed(monkeypatch):
-    from fluidkv.papers.wait.claims import thresholds
+    from fluidkv_papers.wait.claims import thresholds
 
     assert verdict_of("wait.remark-1") is Verdict.HOLDS
     right = thresholds.serve
@@ -115,7 +115,7 @@ def test_wait_that_serves_less_is_noticed(monkeypatch):
 
 
 def test_few_runs_need_a_wider_margin():
-    from fluidkv.papers.wait.instances.statistics import margin
+    from fluidkv_papers.wait.instances.statistics import margin
 
     few, many = [0.0, 1.0] * 3, [0.0, 1.0] * 300
     # Standard errors: the variance is 1/4 times runs over runs less one. Its quantile of 1 - 1e-6

@@ -8,17 +8,17 @@ import pytest
 from scipy import stats
 
 from fluidkv.errors import InputError
-from fluidkv.papers.wait.instances.coupled import (
+from fluidkv.runs.requests import Requests
+from fluidkv.wait.model import PromptType, WaitSystem
+from fluidkv.wait.policy import Wait
+from fluidkv.wait.runs.reference import WaitEngine
+from fluidkv_papers.wait.instances.coupled import (
     ArrivalTimes,
     binomial_arrivals,
     coupled_paths,
     poisson_arrivals,
     type_paths,
 )
-from fluidkv.runs.requests import Requests
-from fluidkv.wait.model import PromptType, WaitSystem
-from fluidkv.wait.policy import Wait
-from fluidkv.wait.runs.reference import WaitEngine
 
 SYSTEM = WaitSystem([PromptType(4, 3, 2), PromptType(2, 3, 4)], Fraction(1, 2), Fraction(1, 500))
 
@@ -67,7 +67,7 @@ class _AtGivenTimes(ArrivalTimes):
 
 
 def test_a_full_time_that_ends_with_the_batch_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fluidkv.papers.wait.instances.coupled.ArrivalTimes", _AtGivenTimes)
+    monkeypatch.setattr("fluidkv_papers.wait.instances.coupled.ArrivalTimes", _AtGivenTimes)
     system = WaitSystem([PromptType(1, 3, 1)], 1, 0)  # each batch takes 1, as does a full one
     paths = type_paths(system, (1,), runs=1, batches=3, floor=(0,))
     assert paths.end.tolist() == [[1.0, 2.0, 3.0]]

@@ -10,7 +10,9 @@ import pytest
 from fluidkv.figures import Figure, MissingInput
 from fluidkv.figures.figure import Data
 from fluidkv.figures.render import draw
-from fluidkv.papers.wait.figures import (
+from fluidkv.wait.theory.fluid import fluid_equilibrium
+from fluidkv.wait.theory.thresholds import check_thresholds
+from fluidkv_papers.wait.figures import (
     azure,
     conversations,
     demand,
@@ -24,10 +26,8 @@ from fluidkv.papers.wait.figures import (
     sweeps,
     wrong_inputs,
 )
-from fluidkv.papers.wait.figures.segments import Panel
-from fluidkv.papers.wait.instances import server
-from fluidkv.wait.theory.fluid import fluid_equilibrium
-from fluidkv.wait.theory.thresholds import check_thresholds
+from fluidkv_papers.wait.figures.segments import Panel
+from fluidkv_papers.wait.instances import server
 
 FIGURES = Path(__file__).parents[3] / "figures"
 

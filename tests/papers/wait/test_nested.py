@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fluidkv.papers.wait.claims import lindley, nested_short_memory, section_7_2
-from fluidkv.papers.wait.instances import designs as made
 from fluidkv.traces import read_trace
 from fluidkv.wait.model import PromptType, WaitSystem
+from fluidkv_papers.wait.claims import lindley, nested_short_memory, section_7_2
+from fluidkv_papers.wait.instances import designs as made
 
 
 def _conversation(traces: Path, load: Fraction) -> WaitSystem:

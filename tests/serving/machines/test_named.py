@@ -9,7 +9,6 @@ import pytest
 from fluidkv.answers.replay.source import read_source
 from fluidkv.errors import InputError
 from fluidkv.logs.read import read_log
-from fluidkv.papers.measured.instances.sglang_study import fitted
 from fluidkv.serving.clock import IterationClock, require_prefill
 from fluidkv.serving.clock_fit.fit import fit_clock
 from fluidkv.serving.clock_fit.points import tick_points
@@ -30,6 +29,7 @@ from fluidkv.serving.machines.roofline import (
     batch_limit,
     modelled_clock,
 )
+from fluidkv_papers.measured.instances.sglang_study import fitted
 
 LLAMA, RTX = model_named("llama-3.1-8b"), gpu_named("rtx-4090")
 

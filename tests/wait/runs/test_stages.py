@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.papers.wait.instances.fcfs import (
+from fluidkv.runs.requests import Requests
+from fluidkv.serving.limits import Limits
+from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
+from fluidkv.wait.model import PromptType, WaitSystem
+from fluidkv.wait.runs.stages import engine_requests, fcfs
+from fluidkv.wait.theory.fluid import fluid_equilibrium
+from fluidkv_papers.wait.instances.fcfs import (
     PROPOSITION_3,
     PROPOSITION_3_MEMORY,
     Counts,
@@ -19,13 +26,6 @@ from fluidkv.papers.wait.instances.fcfs import (
     poisson_weight,
     safe_arrivals,
 )
-from fluidkv.runs.requests import Requests
-from fluidkv.serving.limits import Limits
-from fluidkv.serving.run import serve
-from fluidkv.serving.server import Server
-from fluidkv.wait.model import PromptType, WaitSystem
-from fluidkv.wait.runs.stages import engine_requests, fcfs
-from fluidkv.wait.theory.fluid import fluid_equilibrium
 
 BOTH = pytest.mark.parametrize("new_first", [False, True], ids=["running-first", "new-first"])
 EXAMPLE_2 = {"arrivals": 4, "capacity": 12}

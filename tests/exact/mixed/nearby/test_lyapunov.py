@@ -24,10 +24,10 @@ from fluidkv.exact.mixed.nearby.neighbourhood import (
 from fluidkv.exact.mixed.nearby.transition import cohort_iterates, transition, transition_matrix
 from fluidkv.exact.roots.polynomial import characteristic_polynomial
 from fluidkv.exact.survival import survival_weights
-from fluidkv.papers.congestion import uniform
-from fluidkv.papers.congestion.uniform import positive_definite, uniform_bound
 from fluidkv.verdict import Stability, Verdict
 from fluidkv.workload import RequestClass, System, Workload
+from fluidkv_papers.congestion import uniform
+from fluidkv_papers.congestion.uniform import positive_definite, uniform_bound
 from tests.strategies import cohort_profiles, systems
 
 HALF = Fraction(1, 2)

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from fluidkv.papers.congestion.figures import figure_1
+from fluidkv_papers.congestion.figures import figure_1
 
 
 def share(squares: int) -> float:

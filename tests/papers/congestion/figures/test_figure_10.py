@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fluidkv.papers.congestion.figures import figure_10, figure_11
+from fluidkv_papers.congestion.figures import figure_10, figure_11
 
 ROUNDING = 1e-12  # a few roundings of doubles near 1, in a cubic with coefficients up to 24
 

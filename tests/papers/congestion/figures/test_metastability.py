@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from fluidkv.figures.figure import Data
-from fluidkv.papers.congestion.figures import metastability
-from fluidkv.papers.congestion.figures.metastability_panels import actions_panel
+from fluidkv_papers.congestion.figures import metastability
+from fluidkv_papers.congestion.figures.metastability_panels import actions_panel
 
 TINY = metastability.Size(60, 1200, 3, 80, 4, 400, 4)
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fluidkv.papers.congestion.experiments import a100
-from fluidkv.papers.congestion.experiments import keeping as keeps
-from fluidkv.papers.congestion.experiments.a100 import workload
-from fluidkv.papers.congestion.figures import restart_resume
+from fluidkv_papers.congestion.experiments import a100
+from fluidkv_papers.congestion.experiments import keeping as keeps
+from fluidkv_papers.congestion.experiments.a100 import workload
+from fluidkv_papers.congestion.figures import restart_resume
 
 _SMOOTH = keeps.Kept(1.0, 1.0, 0.0, 2.0, 0.0, 0.0, 64.0, np.ones(1))
 """A run without eviction whose inputs are twice as long as its outputs."""

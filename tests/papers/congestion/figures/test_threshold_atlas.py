@@ -10,7 +10,7 @@ from fluidkv.exact.mixed.mix import two_lengths
 from fluidkv.exact.mixed.thresholds.threshold import input_threshold
 from fluidkv.exact.roots.spectrum import count_unstable
 from fluidkv.figures.figure import Data
-from fluidkv.papers.congestion.figures import threshold_atlas
+from fluidkv_papers.congestion.figures import threshold_atlas
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure as Canvas
 
-from fluidkv.papers.vllm.figures import server
+from fluidkv_papers.vllm.figures import server
 
 ROOT = Path(__file__).parents[4]
 

@@ -5,8 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fluidkv.papers.vllm.figures import watermark
-from fluidkv.papers.vllm.instances.watermark_runs import (
+from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
+from fluidkv_papers.vllm.figures import watermark
+from fluidkv_papers.vllm.instances.watermark_runs import (
     CAPACITY,
     PUBLISHED,
     drawn,
@@ -17,8 +19,6 @@ from fluidkv.papers.vllm.instances.watermark_runs import (
     published_runs,
     totals,
 )
-from fluidkv.serving.run import serve
-from fluidkv.serving.server import Server
 
 
 def test_totals_are_those_of_the_records() -> None:

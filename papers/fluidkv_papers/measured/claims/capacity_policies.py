@@ -1,0 +1,56 @@
+"""GUARANTEED_NO_EVICT and MAX_UTILIZATION on long prompts: what is predicted, and what is not.
+
+The pool is fitted to one number of the first policy; all else is predicted, by a clock from data
+sheets.
+"""
+
+from fluidkv.ledger.claim import Finding, Origin
+from fluidkv.ledger.statements import Statements
+from fluidkv.verdict import Evidence
+from fluidkv_papers.measured.instances.capacity_policies import (
+    MAX_UTILIZATION,
+    NO_EVICT,
+    evicting,
+    reserving,
+)
+
+CLAIMS = Statements(
+    "measured.capacity-policies",
+    "measured servers",
+    origin=Origin.PREDICTION,
+    evidence=Evidence.SAMPLED,
+)
+_PLACE = "TensorRT-LLM issue 16827, workload W-C"
+_CHECKED = "one run, in a pool fitted to the time per token"
+
+
+@CLAIMS.claim("no-evict", _PLACE, checked=_CHECKED, kind="remark")
+def _no_evict() -> Finding:
+    """Under GUARANTEED_NO_EVICT throughput and p99 latency are as measured, to within 5 %."""
+    bad, shown, measured = None, [], []
+    for name, unit in (("throughput", "tok/s"), ("latency_p99", "s")):
+        found, there = getattr(reserving(), name), getattr(NO_EVICT, name)
+        shown.append(f"{found:.1f} {unit} ({found / there - 1:+.1%})")
+        measured.append(f"{there:.1f} {unit}")
+        if abs(found / there - 1) > 0.05:
+            bad = bad or f"{name}: {shown[-1]}"
+    return Finding(bad, ", ".join(shown), paper=", ".join(measured))
+
+
+@CLAIMS.claim("first-tokens", _PLACE, checked=f"{_CHECKED}, of each policy", kind="remark")
+def _first_tokens() -> Finding:
+    """Under MAX_UTILIZATION the median time to first token is shorter."""
+    before, after = reserving().ttft_p50, evicting().ttft_p50
+    shown = f"{before:.1f} to {after:.1f} s"
+    measured = f"{NO_EVICT.ttft_p50:.1f} to {MAX_UTILIZATION.ttft_p50:.1f} s"
+    return Finding(after < before or shown, shown, paper=measured)
+
+
+@CLAIMS.fails("loss", _PLACE, checked=f"{_CHECKED}, of each policy", kind="remark")
+def _loss() -> Finding:
+    """MAX_UTILIZATION loses as much throughput as measured, to within a quarter of the loss."""
+    # By the rule as we read it in the source: the whole length must fit to enter.
+    found = evicting().throughput / reserving().throughput - 1
+    there = MAX_UTILIZATION.throughput / NO_EVICT.throughput - 1
+    shown = f"{found:+.1%}"
+    return Finding(not (abs(found / there - 1) > 0.25) or shown, shown, paper=f"{there:+.1%}")

@@ -1,0 +1,175 @@
+"""24 saturated runs of vLLM 0.10 with requests of one length: from memory, lengths and one run.
+
+The clock of a test is from its earliest run, its duration and median gap between tokens; the other
+runs of the test are predicted. Ours are on record (`fixed_lengths`).
+"""
+
+from collections.abc import Iterator, Sequence
+
+from fluidkv.ledger.claim import Finding, Origin
+from fluidkv.ledger.statements import Statements
+from fluidkv.verdict import Evidence, Verdict
+from fluidkv_papers.measured.instances.fixed_lengths import (
+    SERVERS,
+    Predicted,
+    Row,
+    of_test,
+    recorded,
+)
+
+CLAIMS = Statements(
+    "measured.fixed-lengths",
+    "vLLM-benchmarking",
+    origin=Origin.PREDICTION,
+    evidence=Evidence.SAMPLED,
+)
+
+_README = "README.md, tests 1 to 8"
+_CHECKED = "one run of each, on record"
+
+
+def pairs(tests: Sequence[int]) -> Iterator[tuple[Row, Predicted]]:
+    """Runs that the clock is not from, and which ask for the same lengths as the one that it is."""
+    for row, ours in recorded():
+        first = of_test(row.test)[0]
+        if row.test in tests and row.at != first.at and row.shape == first.shape:
+            yield row, ours
+
+
+@CLAIMS.claim("memory", _README, kind="remark")
+def _memory() -> Finding:
+    """The KV tokens of a log are the GiB that a test states, over the bytes of a token, to within
+    the digits of these GiB.
+
+    Checked: the four tests with a log of their start
+    Paper: the logs' own"""
+    bad, shown = None, []
+    for test, server in SERVERS.items():
+        if server.logged is None:
+            continue
+        off = server.reckoned / server.logged - 1
+        # two digits are stated: half of the last one of 5.01 GiB is 0.1 %
+        if abs(off) > 0.005 / server.memory_gib:
+            bad = bad or f"test {test}: {server.reckoned:,} for {server.logged:,}"
+        shown.append(f"{test}: {off:+.3%}")
+    return Finding(bad, ", ".join(shown))
+
+
+@CLAIMS.claim("running", _README, kind="remark")
+def _running() -> Finding:
+    """While requests wait and memory is full, no fewer run than the fewest, and no more than the
+    most, of our run of the same lengths and memory.
+
+    Checked: every such line of the 24 logs
+    Paper: the logs' own"""
+    # A weak one: 54 to 62 for 7,168 tokens in and 1,024 out, but 43 to 89 for 1,024 in and out.
+    bad, lines = None, 0
+    for row, ours in recorded():
+        for running, part in row.full:
+            lines += 1
+            if not ours.least <= running <= ours.most:
+                bad = bad or f"test {row.test}, {row.prompts} prompts: {running} at {part} %"
+    return Finding(bad, f"{lines} lines, all inside")
+
+
+def times(tests: Sequence[int], names: Sequence[str], part: float) -> Finding:
+    """Times of the other runs of the same lengths, to within a part."""
+    bad, shown = None, []
+    for row, ours in pairs(tests):
+        for name in names:
+            off = getattr(ours, name) / getattr(row, name) - 1
+            shown.append(f"{off:+.1%}")
+            if abs(off) > part:
+                bad = bad or f"test {row.test}, {row.prompts} prompts: {name} {off:+.1%}"
+    return Finding(bad, ", ".join(shown), paper=f"within {part:.0%}")
+
+
+for _id, _says, _tests, _names, _part, _expected in (
+    (
+        "duration.32b",
+        "Qwen2.5-32B: with twice as many requests, and half as many more, runs last as long as "
+        "measured, to within 5 %.",
+        (6, 7),
+        ("duration_s",),
+        0.05,
+        Verdict.HOLDS,
+    ),
+    (
+        "ttft.32b",
+        "There, the mean and the 99th percentile of the time to the first token are as measured, "
+        "to within 10 %.",
+        (6, 7),
+        ("ttft_mean", "ttft_p99"),
+        0.10,
+        Verdict.HOLDS,
+    ),
+    (
+        "duration.7b",
+        "Qwen2-7B on one GPU: all other runs last as long as measured, to within 5 %.",
+        (4, 5),
+        ("duration_s",),
+        0.05,
+        Verdict.FAILS,
+    ),
+    (
+        "duration.72b",
+        "Qwen2-72B: the other runs last as long as measured, to within 5 %.",
+        (8,),
+        ("duration_s",),
+        0.05,
+        Verdict.FAILS,
+    ),
+    (
+        "duration.two-gpus",
+        "Qwen2-7B on two GPUs of one node: with twice as many requests, a run lasts as long as "
+        "measured, to within 5 %.",
+        (2,),
+        ("duration_s",),
+        0.05,
+        Verdict.FAILS,
+    ),
+):
+    CLAIMS.claim(
+        _id,
+        _README,
+        _says,
+        kind="remark",
+        expected=_expected,
+        checked=_CHECKED,
+        given=(_tests, _names, _part),
+    )(times)
+
+
+@CLAIMS.claim("duration.same-day", _README, checked=_CHECKED, kind="remark")
+def _same_day() -> Finding:
+    """Test 4: runs of 100 and 200 requests, made within minutes of the fitted one, last as long as
+    measured to within 1 %, and their 99th percentile of the time to the first token is so, too.
+
+    Paper: within 1%"""
+    first, bad, shown = of_test(4)[0], None, []
+    for row, ours in pairs((4,)):
+        if row.at[:5] != first.at[:5]:
+            continue
+        for name in ("duration_s", "ttft_p99"):
+            off = getattr(ours, name) / getattr(row, name) - 1
+            shown.append(f"{off:+.1%}")
+            if abs(off) > 0.01:
+                bad = bad or f"{row.prompts} prompts: {name} {off:+.1%}"
+    return Finding(bad, ", ".join(shown))
+
+
+@CLAIMS.fails("duration.other-lengths", _README, kind="remark")
+def _other_lengths() -> Finding:
+    """A clock from requests of 1,024 tokens in and out holds for other lengths, to within 5 %.
+
+    Checked: test 2, three runs on record
+    Paper: within 5%"""
+    # By the bytes of cache and weights the cache costs too much: runs with more of it are slow.
+    first, bad, shown = of_test(2)[0], None, []
+    for row, ours in recorded():
+        if row.test == 2 and row.shape != first.shape:
+            off = ours.duration_s / row.duration_s - 1
+            shown.append(f"{row.input_length} in, {row.max_output} out: {off:+.1%}")
+            if abs(off) > 0.05:
+                bad = bad or shown[-1]
+    return Finding(bad, "; ".join(shown))

@@ -1,0 +1,260 @@
+"""A measured SGLang run, predicted from the first half of its log; and what no prediction can be.
+
+All is by one clock, fitted to the first 91 s; runs are on record (`sglang_study`), since the log
+is not in the repository. Four repeats of the run differ among themselves; how far ours moves when
+the clock or the arrivals do, within what is known of them, stands beside.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from fluidkv.ledger.claim import Finding, Origin
+from fluidkv.ledger.statements import Statements
+from fluidkv.verdict import Evidence, Verdict
+from fluidkv_papers.measured.instances.sglang_published import REPEATS, SETTINGS, Published
+from fluidkv_papers.measured.instances.sglang_study import (
+    DRAWS,
+    MOVED_S,
+    SPREADS,
+    recorded,
+    retractions,
+)
+from fluidkv_papers.measured.instances.sglang_study import Outcome as Run
+
+CLAIMS = Statements(
+    "measured.sglang",
+    "sglang-peak-kv-admission",
+    origin=Origin.PREDICTION,
+    evidence=Evidence.SAMPLED,
+)
+
+_RUNS = "data/derived/w3_runs.csv, reasoning_q2, default and upstream"
+_LOG = "data/logs_sample/server_reasoning_q2__default_r1.log"
+_OTHERS = "data/derived/w3_runs.csv and w3_det_runs.csv"
+_FIRST = "one run, by the clock of the first half of the log"
+_EACH = "one run of each, by the clock of the first half of the log"
+_SLOWER = f"{_FIRST}, made slower by the median time per token of this run itself"
+_MAIN = "fit first half of the log"
+
+Number = Callable[[Run | Published], float]
+
+
+def _of(name: str) -> Number:
+    return lambda run: float(getattr(run, name))
+
+
+def _main() -> Run:
+    return recorded()[_MAIN][0]
+
+
+def close(names: Sequence[str], part: float, form: str) -> Finding:
+    """Each number within a part of those of the logged run."""
+    ours, measured, bad = _main(), REPEATS[0], None
+    for name in names:
+        value, wanted = _of(name)(ours), _of(name)(measured)
+        if abs(value / wanted - 1) > part:
+            bad = bad or f"{name}: {form.format(value)} for {form.format(wanted)}"
+    shown, printed = (
+        ", ".join(form.format(_of(name)(run)) for name in names) for run in (ours, measured)
+    )
+    return Finding(bad, shown, paper=printed)
+
+
+for _id, _says, _names, _part, _form in (
+    ("retractions", "There are 20 retractions, to within 25 %.", ("retractions",), 0.25, "{:.0f}"),
+    (
+        "running",
+        "At most 68 requests run, and 59 wait, to within 5 %.",
+        ("running", "waiting"),
+        0.05,
+        "{:.0f}",
+    ),
+    ("wall", "The run lasts 285.7 s, to within 5 %.", ("wall_s",), 0.05, "{:.1f} s"),
+    (
+        "recomputed",
+        "21,452 tokens are computed again, to within 5 %.",
+        ("recomputed",),
+        0.05,
+        "{:,.0f}",
+    ),
+    (
+        "latencies",
+        "Median and 99th percentile of the time to the first token and of the time per token, and "
+        "the 99th percentile of the latency, are as measured, to within 5 %.",
+        ("ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99", "latency_p99"),
+        0.05,
+        "{:.4g} s",
+    ),
+):
+    CLAIMS.claim(_id, _RUNS, _says, kind="remark", checked=_FIRST, given=(_names, _part, _form))(
+        close
+    )
+
+
+@CLAIMS.claim("ratios", _LOG, checked=_FIRST, kind="remark")
+def _ratios() -> Finding:
+    """Of all 20 retractions, the new-token ratio after is the logged one to within 0.01."""
+    ours, logged = (
+        np.array([one.ratio_after for one in retractions(who)]) for who in ("predicted", "measured")
+    )
+    same = len(ours) == len(logged)
+    off = np.abs(ours - logged).max() if same else np.inf
+    shown = f"{len(ours)} retractions, off by {off:.4f} at most"
+    bad = None if same and off <= 0.01 else shown
+    return Finding(bad, shown, paper=f"{len(logged)}, ratios {logged[0]} to {logged[-1]}")
+
+
+def by_clocks(studies: Sequence[str]) -> Finding:
+    """Retractions within 25 %, running and duration within 5 %."""
+    bad, shown, measured = None, [], REPEATS[0]
+    for study in studies:
+        (run,) = recorded()[f"fit {study}"]
+        shown.append(f"{run.retractions}, {run.running}, {run.wall_s:.0f} s")
+        fine = abs(run.retractions / measured.retractions - 1) <= 0.25
+        fine &= abs(run.running / measured.running - 1) <= 0.05
+        if not (fine and abs(run.wall_s / measured.wall_s - 1) <= 0.05):
+            bad = bad or f"{study}: {shown[-1]}"
+    wanted = f"{measured.retractions}, {measured.running}, {measured.wall_s:.0f} s"
+    return Finding(bad, "; ".join(shown), paper=wanted)
+
+
+CLAIMS.claim(
+    "any-part",
+    _LOG,
+    "The clock of a quarter of the log, of the first half of the run or of all of the log gives "
+    "retractions within 25 %, and running and duration within 5 %, too.",
+    kind="remark",
+    checked="one run by each clock",
+    given=(("first quarter of the log", "first half of the run", "whole log"),),
+)(by_clocks)
+CLAIMS.claim(
+    "second-half",
+    _LOG,
+    "So does the clock of the second half of the log.",
+    kind="remark",
+    expected=Verdict.FAILS,
+    checked="one run",
+    given=(("second half of the log",),),
+)(by_clocks)
+
+
+@CLAIMS.claim("noise", _RUNS, checked=f"{DRAWS} draws of each", kind="remark")
+def _noise() -> Finding:
+    """What four repeats of the run differ by, ours does too, when arrivals move by 0.1 s or the
+    clock by three standard errors: 19 and 20 retractions both lie among the draws."""
+    studies = (f"clock {SPREADS[-1]}", f"moved {MOVED_S[-1]:g} s")
+    bad, shown = None, []
+    for study in studies:
+        counts = {run.retractions for run in recorded()[study]}
+        shown.append(f"{min(counts)} to {max(counts)}")
+        missing = {run.retractions for run in REPEATS} - counts
+        if missing:
+            bad = bad or f"{study}: no draw with {min(missing)}"
+    measured = sorted(run.retractions for run in REPEATS)
+    return Finding(bad, " and ".join(shown), paper=f"{measured[0]} to {measured[-1]}")
+
+
+@CLAIMS.claim("noise.milliseconds", _RUNS, checked=f"{DRAWS} draws", kind="remark")
+def _milliseconds() -> Finding:
+    """Arrivals that move by a millisecond leave the number of retractions as it is.
+
+    Paper: 19 to 20 in four repeats"""
+    counts = {run.retractions for run in recorded()[f"moved {MOVED_S[0]:g} s"]}
+    shown = ", ".join(map(str, sorted(counts)))
+    bad = None if counts == {_main().retractions} else f"{shown} retractions"
+    return Finding(bad, f"{shown} in all draws")
+
+
+def other_settings(
+    names: Sequence[str], numbers: Sequence[tuple[str, float, float]], form: str
+) -> Finding:
+    """Under each setting, numbers within a part of the measured ones, or an amount."""
+    bad, shown, printed = None, [], []
+    for setting in SETTINGS:
+        measured = setting.measured
+        if measured.name not in names:
+            continue
+        (run,) = recorded()[f"setting {measured.name}"]
+        for name, part, amount in numbers:
+            value, wanted = _of(name)(run), _of(name)(measured)
+            if abs(value - wanted) > max(part * wanted, amount):
+                bad = bad or f"{measured.name}: {form.format(value)} for {form.format(wanted)}"
+        shown.append(", ".join(form.format(_of(n)(run)) for n, *_ in numbers))
+        printed.append(", ".join(form.format(_of(n)(measured)) for n, *_ in numbers))
+    return Finding(bad, "; ".join(shown), paper="; ".join(printed))
+
+
+_RATES = ("reasoning", "reasoning_q0.5", "reasoning_q1")
+_CAPS = ("cap65k", "tuned_n24", "tuned_n32", "tuned_n40", "tuned_n48")
+
+for _id, _says, _which, _numbers, _form, _expected in (
+    (
+        "settings.wall",
+        "At three other rates, with a quarter less memory, and with at most 24, 32, 40 and 48 "
+        "running, the same requests last as long as measured, to within 5 %.",
+        (*_RATES, *_CAPS),
+        (("wall_s", 0.05, 0.0),),
+        "{:.1f}",
+        Verdict.HOLDS,
+    ),
+    (
+        "settings.running",
+        "There, the most that run and wait at once are those measured, to within 1.",
+        (*_RATES, *_CAPS),
+        (("running", 0.0, 1.0), ("waiting", 0.0, 1.0)),
+        "{:.0f}",
+        Verdict.HOLDS,
+    ),
+    (
+        "settings.ttft",
+        "With caps on memory and running, the 99th percentile of the time to the first token is as "
+        "measured, to within 5 %.",
+        _CAPS,
+        (("ttft_p99", 0.05, 0.0),),
+        "{:.1f}",
+        Verdict.HOLDS,
+    ),
+    (
+        "settings.retractions",
+        "There, retractions are as many as measured, to within 25 %.",
+        (*_RATES, *_CAPS),
+        (("retractions", 0.25, 0.0),),
+        "{:.0f}",
+        Verdict.FAILS,
+    ),
+    (
+        "settings.no-tree",
+        "Without a tree the same requests last as long as measured, to within 5 %.",
+        ("noradix",),
+        (("wall_s", 0.05, 0.0), ("running", 0.05, 0.0)),
+        "{:.1f}",
+        Verdict.HOLDS,
+    ),
+    (
+        "settings.deterministic",
+        "In deterministic mode, whose steps last longer, there are 30 retractions, to within 25 %, "
+        "and at most 84 run, to within 5 %.",
+        ("det",),
+        (("retractions", 0.25, 0.0), ("running", 0.05, 0.0)),
+        "{:.0f}",
+        Verdict.HOLDS,
+    ),
+    (
+        "settings.deterministic.wall",
+        "In deterministic mode the run lasts 564.1 s, to within 5 %.",
+        ("det",),
+        (("wall_s", 0.05, 0.0),),
+        "{:.1f}",
+        Verdict.FAILS,
+    ),
+):
+    CLAIMS.claim(
+        _id,
+        _OTHERS,
+        _says,
+        kind="remark",
+        expected=_expected,
+        checked=_SLOWER if "deterministic" in _id else _EACH,
+        given=(_which, _numbers, _form),
+    )(other_settings)

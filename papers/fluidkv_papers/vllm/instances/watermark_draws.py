@@ -1,0 +1,127 @@
+"""How far chance alone goes: the benchmark under 39 draws of the order of arrival, on record.
+
+The requests are known, and what happens then follows from the order in which the 128 that are sent
+at once reach the scheduler. It is not published, and each row is a run of its own: a change between
+two rows has the chance of both. So a draw has another order in each of its rows (`arrived`); two
+numbers of one run each are held to be apart if they are farther apart than 95 of 100 pairs of draws
+are, *at that watermark and for that number*. It follows that a model that is right in everything
+fails one such comparison in twenty.
+
+And of 39 draws, a fortieth lies outside the range in one of twenty cases.
+
+The draws take half a minute to compute, so they stand in `watermark_draws.csv`; the tests compute
+them again. All use the clock that is fitted to the first row, in the order of the client.
+"""
+
+import csv
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, fields
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+
+from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
+from fluidkv_papers.vllm.instances.watermark_runs import (
+    CLIENTS,
+    PUBLISHED,
+    WATERMARKS,
+    Row,
+    arrived,
+    fitted_clock,
+    limits,
+    rows,
+)
+
+DRAWS = 39
+"""The first has the client's order in all rows."""
+
+_FILE = files("fluidkv_papers.vllm.instances") / "watermark_draws.csv"
+
+Statistic = Callable[[Sequence[Row]], Sequence[float]]
+"""Numbers of one table, such as the preemptions of a row, or changes against the first row."""
+
+
+@cache
+def recorded() -> tuple[tuple[Row, ...], ...]:
+    """One table for each draw; its rows in the order of `PUBLISHED`."""
+    with _FILE.open(encoding="utf-8") as file:
+        lines = list(csv.DictReader(file))
+    names = [f.name for f in fields(Row) if f.name != "preemptions"]
+    found = [
+        Row(preemptions=int(line["preemptions"]), **{name: float(line[name]) for name in names})
+        for line in lines
+    ]
+    width = len(WATERMARKS)
+    return tuple(tuple(found[k : k + width]) for k in range(0, len(found), width))
+
+
+def computed(draw: int, *, within: int | None = None) -> tuple[Row, ...]:
+    """The table of one draw; `within` as of `arrived`."""
+    width = len(WATERMARKS)
+    orders = range((draw - 1) * width + 1, draw * width + 1) if draw else [0] * width
+    requests = [arrived(order, within=within) for order in orders]
+    runs = serve(requests, Server("vllm", [limits(w) for w in WATERMARKS]), clients=CLIENTS)
+    return rows(runs, fitted_clock())
+
+
+def record(path: Path) -> None:
+    """Compute all draws and write them, six digits a number."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["draw", *(f.name for f in fields(Row))])
+        for draw in range(DRAWS):
+            for row in computed(draw):
+                writer.writerow([draw, *(f"{value:.6g}" for value in astuple(row))])
+
+
+def of_draws(statistic: Statistic) -> Float[np.ndarray, "draw number"]:
+    """The numbers of each recorded draw."""
+    return np.array([statistic(table) for table in recorded()], dtype=float)
+
+
+def chance(statistic: Statistic) -> Float[np.ndarray, " number"]:
+    """What 95 of 100 pairs of draws differ by at most."""
+    values = of_draws(statistic)
+    one, other = np.triu_indices(len(values), 1)
+    return np.quantile(abs(values[one] - values[other]), 0.95, axis=0)
+
+
+def preemptions(index: int) -> Statistic:
+    return lambda rows: [rows[index].preemptions]
+
+
+def all_preemptions(rows: Sequence[Row]) -> list[float]:
+    return [row.preemptions for row in rows]
+
+
+def gone(rows: Sequence[Row]) -> list[float]:
+    """Share of the preemptions that the second row is without."""
+    return [1 - rows[1].preemptions / rows[0].preemptions]
+
+
+def gains(rows: Sequence[Row]) -> list[float]:
+    """Tokens/s of the other rows, over those of the first."""
+    return [row.output_per_s / rows[0].output_per_s - 1 for row in rows[1:]]
+
+
+def best_gain(rows: Sequence[Row]) -> list[float]:
+    return [max(gains(rows))]
+
+
+def changes(name: str, *, scale: float = 1.0) -> Statistic:
+    """A time of the other rows less that of the first, for the rows that were published."""
+
+    def statistic(rows: Sequence[Row]) -> list[float]:
+        shown = [row for row, known in zip(rows, PUBLISHED, strict=True) if _has(known, name)]
+        first, *others = (getattr(row, name) for row in shown)
+        return [scale * (value - first) for value in others]
+
+    return statistic
+
+
+def _has(row: Row, name: str) -> bool:
+    return getattr(row, name) is not None
