@@ -3,7 +3,6 @@ from . import exact as exact
 from . import fluid as fluid
 from . import logs as logs
 from . import measured as measured
-from . import papers as papers
 from . import preempt as preempt
 from . import prefix as prefix
 from . import routing as routing
@@ -42,6 +41,7 @@ from .exact.one_class.waste import waste as waste
 from .exact.routing.partition import best_partition as best_partition
 from .exact.survival import eviction_free_equilibrium as eviction_free_equilibrium
 from .exact.survival import survival_weights as survival_weights
+from .figures.registry import render as render
 from .fluid.model import class_model as class_model
 from .fluid.model import cohort_model as cohort_model
 from .fluid.outcomes.attractors import attractors as attractors
@@ -50,12 +50,11 @@ from .fluid.outcomes.convergence import convergence as convergence
 from .fluid.simulation import simulate as simulate
 from .fluid.starts import perturbed_starts as perturbed_starts
 from .fluid.starts import uniform_starts as uniform_starts
+from .ledger.registry import verify as verify
 from .logs.read import read_log as read_log
 from .measured import compare_with_prediction as compare_with_prediction
 from .measured import measure as measure
 from .measured import read_timeseries as read_timeseries
-from .papers.figures import render as render
-from .papers.ledger import verify as verify
 from .routing.fleet import Fleet as Fleet
 from .runs.arrivals import bursts as bursts
 from .runs.arrivals import poisson as poisson

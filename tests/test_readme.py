@@ -14,10 +14,10 @@ import fluidkv
 from fluidkv.cli import main
 from fluidkv.cli.app import app
 from fluidkv.cli.commands.verify import tally
+from fluidkv.figures.registry import figures, written
 from fluidkv.ledger.claim import Outcome, Result
+from fluidkv.ledger.registry import select
 from fluidkv.verdict import Evidence, Verdict
-from fluidkv_papers.figures import figures, written
-from fluidkv_papers.ledger import select
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"

@@ -4,7 +4,7 @@ from html import escape
 
 from docs._site.layout import Pages
 from fluidkv.ledger.claim import Claim, Origin
-from fluidkv_papers.ledger import fronts, ledger
+from fluidkv.ledger.registry import fronts, ledger
 
 PAPERS = ("Congestion", "WAIT", "Routing", "CacheOPT", "Token-PD", "vLLM", "Measured, or ours")
 _OUTCOMES = ("holds", "fails", "undecided")

@@ -7,7 +7,7 @@ from typing import Any
 
 from docs._site.claims import PAPERS, paper_of
 from docs._site.layout import ROOT, Pages
-from fluidkv_papers.figures import written
+from fluidkv.figures.registry import written
 
 _INTRO = """# Figures
 

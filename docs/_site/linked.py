@@ -18,9 +18,9 @@ from sphinx.util.osutil import relative_uri
 from docs._site.commands import commands
 from docs._site.layout import ROOT
 from docs._site.objects import meant
+from fluidkv.figures.registry import written
+from fluidkv.ledger.registry import fronts, ledger
 from fluidkv.text import id_key
-from fluidkv_papers.figures import written
-from fluidkv_papers.ledger import fronts, ledger
 
 _NEVER_IN = (nodes.reference, nodes.title, addnodes.pending_xref, addnodes.desc_signature)
 

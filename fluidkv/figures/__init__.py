@@ -3,8 +3,8 @@
     from fluidkv.answers.figures.study import study_figures
     write_figures(study_figures(study_system(system)), "build/study")
 
-writes PNG, SVG, the data and `manifest.json`. The figures of the papers are listed in
-`fluidkv_papers.figures`. Importing this is cheap; Matplotlib is loaded when a figure is drawn.
+writes PNG, SVG, the data and `manifest.json`. Figures that plug-ins list are in `registry`.
+Importing this is cheap; Matplotlib is loaded when a figure is drawn.
 """
 
 from fluidkv.figures.figure import Figure, MissingInput

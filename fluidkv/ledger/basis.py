@@ -14,6 +14,8 @@ from importlib import import_module
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+from fluidkv.plugins import packages
+
 
 class Basis(StrEnum):
     """What a check stands on.
@@ -28,8 +30,10 @@ class Basis(StrEnum):
     PAPER = "paper"
 
 
-_GROUND = {"errors", "files", "ledger", "papers", "plain", "record", "text", "verdict"}
+_GROUND = {"errors", "files", "ledger", "plain", "record", "text", "verdict"}
 """Of `fluidkv`: what computes nothing of a paper's subject."""
+_THEORY = "theory"
+"""The room of a plug-in that is theory, as the library's rooms are, and that only claims call."""
 
 
 def basis(check: Callable[..., Any]) -> Basis:
@@ -43,9 +47,9 @@ def basis(check: Callable[..., Any]) -> Basis:
         home = _home(value).split(".")
         if value is csv:
             rests_on = Basis.RECORD
-        elif home[0] != "fluidkv":
+        elif home[0] not in {"fluidkv", *packages()}:
             left += _members(value)
-        elif home[1] in _GROUND:
+        elif home[1] in _GROUND if home[0] == "fluidkv" else home[1] != _THEORY:
             left += _parts(value)
         else:
             return Basis.LIBRARY
@@ -98,9 +102,10 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 def _meant(names: Sequence[str], globals_: Mapping[str, Any]) -> Iterator[Any]:
     """What names stand for: globals, and what they may be of a module of the papers."""
+    prefixes = tuple(f"{package}." for package in packages())
     values = [globals_[name] for name in names if name in globals_]
-    values += [import_module(name) for name in names if name.startswith("fluidkv.")]
+    values += [import_module(n) for n in names if n.startswith(("fluidkv.", *prefixes))]
     for value in values:
         yield value
-        if isinstance(value, ModuleType) and value.__name__.startswith("fluidkv_papers."):
+        if isinstance(value, ModuleType) and value.__name__.startswith(prefixes):
             values += [getattr(value, name) for name in names if hasattr(value, name)]

@@ -8,14 +8,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from fluidkv.figures.registry import figures, written
 from fluidkv.ledger.claim import Claim, Origin
+from fluidkv.ledger.registry import ledger, tables
 from fluidkv.verdict import Verdict
 from fluidkv_papers.cacheopt import contents as cacheopt
 from fluidkv_papers.congestion import contents as congestion
-from fluidkv_papers.figures import figures, written
-from fluidkv_papers.ledger import ledger
 from fluidkv_papers.routing import contents as routing
-from fluidkv_papers.tables import tables
 from fluidkv_papers.tokenpd import contents as tokenpd
 from fluidkv_papers.wait import contents as wait
 

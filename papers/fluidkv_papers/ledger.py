@@ -1,13 +1,8 @@
-"""Which claims there are, and how they are checked."""
+"""Which claims there are."""
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import cache
 from importlib import import_module
 
-from fluidkv.errors import InputError
-from fluidkv.ledger.claim import Claim, Result
-from fluidkv.ledger.verify import run_all
-from fluidkv.text import id_key, nearest
+from fluidkv.ledger.claim import Claim
 
 _MODULES = (
     (
@@ -65,85 +60,11 @@ _MODULES = (
 """Folder of claims -> its modules in the order of the paper; what was measured comes last."""
 
 
-@cache
-def _by_id() -> dict[str, Claim]:
+def claims() -> list[Claim]:
+    """Every claim, in the order of the papers; then what was measured."""
     modules = [
         import_module(f"fluidkv_papers.{folder}.{name}")
         for folder, names in _MODULES
         for name in names.split()
     ]
-    claims = [claim for module in modules for claim in module.CLAIMS]
-    found = {claim.id: claim for claim in claims}
-    if len(found) != len(claims):
-        raise RuntimeError("two claims share an id")
-    return found
-
-
-def ledger() -> tuple[Claim, ...]:
-    """Every claim, in the order of the papers; then what was measured."""
-    return tuple(_by_id().values())
-
-
-def select(ids: str | Iterable[str] | None = None) -> tuple[Claim, ...]:
-    """The claims with this id or these, in ledger order; all of them for None.
-
-    The front part of an id selects all that it leads to: "congestion.example-2" takes every claim
-    about that example, and so does "congestion_example_2".
-
-    Raises:
-        InputError: an id that selects nothing; the message lists what is near.
-    """
-    claims = ledger()
-    if ids is None:
-        return claims
-    wanted = (ids,) if isinstance(ids, str) else tuple(ids)
-    selected: set[str] = set()
-    for name in wanted:
-        found = [c.id for c in claims if name in fronts(c.id)]
-        found = found or [c.id for c in claims if id_key(name) in map(id_key, fronts(c.id))]
-        if not found:
-            raise InputError("id", name, _near(name, claims))
-        selected.update(found)
-    return tuple(c for c in claims if c.id in selected)
-
-
-def fronts(id: str) -> list[str]:
-    """What selects a claim: "a", "a.b", "a.b.c" of "a.b.c"."""
-    parts = id.split(".")
-    return [".".join(parts[:n]) for n in range(1, len(parts) + 1)]
-
-
-def verify(
-    ids: str | Iterable[str] | None = None,
-    *,
-    jobs: int = 1,
-    on_result: Callable[[Result], None] | None = None,
-) -> list[Result]:
-    """Run the checks and say which outcomes differ from the record.
-
-    Args:
-        ids: as in `select`; None checks all.
-        jobs: processes to share the work.
-        on_result: called with each result, in ledger order.
-
-    Raises:
-        InputError: an id that selects nothing; fewer than one job.
-
-    Examples:
-        >>> results = fk.verify("congestion.example-2")
-        >>> len(results), all(each.as_expected for each in results)
-        (9, True)
-        >>> results[0].claim.id, results[0].outcome.ours
-        ('congestion.example-2.level-0.state', '(2, 2, 2)')
-    """
-    return run_all(select(ids), jobs=jobs, lookup=claim_of, on_result=on_result)
-
-
-def claim_of(id: str) -> Claim:
-    """The claim with this very id."""
-    return _by_id()[id]
-
-
-def _near(name: str, claims: Sequence[Claim]) -> str:
-    near = nearest(name, dict.fromkeys(f for c in claims for f in (fronts(c.id)[1], c.id)))
-    return near if near.startswith("near") else f"an id of the ledger, such as {claims[0].id}"
+    return [claim for module in modules for claim in module.CLAIMS]

@@ -15,8 +15,8 @@ from fluidkv import __version__
 from fluidkv.cli import main
 from fluidkv.cli.app import app
 from fluidkv.ledger.claim import Claim, Origin, Outcome
+from fluidkv.ledger.registry import ledger
 from fluidkv.verdict import Evidence, Verdict
-from fluidkv_papers.ledger import ledger
 from tests.processes import SILENT, fluidkv, python
 
 
@@ -46,7 +46,7 @@ def test_verify_exits_with_one_when_an_outcome_differs(capsys, monkeypatch):
         checked="one case",
         check=lambda: Outcome(Verdict.FAILS, Evidence.EXACT, ours="1", paper="2"),
     )
-    module = import_module("fluidkv_papers.ledger")  # the package exports a function of that name
+    module = import_module("fluidkv.ledger.registry")  # the package exports a function of that name
     monkeypatch.setattr(module, "select", lambda ids: (wrong,))
     assert main(["verify"]) == 1
     shown = capsys.readouterr().out
@@ -118,7 +118,7 @@ def test_the_tally_keeps_origins_apart(capsys, monkeypatch):
         *[(Origin.PREDICTION, fails)] * 3,
         (Origin.PREDICTION, Verdict.UNDECIDED),
     )
-    monkeypatch.setattr(import_module("fluidkv_papers.ledger"), "select", lambda ids: claims)
+    monkeypatch.setattr(import_module("fluidkv.ledger.registry"), "select", lambda ids: claims)
     assert main(["verify", "--jobs", "1"]) == 0
     shown = capsys.readouterr().out
     assert max(map(len, shown.splitlines())) <= 80

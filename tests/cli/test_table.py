@@ -6,10 +6,9 @@ import pytest
 
 from fluidkv.cli import main
 from fluidkv.cli.commands.table import say_table
+from fluidkv.ledger.registry import select, tables
 from fluidkv.ledger.table import Column, Row, Table
 from fluidkv.report.page import Page
-from fluidkv_papers.ledger import select
-from fluidkv_papers.tables import tables
 from tests.cli.answered import answer_in
 
 

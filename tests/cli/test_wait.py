@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fluidkv.cli import main
-from fluidkv_papers.figures import written
+from fluidkv.figures.registry import written
 from tests.cli.answered import answer_in
 from tests.cli.test_study import refusal
 

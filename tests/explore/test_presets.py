@@ -11,9 +11,9 @@ from fluidkv.exact.linear_stability import stability
 from fluidkv.exact.mass import iterate
 from fluidkv.explore.presets import NAMED, OTHER_PAPERS, PRESETS, WITHOUT, Preset
 from fluidkv.explore.state import PageState
+from fluidkv.figures.registry import figures
 from fluidkv.fluid.simulation import simulate
-from fluidkv_papers.figures import figures
-from fluidkv_papers.ledger import select
+from fluidkv.ledger.registry import select
 
 COVERAGE = Path(__file__).parents[2] / "docs" / "coverage.md"
 FIGURES = {figure.id: figure for figure in figures()}

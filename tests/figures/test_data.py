@@ -9,9 +9,9 @@ import pytest
 from fluidkv.answers.figures import measured_series
 from fluidkv.exact.mass import iterate
 from fluidkv.figures import MissingInput
+from fluidkv.figures.registry import select
 from fluidkv.workload import RequestClass, System, Workload
 from fluidkv_papers.congestion.figures import cascades, figure_2
-from fluidkv_papers.figures import select
 from fluidkv_papers.vllm.figures import measured_log
 
 HALF = Fraction(1, 2)

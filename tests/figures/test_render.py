@@ -16,8 +16,8 @@ import pytest
 from fluidkv.errors import InputError
 from fluidkv.figures import write_figures
 from fluidkv.figures.figure import Figure
+from fluidkv.figures.registry import figures, render, select, written
 from fluidkv.figures.render import MANIFEST, encode_data
-from fluidkv_papers.figures import figures, render, select, written
 
 QUICK = "congestion_figure_8"
 FOREIGN = [
@@ -216,7 +216,7 @@ def _scalars(path: Path) -> int:
 
 def test_listing_the_figures_imports_nothing_heavy() -> None:
     code = (
-        "import sys; from fluidkv_papers.figures import figures; figures(); "
+        "import sys; from fluidkv.figures.registry import figures; figures(); "
         "print([m for m in ('jax', 'matplotlib', 'scipy', 'flint') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -12,7 +12,7 @@ import pytest
 import fluidkv
 from fluidkv.ledger.basis import Basis, basis
 from fluidkv.ledger.claim import Claim
-from fluidkv_papers.ledger import claim_of, ledger
+from fluidkv.ledger.registry import claim_of, ledger
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from fluidkv.ledger.registry import ledger
 from fluidkv_papers.cacheopt import contents as cacheopt
 from fluidkv_papers.congestion import contents as congestion
 from fluidkv_papers.coverage import items, items_of, page
-from fluidkv_papers.ledger import ledger
 from fluidkv_papers.routing import contents as routing
 from fluidkv_papers.tokenpd import contents as tokenpd
 from fluidkv_papers.wait import contents as wait

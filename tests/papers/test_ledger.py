@@ -15,16 +15,16 @@ from types import CodeType, FunctionType
 
 import pytest
 
-from fluidkv import papers
+import fluidkv_papers
 from fluidkv.errors import InputError
 from fluidkv.exact.linear_stability import stability
 from fluidkv.ledger import outcomes
 from fluidkv.ledger.claim import Claim, Outcome, Result
 from fluidkv.ledger.outcomes import conjugate_modulus_squared, equals, root_rounds_to, rounds_to
+from fluidkv.ledger.registry import claim_of, ledger, select, verify
 from fluidkv.ledger.verify import run, run_all
 from fluidkv.verdict import Evidence, Verdict
 from fluidkv.workload import RequestClass, System, Workload
-from fluidkv_papers.ledger import claim_of, ledger, select, verify
 
 
 @cache
@@ -47,7 +47,7 @@ def test_ids_are_unique_and_statements_are_sentences() -> None:
 
 
 def test_every_module_of_claims_is_in_the_ledger() -> None:
-    files = Path(papers.__path__[0]).glob("*/claims/**/*.py")
+    files = Path(fluidkv_papers.__path__[0]).glob("*/claims/**/*.py")
     declaring = {path for path in files if "\nCLAIMS = " in path.read_text(encoding="utf-8")}
     listed = {Path(str(sys.modules[claim.check.__module__].__file__)) for claim in ledger()}
     assert declaring == listed
@@ -425,7 +425,7 @@ def test_evidence_is_sampled_where_only_cases_were_tried() -> None:
 
 def test_listing_the_ledger_imports_nothing_heavy() -> None:
     code = (
-        "import sys; from fluidkv_papers.ledger import ledger; ledger(); "
+        "import sys; from fluidkv.ledger.registry import ledger; ledger(); "
         "print([m for m in ('jax', 'sympy', 'flint', 'scipy', 'matplotlib') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -8,8 +8,8 @@ from types import ModuleType
 
 import pytest
 
+from fluidkv.ledger.registry import claim_of
 from fluidkv.ledger.verify import run
-from fluidkv_papers.ledger import claim_of
 from tests.papers import mutants
 from tests.papers.mutants import Mutant
 

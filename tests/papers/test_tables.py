@@ -9,6 +9,7 @@ import pytest
 
 from fluidkv.errors import InputError
 from fluidkv.ledger.outcomes import span
+from fluidkv.ledger.registry import table, tables
 from fluidkv.ledger.table import Column, Table
 from fluidkv_papers.congestion.experiments.a100 import (
     BASE_S,
@@ -26,7 +27,6 @@ from fluidkv_papers.congestion.experiments.a100 import (
 )
 from fluidkv_papers.congestion.experiments.printed_tables import ROUTED, TABLE_1, TABLE_7
 from fluidkv_papers.congestion.tables import routed_rows
-from fluidkv_papers.tables import table, tables
 
 ORACLES = Path(os.environ.get("FLUIDKV_ORACLES") or Path(__file__).parents[2] / "../shared/oracles")
 

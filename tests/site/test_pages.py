@@ -13,8 +13,8 @@ from docs._site.commands import commands
 from docs._site.layout import PICTURES, ROOT
 from docs._site.moving import moving_files
 from docs._site.objects import objects
-from fluidkv_papers.figures import written
-from fluidkv_papers.ledger import fronts, ledger
+from fluidkv.figures.registry import written
+from fluidkv.ledger.registry import fronts, ledger
 from tests.site.page import EXTERNAL, is_elsewhere
 from tests.site.sources import files, laid_out, source, sources
 

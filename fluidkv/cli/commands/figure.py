@@ -27,7 +27,7 @@ def figure(
     json_: Json = False,
 ) -> None:
     """Regenerate figures: PNG, SVG and data, with a manifest. Without ID, list them."""
-    from fluidkv_papers.figures import figures, render, written
+    from fluidkv.figures.registry import figures, render, written
 
     if ids and all_:
         raise InputError("--all", " ".join(ids), "either figure ids or --all")
@@ -55,7 +55,7 @@ def figure(
 
 
 def _list(page: Page) -> None:
-    from fluidkv_papers.figures import figures, written
+    from fluidkv.figures.registry import figures, written
 
     width = 2 + max(len(written(each.id)) for each in figures())
     for each in figures():
@@ -63,7 +63,7 @@ def _list(page: Page) -> None:
 
 
 def _say(page: Page, rendered: "Sequence[Rendered]") -> None:
-    from fluidkv_papers.figures import written
+    from fluidkv.figures.registry import written
 
     for each in rendered:
         said = f"skipped, {each.skipped}" if each.skipped else ", ".join(each.files)

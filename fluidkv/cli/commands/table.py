@@ -29,10 +29,10 @@ def table(
 
     [bold]fluidkv table 7[/bold]
     """
-    from fluidkv_papers import tables
+    from fluidkv.ledger import registry
 
     if name is None:
-        known = tables.tables()
+        known = registry.tables()
         give(
             lambda: {"tables": [{"table": n, "title": each.title} for n, each in known.items()]},
             lambda page: page.rows([(n, each.title) for n, each in known.items()], width=11),
@@ -40,7 +40,7 @@ def table(
             time=None,
         )
         return
-    chosen = tables.table(name)
+    chosen = registry.table(name)
     with progress(f"running table {chosen.name}"):
         give(chosen.to_dict, lambda page: say_table(page, chosen), as_json=json_, time=None)
 

@@ -68,12 +68,12 @@ def verify(
 
     [bold]fluidkv verify congestion.example-2[/bold]
     """
+    from fluidkv.ledger import registry
     from fluidkv.processes import cores
-    from fluidkv_papers import ledger
 
     page, results = Page(), []
     with read.as_options({"id": "ID"}):
-        wanted = ledger.select(ids or None)
+        wanted = registry.select(ids or None)
     with progress(f"checking {counted(len(wanted), 'claim')}") as line:
 
         def show(result: "Result") -> None:
@@ -83,7 +83,7 @@ def verify(
                 with line.aside():
                     _say(page, result)
 
-        ledger.verify(ids or None, jobs=jobs or cores(), on_result=show)
+        registry.verify(ids or None, jobs=jobs or cores(), on_result=show)
     if json_:
         print(json_text({"claims": [r.to_dict() for r in results]}))
     else:

@@ -2,9 +2,9 @@
 
 import pytest
 
+from fluidkv.ledger.registry import table
 from fluidkv_papers.routing import tables
 from fluidkv_papers.routing.instances.setting import Setting
-from fluidkv_papers.tables import table
 
 SMALL = Setting("gsp", (("groups", 6), ("queries", 3), ("lengths", (64, 128))), 2, 400)
 

@@ -3,8 +3,8 @@
 import pytest
 
 from fluidkv.answers.served.published import published
+from fluidkv.ledger.registry import claim_of
 from fluidkv.verdict import Verdict
-from fluidkv_papers.ledger import claim_of
 from fluidkv_papers.vllm.instances.misses import computed
 
 

@@ -7,8 +7,8 @@ from dataclasses import astuple, replace
 import numpy as np
 import pytest
 
+from fluidkv.ledger.registry import ledger
 from fluidkv.verdict import Verdict
-from fluidkv_papers.ledger import ledger
 from fluidkv_papers.vllm.claims import watermark
 from fluidkv_papers.vllm.instances import watermark_draws
 from fluidkv_papers.vllm.instances.watermark_draws import (

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from fluidkv import wait
+from fluidkv.ledger.registry import select
 from fluidkv.verdict import Verdict
-from fluidkv_papers.ledger import select
 
 
 def verdict_of(name: str) -> Verdict:

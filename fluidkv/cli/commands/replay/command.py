@@ -102,10 +102,10 @@ def replay(
 
 
 def _beside(found: "Replay") -> "tuple[dict[str, bytes], list[Figure]]":
+    from fluidkv.answers.figures.replay import replay_figure
+    from fluidkv.answers.figures.replay_steps import steps_figure
     from fluidkv.answers.replay import tables
     from fluidkv.serving.clock_fit.steps import StepFit
-    from fluidkv_papers.measured.figures.sglang_run import steps_figure
-    from fluidkv_papers.vllm.figures.replay_measured import replay_figure
 
     files = {name: table.encode() for name, table in tables(found).items()}
     files["replay.nc"] = bytes(found.to_xarray().to_netcdf(engine="scipy"))

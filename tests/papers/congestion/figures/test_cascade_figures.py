@@ -8,9 +8,9 @@ import pytest
 
 from fluidkv.exact.mass import iterates
 from fluidkv.figures.figure import Figure
+from fluidkv.figures.registry import select
 from fluidkv.workload import RequestClass, System, Workload
 from fluidkv_papers.congestion.figures import figure_7
-from fluidkv_papers.figures import select
 
 
 def paper_figure(number: int) -> Figure:

@@ -5,8 +5,8 @@ import pytest
 import scipy.linalg
 
 from fluidkv.figures.figure import Figure
+from fluidkv.figures.registry import select
 from fluidkv_papers.congestion.figures import figure_12
-from fluidkv_papers.figures import select
 
 # Decode lengths 2 and 3, l0 = 10, equal shares.
 PHI = np.array([[-12 / 11, -13 / 22, 0], [1, 0, 0], [0, 1, 0]])

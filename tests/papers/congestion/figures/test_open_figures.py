@@ -5,8 +5,8 @@ from fractions import Fraction
 import numpy as np
 
 from fluidkv.figures.figure import Figure
+from fluidkv.figures.registry import select
 from fluidkv_papers.congestion.figures import figure_4, figure_30
-from fluidkv_papers.figures import select
 
 X_STAR = 1000 / 610  # M / (21 + ... + 40)
 

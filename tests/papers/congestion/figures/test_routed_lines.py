@@ -4,8 +4,8 @@ import numpy as np
 from matplotlib.figure import Figure as Canvas
 
 from fluidkv.figures.figure import Data
+from fluidkv.figures.registry import select
 from fluidkv_papers.congestion.figures.routed_lines import zero_said
-from fluidkv_papers.figures import select
 
 
 def test_a_line_on_the_axis_says_so() -> None:

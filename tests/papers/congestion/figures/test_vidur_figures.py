@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from fluidkv.figures.figure import Data, Figure
+from fluidkv.figures.registry import select
 from fluidkv_papers.congestion.claims.experiments import vidur_bursts as bursts
 from fluidkv_papers.congestion.experiments import a100
 from fluidkv_papers.congestion.experiments.printed_tables import TABLE_6, TABLE_7
 from fluidkv_papers.congestion.figures import vidur_runs as vidur
-from fluidkv_papers.figures import select
 
 AT_ONCE = vidur.TWO_PAIRS[:2]
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from fluidkv.answers.figures.replay import replay_data, replay_figure
 from fluidkv.answers.replay import replay_log
 from fluidkv.figures import MissingInput
 from fluidkv_papers.vllm.figures import replay_measured
-from fluidkv_papers.vllm.figures.replay_measured import replay_data, replay_figure
 from tests.answers.replay.logs import write_log
 
 
