@@ -21,9 +21,9 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 # --no-deps: each lock is the whole closure; hashes are checked by pip.
-$(VENV)/.base: lock/base.txt pyproject.toml | $(BIN)/python
+$(VENV)/.base: lock/base.txt pyproject.toml papers/pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r lock/base.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable . --editable papers
 	@touch $@
 
 $(VENV)/.dev: lock/dev.txt $(VENV)/.base

@@ -14,8 +14,10 @@ from pathlib import Path
 import pytest
 
 import fluidkv
+import fluidkv_papers
 
 PACKAGE = Path(fluidkv.__file__).parent
+PAPERS = Path(fluidkv_papers.__file__).parent
 PUBLIC = {
     alias.name: node.module
     for node in ast.parse((PACKAGE / "__init__.pyi").read_text(encoding="utf-8")).body
@@ -59,7 +61,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "serving": GROUND | SIBLINGS | {"runs", "prefix"},
     **dict.fromkeys(SUBJECTS, GROUND | SIBLINGS | {"runs", "prefix", "serving"}),
     # What a figure is, and how any answer is shown: they know no answer and no paper.
-    "figures": LABORATORY,
+    "figures": LABORATORY | {"plugins"},
     "report": GROUND | {"figures"},
     # What a question is, and what follows from its declaration; it knows none.
     "questions": GROUND | {"figures", "report"},
@@ -67,20 +69,27 @@ MAY_IMPORT: dict[str, set[str]] = {
     # A sweep runs any analysis by its name; the measured suite times whatever there is.
     "sweeps": LABORATORY | {"questions", "answers"},
     "suite": LABORATORY | {"answers", "sweeps"},
-    "ledger": GROUND,
-    "papers": LABORATORY | {"answers", "ledger", "figures"},
+    # What other distributions list, by entry points: the library imports none of them.
+    "plugins": {"text", "errors"},
+    "ledger": GROUND | {"plugins"},
+    "papers": LABORATORY | {"answers", "ledger", "figures"},  # a distribution of its own
     # The page one can touch: the theory's numbers for JavaScript's.
     "explore": GROUND | SIBLINGS | {"runs", "figures", "report"},
 }
-MAY_IMPORT["cli"] = set(MAY_IMPORT)
+MAY_IMPORT["cli"] = set(MAY_IMPORT) - {"papers"}
 MAY_IMPORT["__main__"] = {"cli"}
-MAY_IMPORT["__init__"] = set(MAY_IMPORT) - {"cli", "__main__"}  # the lazy list of public names
+MAY_IMPORT["__init__"] = set(MAY_IMPORT) - {
+    "papers",
+    "cli",
+    "__main__",
+}  # the lazy list of public names
 
 # library -> rooms that may import it; a library that is not named here is free.
-WITHOUT_JAX = GROUND | FILES | {"exact", "symbolic", "ledger", "__init__", "__main__"}
+WITHOUT_JAX = GROUND | FILES | {"exact", "symbolic", "plugins", "ledger", "__init__", "__main__"}
 MAY_USE: dict[str, set[str]] = {
     **dict.fromkeys(("jax", "jaxlib", "equinox"), set(MAY_IMPORT) - WITHOUT_JAX),
     "matplotlib": {"figures", "answers", "papers", "report"},
+    "fluidkv_papers": {"papers"},
     "typer": {"cli"},
     "rich": {"cli", "report"},
     "numba": {"runs"},
@@ -103,7 +112,7 @@ def violations(module: str, source: str) -> list[str]:
 
     Args:
         module: path inside the package, as in "exact/roots/winding.py", or of a stub, whose names
-            are loaded on first use.
+            are loaded on first use; "papers/..." is one of `fluidkv_papers`.
         source: its text.
     """
     room = module.removesuffix(".pyi").removesuffix(".py").split("/")[0]
@@ -164,7 +173,7 @@ def _origin(module: str, node: ast.ImportFrom) -> str:
     """The dotted module of `from ... import`, relative levels resolved."""
     if not node.level:
         return node.module or ""
-    folder = ["fluidkv", *module.split("/")[:-1]]
+    folder = _package(module).split("/")[:-1]
     parts = folder[: len(folder) - (node.level - 1)]
     return ".".join([*parts, node.module] if node.module else parts)
 
@@ -181,19 +190,19 @@ def _listed(rooms: set[str]) -> str:
 
 def _sources() -> dict[str, str]:
     return {
-        path.relative_to(PACKAGE).as_posix(): path.read_text(encoding="utf-8")
-        for path in PACKAGE.rglob("*.py*")
+        front + path.relative_to(package).as_posix(): path.read_text(encoding="utf-8")
+        for front, package in (("", PACKAGE), ("papers/", PAPERS))
+        for path in package.rglob("*.py*")
         if path.suffix in (".py", ".pyi")
     }
 
 
-def _modules() -> list[str]:
-    return sorted(_sources())
+SOURCES = _sources()
 
 
-@pytest.mark.parametrize("module", _modules())
+@pytest.mark.parametrize("module", sorted(SOURCES))
 def test_imports_point_one_way(module: str) -> None:
-    wrong = violations(module, (PACKAGE / module).read_text(encoding="utf-8"))
+    wrong = violations(module, SOURCES[module])
     assert not wrong, "\n" + "\n".join(wrong)
 
 
@@ -232,6 +241,9 @@ def test_imports_point_one_way(module: str) -> None:
         ("serving/new.py", "import matplotlib.pyplot", "serving imports matplotlib"),
         ("figures/new.py", "from fluidkv.answers import study_system", "figures imports answers"),
         ("papers/new.py", "from fluidkv.cli import app", "papers imports cli"),
+        ("papers/new.py", "from fluidkv.sweeps import sweep", "papers imports sweeps"),
+        ("cli/new.py", "from fluidkv_papers import ledger", "cli imports fluidkv_papers"),
+        ("ledger/new.py", "import fluidkv_papers.ledger", "ledger imports fluidkv_papers"),
         ("figures/new.py", "from rich import print", "figures imports rich"),
         ("cli/new.py", "from matplotlib import pyplot", "cli imports matplotlib"),
         (
@@ -309,7 +321,13 @@ def _shared(here: list[str], there: list[str]) -> int:
 
 
 def _dotted(module: str) -> str:
-    return "fluidkv." + module.rsplit(".", 1)[0].replace("/", ".").removesuffix(".__init__")
+    return _package(module).rsplit(".", 1)[0].replace("/", ".").removesuffix(".__init__")
+
+
+def _package(module: str) -> str:
+    """The path of a module with its package before it."""
+    inside = module.removeprefix("papers/")
+    return f"fluidkv/{module}" if inside == module else f"fluidkv_papers/{inside}"
 
 
 def _home(target: str, homes: Mapping[str, str]) -> str:
@@ -332,7 +350,7 @@ def _in_circles(arrows: Mapping[str, set[str]]) -> set[str]:
 
 
 def test_no_files_and_no_inner_rooms_import_each_other() -> None:
-    assert circles(_sources()) == []
+    assert circles(SOURCES) == []
 
 
 @pytest.mark.parametrize(
@@ -379,4 +397,5 @@ def test_a_straight_line_is_no_circle() -> None:
 def test_the_page_on_architecture_names_every_room() -> None:
     page = (PACKAGE.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
     rooms = {path.parent.name for path in PACKAGE.rglob("*/__init__.py")}
+    rooms |= {path.parent.name for path in PAPERS.rglob("*/__init__.py")}
     assert {room for room in rooms if f"{room}/" not in page} == set()

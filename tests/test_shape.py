@@ -11,15 +11,19 @@ from pathlib import Path
 import pytest
 
 import fluidkv
+import fluidkv_papers
 
-PACKAGE = Path(fluidkv.__file__).parent
 LONGEST_FILE, LONGEST_FUNCTION = 400, 80
-MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
+MODULES = {
+    f"{package.name}/{path.relative_to(package).as_posix()}": path
+    for package in (Path(fluidkv.__file__).parent, Path(fluidkv_papers.__file__).parent)
+    for path in sorted(package.rglob("*.py"))
+}
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_files_and_functions_are_short(module: str) -> None:
-    text = (PACKAGE / module).read_text(encoding="utf-8")
+    text = MODULES[module].read_text(encoding="utf-8")
     nodes = list(ast.walk(ast.parse(text)))
     assert text.count("\n") - sum(map(_lines_of_examples, map(_said, nodes))) <= LONGEST_FILE
     functions = [n for n in nodes if isinstance(n, ast.FunctionDef)]

@@ -16,7 +16,7 @@ PACKAGE = Path(fluidkv.__file__).parent
 FLAGS = doctest.ELLIPSIS
 # What an example may use without an import; the page on the reference says so.
 GIVEN = {"fk": fluidkv, "np": np, "Fraction": Fraction}
-_PRIVATE = ("papers", "cli", "figures")  # rooms that no user imports by name
+_PRIVATE = ("cli", "figures")  # rooms that no user imports by name
 
 
 @dataclass(frozen=True)

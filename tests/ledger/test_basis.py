@@ -53,7 +53,7 @@ def test_a_check_that_is_said_not_to_run_the_library_does_not(claim: Claim) -> N
 def called_while(check: Callable[[], Any]) -> set[str]:
     """Files of the library, beyond what a claim and a record are, whose functions were called."""
     root = os.path.dirname(fluidkv.__file__) + os.sep
-    ground = ("errors", "files", "ledger", "papers", "plain", "record", "text", "verdict")
+    ground = ("errors", "files", "ledger", "plain", "record", "text", "verdict")
     called = set()
 
     def note(frame: FrameType, event: str, argument: object) -> None:

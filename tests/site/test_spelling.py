@@ -5,7 +5,7 @@ import sys
 
 from docs._site.layout import ROOT
 
-_READ = ("README.md", "CHANGELOG.md", "docs", "notebooks", "fluidkv")
+_READ = ("README.md", "CHANGELOG.md", "docs", "notebooks", "fluidkv", "papers")
 
 
 def _found(*paths: str) -> str:
