@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from fluidkv.prefix.paging.bounds import lru_in_a_phase
 from fluidkv.prefix.paging.lru import lru_misses
 from fluidkv.prefix.paging.marking import marking, rlt_misses
-from fluidkv.prefix.paging.nodes import node_misses
 from fluidkv.prefix.paging.optimum import fewest_misses, furthest_misses
-from fluidkv.prefix.paging.phases import phases
-from fluidkv.prefix.paging.printed import printed_evictions
 from fluidkv.prefix.paging.tokens import closed, singles
+from fluidkv_papers.theory.paging.nodes import node_misses
+from fluidkv_papers.theory.paging.phases import phases
+from fluidkv_papers.theory.paging.printed import printed_evictions
 
 
 @st.composite

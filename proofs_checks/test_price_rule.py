@@ -1,7 +1,7 @@
 """Token-PD, rules (4) and (5): our bounds and each step of their proofs, on any sequences.
 
-The proofs are in `fluidkv.tokenpd.regret.bounds`. Runs are exact: worths, eta and mu_1 are
-rational, and every decision is one of balls. Adversaries look at the price before they choose.
+The proofs are in `fluidkv_papers.theory.price_rule.bounds`. Runs are exact: worths, eta and mu_1
+are rational, and every decision is one of balls. Adversaries look at the price before they choose.
 """
 
 from dataclasses import replace
@@ -19,7 +19,7 @@ from fluidkv.tokenpd.knapsack.literal import literal_rounds
 from fluidkv.tokenpd.knapsack.pool import Pool
 from fluidkv.tokenpd.knapsack.run import PriceRun
 from fluidkv.tokenpd.pricing import Budget, Demand, Pricing
-from fluidkv.tokenpd.regret.bounds import (
+from fluidkv_papers.theory.price_rule.bounds import (
     PriceSetting,
     highest_price,
     most_regret,
@@ -28,9 +28,9 @@ from fluidkv.tokenpd.regret.bounds import (
     most_violation,
     setting_of,
 )
-from fluidkv.tokenpd.regret.cases import pool_of
-from fluidkv.tokenpd.regret.certified import exact_rounds
-from fluidkv.tokenpd.regret.outcome import outcome_of
+from fluidkv_papers.theory.price_rule.cases import pool_of
+from fluidkv_papers.theory.price_rule.certified import exact_rounds
+from fluidkv_papers.theory.price_rule.outcome import outcome_of
 
 WORTH = st.fractions(0, 1, max_denominator=12)
 STEP = st.sampled_from(

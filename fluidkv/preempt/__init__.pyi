@@ -9,14 +9,6 @@ from .cacheopt.settings import Weights as Weights
 from .padding.hoeffding import confidence_at_rate as confidence_at_rate
 from .padding.hoeffding import hoeffding_padding as hoeffding_padding
 from .padding.hoeffding import least_padding as least_padding
-from .padding.laws import at_most_exp as at_most_exp
-from .padding.laws import covered as covered
-from .padding.laws import expected as expected
-from .padding.laws import falls_short as falls_short
-from .padding.laws import medians as medians
-from .padding.laws import modes as modes
-from .padding.laws import reaches as reaches
-from .padding.laws import small_laws as small_laws
 from .padding.rules import BucketPadding as BucketPadding
 from .padding.rules import ConfidencePadding as ConfidencePadding
 from .padding.rules import ConstantPadding as ConstantPadding

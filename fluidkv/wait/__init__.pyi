@@ -1,8 +1,5 @@
 from .chain.counts import CountState as CountState
 from .chain.counts import count_chain as count_chain
-from .chain.gap import GapStudy as GapStudy
-from .chain.gap import root_fit as root_fit
-from .chain.gap import throughput_gap as throughput_gap
 from .chain.masses import FluidState as FluidState
 from .chain.masses import fluid_chain as fluid_chain
 from .chain.model import Shape as Shape

@@ -19,19 +19,21 @@ from fluidkv.preempt import (
     SharePadding,
     UniformNoise,
     confidence_at_rate,
-    covered,
-    expected,
-    falls_short,
     hoeffding_padding,
     least_padding,
-    medians,
-    modes,
-    reaches,
-    small_laws,
     with_estimates,
     with_predictions,
 )
 from fluidkv.runs.requests import Requests
+from fluidkv_papers.theory import (
+    covered,
+    expected,
+    falls_short,
+    medians,
+    modes,
+    reaches,
+    small_laws,
+)
 
 DRAWS = 100_000
 NINE_TENTHS = Fraction(9, 10)

@@ -11,17 +11,8 @@ from fluidkv.answers.price import optimum
 from fluidkv.answers.price.optimum import held_optimum, pool_of
 from fluidkv.answers.price.rule import at_most, tokens_of
 from fluidkv.errors import InputError
-from fluidkv.tokenpd import (
-    Attention,
-    Budget,
-    ExponentialAverage,
-    Oracle,
-    Pricing,
-    clairvoyant,
-    evict,
-    policy,
-    round_optimum,
-)
+from fluidkv.tokenpd import Attention, Budget, ExponentialAverage, Oracle, Pricing, evict, policy
+from fluidkv_papers.theory.price_rule import clairvoyant, round_optimum
 
 SMALL = {"requests": 3, "prompt": 2, "length": (5, 8), "seeds": 2}
 BUDGET = 6

@@ -9,7 +9,7 @@ MUTANTS: list[Mutant] = [
     Mutant("tokenpd.section-4.guarantee.regret.in-all.quarter", "(horizon, 4)", "(horizon, 2)"),
     Mutant(
         "tokenpd.section-4.guarantee.regret.in-all",
-        "return tokenpd.purse_optimum(case.pool, 1)",
+        "return price_rule.purse_optimum(case.pool, 1)",
         "return 0",
         "def _lost",
     ),
@@ -30,18 +30,18 @@ MUTANTS: list[Mutant] = [
     Mutant("tokenpd.equation-5.constant-cost", "with_sum=False", "with_sum=True"),
     Mutant(
         "tokenpd.section-4.guarantee.violation.netted",
-        "<= tokenpd.most_violation(setting)",
-        "<= tokenpd.most_violation(setting) / 9",
+        "<= price_rule.most_violation(setting)",
+        "<= price_rule.most_violation(setting) / 9",
     ),
     Mutant(
         "tokenpd.section-4.guarantee.regret.netted",
-        "<= tokenpd.most_regret_simply(setting)",
-        "<= tokenpd.most_regret_simply(setting) / 99",
+        "<= price_rule.most_regret_simply(setting)",
+        "<= price_rule.most_regret_simply(setting) / 99",
     ),
     Mutant(
         "tokenpd.appendix-a.rounding.small-cost",
-        "<= tokenpd.most_regret_simply(setting)",
-        "<= tokenpd.most_regret_simply(setting) / 99",
+        "<= price_rule.most_regret_simply(setting)",
+        "<= price_rule.most_regret_simply(setting) / 99",
     ),
     Mutant("tokenpd.section-4.guarantee.regret.netted.sharp", "HALF * waits", "waits"),
     Mutant(

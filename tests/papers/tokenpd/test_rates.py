@@ -9,14 +9,14 @@ import pytest
 from fluidkv.tokenpd.knapsack.literal import literal_rounds
 from fluidkv.tokenpd.knapsack.sequences.stored import drawn_pool
 from fluidkv.tokenpd.pricing import Budget, Demand, Pricing
-from fluidkv.tokenpd.regret.bounds import (
+from fluidkv_papers.theory.price_rule.bounds import (
     PriceSetting,
     most_regret,
     most_regret_kept,
     most_violation,
 )
-from fluidkv.tokenpd.regret.comparators import best_fixed_price
-from fluidkv.tokenpd.regret.outcome import outcome_of
+from fluidkv_papers.theory.price_rule.comparators import best_fixed_price
+from fluidkv_papers.theory.price_rule.outcome import outcome_of
 from fluidkv_papers.tokenpd.instances.rates import (
     CONSTANT,
     HORIZONS,

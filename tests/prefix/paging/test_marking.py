@@ -5,7 +5,6 @@ from random import Random
 
 import pytest
 
-from fluidkv.prefix.paging.cases import sequences
 from fluidkv.prefix.paging.marking import (
     evictable,
     expected_misses,
@@ -14,8 +13,9 @@ from fluidkv.prefix.paging.marking import (
     path_locked,
     rlt_misses,
 )
-from fluidkv.prefix.paging.printed import printed_evictions
 from fluidkv.prefix.paging.tokens import singles
+from fluidkv_papers.theory.paging.cases import sequences
+from fluidkv_papers.theory.paging.printed import printed_evictions
 
 
 def test_printed_rlt_may_find_no_leaf_without_a_mark() -> None:

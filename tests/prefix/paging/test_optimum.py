@@ -2,7 +2,6 @@
 
 import pytest
 
-from fluidkv.prefix.paging.cases import sequences
 from fluidkv.prefix.paging.lru import lru_misses
 from fluidkv.prefix.paging.optimum import (
     EMPTY,
@@ -12,6 +11,7 @@ from fluidkv.prefix.paging.optimum import (
     unlocked_furthest,
 )
 from fluidkv.prefix.paging.tokens import singles
+from fluidkv_papers.theory.paging.cases import sequences
 from tests.prefix.paging.drawing import drawn_paths
 
 

@@ -5,8 +5,8 @@ from itertools import permutations
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.prefix.paging.cases import forests, sequences
 from fluidkv.prefix.paging.tokens import check_requests, closed, leaves, needed, tokens_of
+from fluidkv_papers.theory.paging.cases import forests, sequences
 
 
 def test_a_token_is_the_path_to_it() -> None:

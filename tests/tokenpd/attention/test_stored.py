@@ -9,13 +9,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from fluidkv.errors import InputError
-from fluidkv.tokenpd import (
-    Attention,
-    generated,
-    generators,
-    read_attention,
-    write_attention,
-)
+from fluidkv.tokenpd import Attention, generated, generators, read_attention, write_attention
 
 BFLOAT16 = np.dtype(jnp.bfloat16)
 FIELDS = ("weights", "prompt", "length", "start", "request")

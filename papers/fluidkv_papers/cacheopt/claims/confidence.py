@@ -6,6 +6,7 @@ from itertools import product
 from fluidkv import preempt
 from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.ranges import Range
+from fluidkv_papers import theory
 from fluidkv_papers.cacheopt.paper import statements
 
 CLAIMS = statements()
@@ -106,4 +107,4 @@ def _hardly_any(rate: Fraction, alpha: Fraction) -> bool:
     Note: The promise is then 0.83 % at most. So what alpha does in Figure 17e at beta = 100 cannot
     come of (3), unless the unit of the rate is another one."""
     c = preempt.confidence_at_rate(rate, alpha, Fraction(BETA))
-    return c < Fraction(83, 10**4) and preempt.reaches(Fraction(1, 15), Fraction(1), c)
+    return c < Fraction(83, 10**4) and theory.reaches(Fraction(1, 15), Fraction(1), c)

@@ -12,6 +12,7 @@ from fluidkv import preempt
 from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.ranges import Range
 from fluidkv.verdict import Evidence
+from fluidkv_papers import theory
 from fluidkv_papers.cacheopt.claims.hoeffding import TENTHS, Law
 from fluidkv_papers.cacheopt.paper import statements
 
@@ -23,7 +24,7 @@ _CONFIDENCES = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9)
 _PREDICTIONS = Range(
     "every law of a prediction of up to three values up to 5, probabilities over up to 6, "
     "c = 1/10 ... 9/10",
-    lambda: product(preempt.small_laws(atoms=3, longest=5, denominator=6), TENTHS),
+    lambda: product(theory.small_laws(atoms=3, longest=5, denominator=6), TENTHS),
 )
 
 
@@ -33,8 +34,8 @@ def _noise_in_the_prediction(law: Law, confidence: Fraction) -> bool:
 
     Ours: by (1) for E[X^] - X^
     Paper: the range of request length for request i in the predicted values"""
-    truth, width = preempt.expected(law), Fraction(law[-1][0] - law[0][0])
-    short = sum(p for said, p in law if preempt.reaches(truth - said, width, confidence))
+    truth, width = theory.expected(law), Fraction(law[-1][0] - law[0][0])
+    short = sum(p for said, p in law if theory.reaches(truth - said, width, confidence))
     return short <= 1 - confidence
 
 
@@ -46,10 +47,8 @@ def _range_of_predictions(law: Law, confidence: Fraction) -> bool | str:
     Paper: the range of request length for request i in the predicted values
     Note: Holds with the range of the length (`equation-2.mean`)."""
     # The prediction is the mean, always: no range, no padding.
-    mean = preempt.expected(law)
-    short = sum(
-        (p for x, p in law if preempt.reaches(x - mean, Fraction(), confidence)), Fraction()
-    )
+    mean = theory.expected(law)
+    short = sum((p for x, p in law if theory.reaches(x - mean, Fraction(), confidence)), Fraction())
     lengths = ", ".join(f"{x} with probability {p}" for x, p in law)
     return short <= 1 - confidence or (
         f"lengths {lengths}; predicted {mean}, c = {confidence}: short with {short}"

@@ -7,9 +7,9 @@ prediction no more often than 1 - c. So an estimate of X^ - t is short with at l
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
 
-from fluidkv import preempt
 from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.ranges import Range
+from fluidkv_papers import theory
 from fluidkv_papers.cacheopt.claims.hoeffding import TENTHS, Law
 from fluidkv_papers.cacheopt.paper import statements
 
@@ -20,8 +20,8 @@ _DEFAULT = Fraction(9, 10)
 
 def _two_lengths() -> list[Law]:
     """Laws of two lengths up to 6 over up to 4 whose mean is whole, as predictions are."""
-    laws = preempt.small_laws(atoms=2, longest=6, denominator=4)
-    return [law for law in laws if preempt.expected(law).denominator == 1]
+    laws = theory.small_laws(atoms=2, longest=6, denominator=4)
+    return [law for law in laws if theory.expected(law).denominator == 1]
 
 
 _WHOLE_MEANS = Range(
@@ -32,7 +32,7 @@ _MIXED = Range(
     "every law of up to three lengths up to 5 and probabilities over up to 4, c = 1/10 ... 9/10, "
     "a classifier right in 0, 1/2, 3/4 and all of the cases",
     lambda: product(
-        preempt.small_laws(atoms=3, longest=5, denominator=4),
+        theory.small_laws(atoms=3, longest=5, denominator=4),
         TENTHS,
         (Fraction(0), Fraction(1, 2), Fraction(3, 4), Fraction(1)),
     ),
@@ -52,8 +52,8 @@ def _ensured(law: Law) -> bool | str:
     Ours: half of the requests are given too little
     Paper: the demand is satisfied with a high specified probability
     Note: The prediction is the mean, the classifier always right, estimates are whole tokens."""
-    mean = preempt.expected(law)
-    left = preempt.covered(law, mean, _DEFAULT, Fraction(1))
+    mean = theory.expected(law)
+    left = theory.covered(law, mean, _DEFAULT, Fraction(1))
     lengths = ", ".join(f"{x} with probability {p}" for x, p in law)
     return left >= _DEFAULT or f"lengths {lengths}; predicted {mean}: covered with {left}"
 
@@ -66,19 +66,19 @@ def _ensured_if_added(law: Law) -> bool:
 
     Ours: with 90 % it is never short at all
     Paper: the demand is satisfied with a high specified probability"""
-    return preempt.covered(law, preempt.expected(law), _DEFAULT) == 1
+    return theory.covered(law, theory.expected(law), _DEFAULT) == 1
 
 
 def _reals(law: Law, confidence: Fraction, accuracy: Fraction) -> tuple[Fraction, Fraction]:
     """(P(X <= estimate), P(the classifier says "under")), estimates not rounded."""
-    width, mean = Fraction(law[-1][0] - law[0][0]), preempt.expected(law)
+    width, mean = Fraction(law[-1][0] - law[0][0]), theory.expected(law)
     covered = under = Fraction()
     for x, p in law:
         says_under = accuracy if x > mean else 1 - accuracy
         under += p * says_under
         # t is irrational: at most is below.
-        added = not preempt.reaches(x - mean, width, confidence)
-        subtracted = preempt.reaches(mean - x, width, confidence)
+        added = not theory.reaches(x - mean, width, confidence)
+        subtracted = theory.reaches(mean - x, width, confidence)
         covered += p * (says_under * added + (1 - says_under) * subtracted)
     return covered, under
 
@@ -103,10 +103,10 @@ def _better_classifier() -> Finding:
     Note: Whoever is rightly said to be over loses memory that it needs: what lies below its
     prediction seldom lies t below it."""
     fewer = []
-    for law in preempt.small_laws(atoms=2, longest=5, denominator=4):
-        mean = preempt.expected(law)
+    for law in theory.small_laws(atoms=2, longest=5, denominator=4):
+        mean = theory.expected(law)
         qualities = Fraction(1), Fraction(1, 2)
-        perfect, coin = (preempt.covered(law, mean, _DEFAULT, q) for q in qualities)
+        perfect, coin = (theory.covered(law, mean, _DEFAULT, q) for q in qualities)
         if perfect < coin:
             lengths = ", ".join(f"{x} with probability {p}" for x, p in law)
             fewer.append(f"lengths {lengths}; predicted {mean}: {perfect} against {coin}")

@@ -10,6 +10,7 @@ from itertools import pairwise, product
 from fluidkv import preempt
 from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.ranges import Range, Seen
+from fluidkv_papers import theory
 from fluidkv_papers.cacheopt.paper import statements
 
 CLAIMS = statements(origin=Origin.READING)
@@ -18,14 +19,14 @@ Law = tuple[tuple[int, Fraction], ...]
 
 TENTHS = tuple(Fraction(n, 10) for n in range(1, 10))
 _THREE = "every law of up to three lengths up to 5 and probabilities over up to 6"
-_LAWS = Range(_THREE, lambda: preempt.small_laws(atoms=3, longest=5, denominator=6))
+_LAWS = Range(_THREE, lambda: theory.small_laws(atoms=3, longest=5, denominator=6))
 _PROMISES = Range(
     f"{_THREE}, c = 1/10 ... 9/10",
-    lambda: product(preempt.small_laws(atoms=3, longest=5, denominator=6), TENTHS),
+    lambda: product(theory.small_laws(atoms=3, longest=5, denominator=6), TENTHS),
 )
 _SMALL = Range(
     "every law of up to three lengths up to 4 and probabilities over up to 4, c = 1/10 ... 9/10",
-    lambda: product(preempt.small_laws(atoms=3, longest=4, denominator=4), TENTHS),
+    lambda: product(theory.small_laws(atoms=3, longest=4, denominator=4), TENTHS),
 )
 
 
@@ -46,7 +47,7 @@ def _passes(law: dict[int, Fraction], squares: int) -> int | None:
     for value in sorted(law):
         reached = sum((p for x, p in law.items() if x >= value), Fraction())
         far = value - mean
-        if far > 0 and not preempt.at_most_exp(reached, 2 * far**2 / squares):
+        if far > 0 and not theory.at_most_exp(reached, 2 * far**2 / squares):
             return value
     return None
 
@@ -54,7 +55,7 @@ def _passes(law: dict[int, Fraction], squares: int) -> int | None:
 @CLAIMS.claim(
     "equation-1",
     "(1)",
-    over=lambda: product(tuple(preempt.small_laws(atoms=3, longest=3, denominator=3)), repeat=2),
+    over=lambda: product(tuple(theory.small_laws(atoms=3, longest=3, denominator=3)), repeat=2),
     origin=Origin.PRINTED,
 )
 def _equation_1(first: Law, second: Law) -> bool | str:
@@ -81,7 +82,7 @@ def _equation_2(*law: tuple[int, Fraction]) -> bool | str:
 
 def _broken(law: Law, predicted: int, confidence: Fraction) -> str:
     """Words for a law whose promise is broken; "" where it is kept."""
-    short = preempt.falls_short(law, Fraction(predicted), confidence)
+    short = theory.falls_short(law, Fraction(predicted), confidence)
     if short <= 1 - confidence:
         return ""
     lengths = ", ".join(f"{x} with probability {p}" for x, p in law)
@@ -105,7 +106,7 @@ def _mode(law: Law, confidence: Fraction) -> bool | str:
     Ours: one length more likely than the other, and predicted
     Paper: X^ its predicted length
     Note: What a classifier of lengths says. Laws with one mode only."""
-    most, *others = preempt.modes(law)
+    most, *others = theory.modes(law)
     return bool(others) or _broken(law, most, confidence) or True
 
 
@@ -116,7 +117,7 @@ def _median(law: Law, confidence: Fraction) -> bool | str:
     Ours: the same law
     Paper: X^ its predicted length
     Note: What least absolute errors find. Laws with one median; up to c = 1/2 it holds there."""
-    middle, *others = preempt.medians(law)
+    middle, *others = theory.medians(law)
     return bool(others) or _broken(law, middle, confidence) or True
 
 
@@ -141,7 +142,7 @@ def _equality(law: Law, confidence: Fraction) -> bool | str:
     Ours: less often: (2) is an inequality
     Paper: P(X - X^ >= t) = 1 - c
     Note: The equation that is solved is that of the bound."""
-    short = preempt.falls_short(law, preempt.expected(law), confidence)
+    short = theory.falls_short(law, theory.expected(law), confidence)
     return short == 1 - confidence or f"lengths {_words(law)}, c = {confidence}: {short}"
 
 
@@ -164,7 +165,7 @@ def _increases(lower: Fraction, higher: Fraction) -> bool:
     both = preempt.hoeffding_padding([float(lower), float(higher)], 0, 1)
     between = Fraction(float(both.mean()))
     one = Fraction(1)
-    return preempt.reaches(between, one, lower) and not preempt.reaches(between, one, higher)
+    return theory.reaches(between, one, lower) and not theory.reaches(between, one, higher)
 
 
 @CLAIMS.claim("equation-3.past-the-range", "(3) with section 5")
@@ -176,9 +177,9 @@ def _past_the_range() -> Finding:
     of them can use"""
     # So is it from 1 - e^-2 on: nobody's length, whatever was predicted, is so far away.
     one, default = Fraction(1), Fraction(9, 10)
-    longer = not preempt.reaches(one, one, default)
+    longer = not theory.reaches(one, one, default)
     # The confidence from which on it is, to four digits.
-    least = next(n for n in range(10**4) if not preempt.reaches(one, one, Fraction(n, 10**4)))
+    least = next(n for n in range(10**4) if not theory.reaches(one, one, Fraction(n, 10**4)))
     return Finding(
         longer,
         f"{float(preempt.hoeffding_padding(0.9, 0, 1)):.4f} (b - a); more than b - a from "
@@ -194,10 +195,10 @@ def _least(law: Law, confidence: Fraction) -> bool | Seen:
     Paper: not said
     Note: For one variable (1) is not sharp; this is, where only the mean and the range are known.
     """
-    low, high, mean = law[0][0], law[-1][0], preempt.expected(law)
+    low, high, mean = law[0][0], law[-1][0], theory.expected(law)
     padding = min(high - mean, (mean - low) * confidence / (1 - confidence))
     short = sum(p for x, p in law if x > mean + padding)
-    more = preempt.reaches(padding, Fraction(high - low), confidence)
+    more = theory.reaches(padding, Fraction(high - low), confidence)
     return short <= 1 - confidence and not more and Seen(padding)
 
 
@@ -220,6 +221,6 @@ def _independence(parts: tuple[int, int, int, int], confidence: Fraction) -> boo
     for long in (both + first, both + second):
         if 0 < long < 1:
             law = ((1, 1 - long), (2, long))
-            if preempt.falls_short(law, 1 + long, confidence) > 1 - confidence:
+            if theory.falls_short(law, 1 + long, confidence) > 1 - confidence:
                 return False
     return True

@@ -4,10 +4,10 @@ from fluidkv.ledger.claim import Origin
 from fluidkv.ledger.ranges import Range, Seen
 from fluidkv.prefix.paging.marking import marking
 from fluidkv.prefix.paging.optimum import fewest_misses, furthest_misses, unlocked_furthest
-from fluidkv.prefix.paging.printed import Eviction, printed_evictions
 from fluidkv.prefix.paging.tokens import Path, Token, closed, leaves, singles
 from fluidkv_papers.routing.instances.universes import small_sequences
 from fluidkv_papers.routing.paper import statements
+from fluidkv_papers.theory.paging.printed import Eviction, printed_evictions
 
 CLAIMS = statements(origin=Origin.READING)
 

@@ -6,7 +6,6 @@ from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.ranges import Range, Seen
 from fluidkv.prefix.paging.bounds import lru_in_a_phase
 from fluidkv.prefix.paging.games import play, walked, worst
-from fluidkv.prefix.paging.phases import Course, followed, phases
 from fluidkv.prefix.paging.tokens import Path, Token, singles
 from fluidkv_papers.routing.instances.universes import (
     lemma_1,
@@ -15,6 +14,7 @@ from fluidkv_papers.routing.instances.universes import (
     universes,
 )
 from fluidkv_papers.routing.paper import statements
+from fluidkv_papers.theory.paging.phases import Course, followed, phases
 
 CLAIMS = statements()
 

@@ -16,9 +16,9 @@ from fluidkv.prefix.paging.bounds import harmonic
 from fluidkv.prefix.paging.games import optimum_rate
 from fluidkv.prefix.paging.lru import lru_misses
 from fluidkv.prefix.paging.optimum import fewest_misses
-from fluidkv.prefix.paging.phases import phases
 from fluidkv.prefix.paging.tokens import Request, singles
 from fluidkv_papers.routing.paper import statements
+from fluidkv_papers.theory.paging.phases import phases
 
 CLAIMS = statements()
 

@@ -8,9 +8,7 @@ from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.ranges import Range, Seen
 from fluidkv.prefix.paging.bounds import lru_in_a_phase, lru_ratio
 from fluidkv.prefix.paging.lru import lru_misses
-from fluidkv.prefix.paging.nodes import node_misses
 from fluidkv.prefix.paging.optimum import fewest_misses
-from fluidkv.prefix.paging.phases import phases
 from fluidkv.prefix.paging.tokens import Request, Token
 from fluidkv.verdict import Evidence
 from fluidkv_papers.routing.instances.universes import (
@@ -25,6 +23,8 @@ from fluidkv_papers.routing.instances.universes import (
     worst_for_lru,
 )
 from fluidkv_papers.routing.paper import statements
+from fluidkv_papers.theory.paging.nodes import node_misses
+from fluidkv_papers.theory.paging.phases import phases
 
 CLAIMS = statements()
 

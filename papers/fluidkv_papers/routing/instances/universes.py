@@ -8,13 +8,13 @@ from typing import Any
 
 from fluidkv.prefix.paging.adversaries import batches_of_tails, in_a_loop, tails
 from fluidkv.prefix.paging.bounds import optimum_in_a_phase
-from fluidkv.prefix.paging.cases import forests, sequences
 from fluidkv.prefix.paging.games import Online, Worst, play, worst
 from fluidkv.prefix.paging.lru import accesses
 from fluidkv.prefix.paging.marking import accessed, mark
-from fluidkv.prefix.paging.nodes import serve_nodes
-from fluidkv.prefix.paging.phases import Course, Phase, followed
 from fluidkv.prefix.paging.tokens import Path, Request, Token, singles
+from fluidkv_papers.theory.paging.cases import forests, sequences
+from fluidkv_papers.theory.paging.nodes import serve_nodes
+from fluidkv_papers.theory.paging.phases import Course, Phase, followed
 
 Universe = tuple[int, int, tuple[Token, ...]]
 """Capacity B, least length L, tokens of a forest: each path of L to B tokens may be asked for."""

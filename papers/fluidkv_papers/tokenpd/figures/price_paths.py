@@ -8,6 +8,7 @@ import numpy as np
 from fluidkv import tokenpd
 from fluidkv.figures.figure import Axes, Canvas, Data, Figure
 from fluidkv.figures.style import BLUE, GREEN, GREY, ORANGE, name_axes, zero_line
+from fluidkv_papers.theory import price_rule
 
 ROUNDS = 64
 STEP = Fraction(1, 8)
@@ -28,14 +29,14 @@ SHOWN = {"alternating": 24, "idle_then_busy": ROUNDS}
 
 def data() -> Data:
     """Of each case and reading "<case>.<reading>.<what>": price (T + 1,), used, regret (T,)."""
-    from fluidkv.tokenpd.regret import cases
+    from fluidkv_papers.theory.price_rule import cases
 
     found = {}
     for name in CASES:
         case = getattr(cases, name)(ROUNDS)
         for reading, (_, budget, demand, *_) in READINGS.items():
             pricing = tokenpd.Pricing(float(STEP), float(case.start), budget, demand)
-            run = tokenpd.exact_rounds(case.pool, 1, pricing)
+            run = price_rule.exact_rounds(case.pool, 1, pricing)
             key = f"{name}.{reading}"
             found[f"{key}.price"] = np.array([float(price) for price in run.price])
             found[f"{key}.used"] = run.used

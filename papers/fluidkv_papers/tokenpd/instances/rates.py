@@ -27,8 +27,8 @@ from fluidkv.tokenpd.knapsack.sequences.draws import Sequence
 from fluidkv.tokenpd.knapsack.sequences.random import Drifting, Stochastic
 from fluidkv.tokenpd.knapsack.sequences.sums import PriceSums, price_sums
 from fluidkv.tokenpd.pricing import Budget, Demand, Pricing
-from fluidkv.tokenpd.regret.exponents import Exponent, fit_exponent
-from fluidkv.tokenpd.regret.hindsight import fixed_price_between
+from fluidkv_papers.theory.price_rule.exponents import Exponent, fit_exponent
+from fluidkv_papers.theory.price_rule.hindsight import fixed_price_between
 
 _FILE = files("fluidkv_papers.tokenpd.instances") / "rates.csv"
 

@@ -11,8 +11,8 @@ from math import ceil
 from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.outcomes import span
 from fluidkv.ledger.statements import Statements
-from fluidkv.preempt.best import least_skew
 from fluidkv.verdict import Evidence
+from fluidkv_papers.theory.best import least_skew
 from fluidkv_papers.vllm.instances.recompute_tax_families import (
     PRINTED,
     Point,
@@ -111,7 +111,7 @@ def _not_the_peak() -> Finding:
 
 
 @CLAIMS.claim(
-    "longest", _TABLE, checked=f"{_NUMBERS}; the bound of `fluidkv.preempt.best.most_lost`"
+    "longest", _TABLE, checked=f"{_NUMBERS}; the bound of `fluidkv_papers.theory.best.most_lost`"
 )
 def _needs_a_long_one() -> Finding:
     """Where prompts are computed whole, the tax of 78.8 % needs a request more than two and a half

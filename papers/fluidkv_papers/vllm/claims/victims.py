@@ -1,7 +1,7 @@
 """Which victims waste least, beside the best of all on small cases, and who starves.
 
 What RFC 54644 and pull requests 53723, 36980, 38080 and 56897 propose, compared; statements are
-ours. Rules of vLLM but for the victim: `fluidkv.preempt.best`.
+ours. Rules of vLLM but for the victim: `fluidkv_papers.theory.best`.
 """
 
 from collections.abc import Iterator
@@ -10,11 +10,11 @@ from itertools import product
 
 from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.statements import Statements
-from fluidkv.preempt.best import Case, Cost, Endless, best_victims, cost_of_rule, endless
 from fluidkv.serving.engines import VLLM
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules, Keeps, Requeue, Victim
 from fluidkv.verdict import Evidence
+from fluidkv_papers.theory.best import Case, Cost, Endless, best_victims, cost_of_rule, endless
 from fluidkv_papers.vllm.instances.best_survey import SURVEYS, Score, recorded
 from fluidkv_papers.vllm.instances.victim_rules import RULES, with_victim
 
@@ -81,7 +81,7 @@ def _nobody_starves() -> Finding:
     endless stream, whatever the victims.
 
     Checked: the seven rules that draw no lots; all of up to 3 tokens of memory, 2 and 3 clients;
-    for all there is an argument (`fluidkv.preempt.best.stream`)
+    for all there is an argument (`fluidkv_papers.theory.best.stream`)
     Paper: -"""
     bad, longest = None, 0
     for victim in RULES:

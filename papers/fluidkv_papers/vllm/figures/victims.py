@@ -7,9 +7,9 @@ import numpy as np
 from fluidkv import exact
 from fluidkv.figures.figure import Axes, Canvas, Data, Figure
 from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, SMALL_NOTE
-from fluidkv.preempt.masses import Server, Trim, course, nudged
 from fluidkv.serving.rules import Keeps, Victim
 from fluidkv.workload import RequestClass, System, Workload
+from fluidkv_papers.theory.masses import Server, Trim, course, nudged
 from fluidkv_papers.vllm.instances import victims_bench as bench
 from fluidkv_papers.vllm.instances import victims_caps as caps
 

@@ -12,9 +12,9 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from fluidkv.preempt.best import Cost, best_victims, cost_of_rule, small_cases
 from fluidkv.serving.engines import VLLM
 from fluidkv.serving.rules import Victim
+from fluidkv_papers.theory.best import Cost, best_victims, cost_of_rule, small_cases
 from fluidkv_papers.vllm.instances.victim_rules import RULES, with_victim
 
 _FILE = files("fluidkv_papers.vllm.instances") / "best_survey.csv"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fluidkv import wait
 from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.verdict import Evidence
+from fluidkv_papers import theory
 from fluidkv_papers.wait.instances.statistics import ERRORS, mean_and_error
 from fluidkv_papers.wait.instances.systems import two_types
 from fluidkv_papers.wait.paper import statements
@@ -29,8 +30,8 @@ _SLACK = "appendix B, Strictly Negative Drift Case"
 
 
 @cache
-def _study(case: str) -> "wait.GapStudy":
-    return wait.throughput_gap(
+def _study(case: str) -> "theory.GapStudy":
+    return theory.throughput_gap(
         two_types(case),
         _N,
         _ZETAS,

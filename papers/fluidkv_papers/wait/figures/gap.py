@@ -7,6 +7,7 @@ import numpy as np
 from fluidkv import wait
 from fluidkv.figures.figure import Canvas, Data, Figure
 from fluidkv.figures.style import BLUE, GREEN, ORANGE, name_axes
+from fluidkv_papers import theory
 from fluidkv_papers.wait.figures import policies
 from fluidkv_papers.wait.instances import server
 
@@ -51,7 +52,7 @@ def data(
         nested, slack = model is segments, key != "zero"
         zetas = [zeta for zeta in all_zetas if not slack or zeta <= _SHORT]
         best = float(wait.fluid_equilibrium(system).throughput)
-        study = wait.throughput_gap(
+        study = theory.throughput_gap(
             model,
             thresholds,
             zetas,
@@ -71,7 +72,7 @@ def data(
             f"{key}.throughput": best,
         }
         if not slack:
-            fit = wait.root_fit(study, terms_from)
+            fit = theory.root_fit(study, terms_from)
             found |= {"zero.root": fit.root / best, "zero.reciprocal": fit.reciprocal / best}
             found["zero.p_value"] = fit.p_value
         if not nested:

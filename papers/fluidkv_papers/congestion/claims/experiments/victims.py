@@ -1,7 +1,7 @@
 """What a victim rule can do about the growing modes: nothing before memory runs short, then little.
 
 The paper evicts the least progressed and lets them start again. Here the mass model has other
-victims, and evicted progress that is kept (`fluidkv.preempt.masses`). Statements are ours.
+victims, and evicted progress that is kept (`fluidkv_papers.theory.masses`). Statements are ours.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,11 @@ import numpy as np
 
 from fluidkv import exact
 from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.preempt.masses import (
+from fluidkv.serving.rules import Keeps
+from fluidkv.verdict import Evidence
+from fluidkv.workload import RequestClass, System, Workload
+from fluidkv_papers.congestion.paper import statements
+from fluidkv_papers.theory.masses import (
     Course,
     Masses,
     Server,
@@ -23,10 +27,6 @@ from fluidkv.preempt.masses import (
     moved,
     nudged,
 )
-from fluidkv.serving.rules import Keeps
-from fluidkv.verdict import Evidence
-from fluidkv.workload import RequestClass, System, Workload
-from fluidkv_papers.congestion.paper import statements
 
 CLAIMS = statements(origin=Origin.READING, evidence=Evidence.SAMPLED)
 

@@ -169,7 +169,7 @@ def _log_ratio() -> bool | str:
     Checked: one token worth 0 a round, M = c = 1, T = 4, 16 ... 1024
     Ours: above, by log(mu_max / mu_1); below not: -(T - 1) / sqrt(T)
     Paper: eta = sqrt(log(mu_T / mu_1) / T) / B yields O(sqrt(T))"""
-    from fluidkv.tokenpd.regret.cases import pool_of
+    from fluidkv_papers.theory.price_rule.cases import pool_of
 
     ratios = {}
     for horizon in HORIZONS:

@@ -5,11 +5,11 @@ from itertools import product
 from math import isqrt
 from typing import Any
 
-from fluidkv import tokenpd
 from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.ranges import Range
 from fluidkv.tokenpd.pricing import Budget
 from fluidkv.verdict import Evidence
+from fluidkv_papers.theory import price_rule
 from fluidkv_papers.tokenpd.instances.rounds import (
     HALF,
     ONE,
@@ -30,10 +30,10 @@ _PLACE = "section 3, definition of regret"
 
 def _set_and_rounds(rounds: Rounds) -> tuple[Any, Any]:
     """What the best one set brings, and the optima of rounds; column j of the rounds is token j."""
-    from fluidkv.tokenpd.regret.cases import pool_of
+    from fluidkv_papers.theory.price_rule.cases import pool_of
 
     pool = pool_of(rounds)
-    return tokenpd.best_fixed_set(pool, 1).reward, sum(tokenpd.round_optimum(pool, 1))
+    return price_rule.best_fixed_set(pool, 1).reward, sum(price_rule.round_optimum(pool, 1))
 
 
 _TOKENS = Range(
@@ -100,11 +100,15 @@ def _utility_2(market: Market, values: Values) -> bool:
 
 def _lost(horizon: int, step: Fraction) -> Any:
     """Two tokens worth 1/2 a round, and none in the second half; against T M in all."""
-    from fluidkv.tokenpd.regret.cases import two_futures
+    from fluidkv_papers.theory.price_rule.cases import two_futures
 
     case = two_futures(horizon, rich=False)
-    regret = tokenpd.run_case(case, step, Budget.NETTED).regret
-    return tokenpd.purse_optimum(case.pool, 1) - sum(tokenpd.round_optimum(case.pool, 1)) + regret
+    regret = price_rule.run_case(case, step, Budget.NETTED).regret
+    return (
+        price_rule.purse_optimum(case.pool, 1)
+        - sum(price_rule.round_optimum(case.pool, 1))
+        + regret
+    )
 
 
 @CLAIMS.claim(
@@ -144,11 +148,11 @@ def _fixed_price(horizon: int) -> bool:
     Checked: two tokens worth 1/2 a round for T / 2 rounds, then none; M = c = 1, T = 4, 8 ... 64
     Ours: a price of 1/2 keeps all, T M in all: so regret against a fixed price is linear, too
     Paper: Regret(T) = O(sqrt(T))"""
-    from fluidkv.tokenpd.regret.cases import two_futures
+    from fluidkv_papers.theory.price_rule.cases import two_futures
 
     pool = two_futures(horizon, rich=False).pool
-    best = tokenpd.best_fixed_price(pool, 1)
-    return best.reward == tokenpd.purse_optimum(pool, 1) and best.least_worth == HALF
+    best = price_rule.best_fixed_price(pool, 1)
+    return best.reward == price_rule.purse_optimum(pool, 1) and best.least_worth == HALF
 
 
 @CLAIMS.claim(

@@ -9,10 +9,10 @@ from functools import partial
 from itertools import combinations, product
 from math import isqrt
 
-from fluidkv import tokenpd
 from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.ranges import Range
 from fluidkv.tokenpd.pricing import Budget, Demand
+from fluidkv_papers.theory import price_rule
 from fluidkv_papers.tokenpd.instances.rounds import (
     HALF,
     ONE,
@@ -74,11 +74,11 @@ def _separates(name: str, rounds: int, step: Fraction) -> bool:
     Paper: Regret(T) = O(sqrt(T))
     Note: Two tokens worth the price raise it for the round after, which refuses what it could keep
     and leaves M free, so that the price falls back."""
-    from fluidkv.tokenpd.regret import cases as known
+    from fluidkv_papers.theory.price_rule import cases as known
 
     case = getattr(known, name)(rounds)
     hard, netted = (
-        tokenpd.run_case(case, step, reading).regret for reading in (Budget.HARD, Budget.NETTED)
+        price_rule.run_case(case, step, reading).regret for reading in (Budget.HARD, Budget.NETTED)
     )
     lost = Fraction(rounds, 2 if name == "tied" else 4)
     return hard == lost and netted == (0 if name == "tied" else -lost)
@@ -94,11 +94,11 @@ def _hard_wanted() -> Finding:
     Paper: Regret(T) = O(sqrt(T)), while never violating (3)
     Note: More is lost in a crowd (section-4.guarantee.regret.hard.wanted.crowd). Holds where (5)
     sees what is kept (section-4.guarantee.regret.hard.kept)."""
-    from fluidkv.tokenpd.regret import cases as known
+    from fluidkv_papers.theory.price_rule import cases as known
 
     def lost(name: str, horizon: int) -> Fraction:
         case = getattr(known, name)(horizon)
-        return tokenpd.run_case(case, Fraction(1, isqrt(horizon)), Budget.HARD).regret
+        return price_rule.run_case(case, Fraction(1, isqrt(horizon)), Budget.HARD).regret
 
     found = [outgrows(partial(lost, name)) for name in _SEQUENCES]
     return Finding(found[0] if all(found) else None)
@@ -117,11 +117,11 @@ def _crowd(tokens: int, times: int, step: Fraction) -> bool:
     Ours: a crowd raises the price n - 1 times as far as an empty round lowers it
     Paper: Regret(T) = O(sqrt(T))
     Note: So nearly all can be lost. One of the n throughout has T."""
-    from fluidkv.tokenpd.regret.cases import pool_of as rows
+    from fluidkv_papers.theory.price_rule.cases import pool_of as rows
 
     rounds = tokens * times
-    case = tokenpd.Case(rows([(ONE,) * tokens] * rounds), ONE)
-    return tokenpd.run_case(case, step, Budget.HARD).regret == rounds - times
+    case = price_rule.Case(rows([(ONE,) * tokens] * rounds), ONE)
+    return price_rule.run_case(case, step, Budget.HARD).regret == rounds - times
 
 
 @CLAIMS.claim("section-4.guarantee.regret.hard.wanted.smallest", _PLACE)
@@ -133,7 +133,7 @@ def _smallest() -> Finding:
     = 1, e^eta = 11/10
     Paper: not said
     Note: With one token a round both readings are the same."""
-    found = tokenpd.separating()
+    found = price_rule.separating()
     first = found[0].period
     same = len(first) == 1 and len(first[0]) == 2 and len(set(first[0])) == 1 and first[0][0] > 0
     return Finding(
@@ -214,5 +214,5 @@ def _fixed_price(market: Market, rounds: Rounds) -> bool:
     Ours: so regret against the best fixed price is regret against the optima of rounds
     Paper: not said"""
     pool = pool_of(rounds, market.cost)
-    best_price = tokenpd.best_fixed_price(pool, market.memory, Budget.HARD)
-    return best_price.reward == sum(tokenpd.round_optimum(pool, market.memory))
+    best_price = price_rule.best_fixed_price(pool, market.memory, Budget.HARD)
+    return best_price.reward == sum(price_rule.round_optimum(pool, market.memory))

@@ -1,6 +1,7 @@
 """Token-PD, section 4: the guarantee where a round may use more than M and sums are netted.
 
-The proofs, with constants, are in `fluidkv.tokenpd.regret.bounds` and docs/price_theorem.md.
+The proofs, with constants, are in `fluidkv_papers.theory.price_rule.bounds` and on the page
+docs/price_theorem.md.
 """
 
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.ledger.ranges import Range
 from fluidkv.tokenpd.pricing import Budget
 from fluidkv.verdict import Evidence
+from fluidkv_papers.theory import price_rule
 from fluidkv_papers.tokenpd.instances.rounds import (
     HALF,
     ONE,
@@ -61,11 +63,11 @@ def _range(*sizes: tuple[int, int]) -> Range:
 
 def _played(
     memory: int, cost: int, start: Any, step: Any, rounds: Rounds
-) -> "tuple[tokenpd.PriceRun, tokenpd.PriceSetting | None]":
+) -> "tuple[tokenpd.PriceRun, price_rule.PriceSetting | None]":
     """The run, and what the bounds depend on; None where no token ever comes."""
     pool, pricing = pool_of(rounds, cost), tokenpd.Pricing(step, start)
-    run = tokenpd.exact_rounds(pool, memory, pricing)
-    return run, tokenpd.setting_of(pool, memory, pricing)
+    run = price_rule.exact_rounds(pool, memory, pricing)
+    return run, price_rule.setting_of(pool, memory, pricing)
 
 
 @CLAIMS.claim(
@@ -78,7 +80,7 @@ def _violation(memory: int, cost: int, start: Any, step: Any, rounds: Rounds) ->
     Ours: mu_max = max(mu_1, (a_max / c) exp(eta (n c - M) / M))
     Paper: [sum of c x - M]_+ = O(sqrt(T))"""
     run, setting = _played(memory, cost, start, step, rounds)
-    return setting is None or int(run.imbalance.max()) <= tokenpd.most_violation(setting)
+    return setting is None or int(run.imbalance.max()) <= price_rule.most_violation(setting)
 
 
 @CLAIMS.claim("section-4.guarantee.regret.netted", _PLACE, over=_range((1, 1), (3, 2)), note=_PROOF)
@@ -89,7 +91,7 @@ def _regret(memory: int, cost: int, start: Any, step: Any, rounds: Rounds) -> bo
     Paper: Regret(T) = O(sqrt(T))"""
     run, setting = _played(memory, cost, start, step, rounds)
     lost = sum(run.optimum - run.reward)
-    return setting is None or lost <= tokenpd.most_regret_simply(setting)
+    return setting is None or lost <= price_rule.most_regret_simply(setting)
 
 
 @CLAIMS.claim(
@@ -105,7 +107,7 @@ def _small_cost(memory: int, cost: int, start: Any, step: Any, rounds: Rounds) -
     Paper: Since each token's cost c is small relative to M"""
     run, setting = _played(memory, cost, start, step, rounds)
     most = sum((relaxed_best(Market(memory, cost), values) for values in rounds), ZERO)
-    return setting is None or most - sum(run.reward) <= tokenpd.most_regret_simply(setting)
+    return setting is None or most - sum(run.reward) <= price_rule.most_regret_simply(setting)
 
 
 @CLAIMS.claim(
@@ -134,11 +136,11 @@ def _any_start() -> Finding:
     Ours: with mu_1 = 0 the price is 0 for ever, and each round of n tokens uses n c
     Paper: let mu >= 0 be the memory price
     Note: Holds for mu_1 above 0, which the paper may mean and does not say."""
-    from fluidkv.tokenpd.regret.cases import zero_price
+    from fluidkv_papers.theory.price_rule.cases import zero_price
 
     def violation(horizon: int) -> int:
         step = Fraction(1, isqrt(horizon))
-        return tokenpd.run_case(zero_price(horizon), step, Budget.NETTED).violation
+        return price_rule.run_case(zero_price(horizon), step, Budget.NETTED).violation
 
     return Finding(outgrows(violation))
 

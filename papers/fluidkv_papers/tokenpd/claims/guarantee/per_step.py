@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from fractions import Fraction
 from math import isqrt
 
-from fluidkv import tokenpd
 from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.tokenpd.pricing import Budget
 from fluidkv.verdict import Evidence
+from fluidkv_papers.theory import price_rule
 from fluidkv_papers.tokenpd.instances.rounds import (
     HALF,
     ONE,
@@ -62,11 +62,11 @@ def _rounds() -> Finding:
     Note: So each of the last T / 2 rounds uses twice M, while the netted sum is 0. So does every
     other round where two tokens worth 1 come in each: no price wants one of two equals. Holds of
     the netted average (section-4.guarantee.per-step.average)."""
-    from fluidkv.tokenpd.regret.cases import idle_then_busy
+    from fluidkv_papers.theory.price_rule.cases import idle_then_busy
 
     def overuse(horizon: int) -> int:
         step = Fraction(1, isqrt(horizon))
-        return tokenpd.run_case(idle_then_busy(horizon), step, Budget.NETTED).overuse
+        return price_rule.run_case(idle_then_busy(horizon), step, Budget.NETTED).overuse
 
     return Finding(outgrows(overuse))
 
@@ -83,9 +83,9 @@ def _half(horizon: int, step: Fraction) -> bool:
 
     Checked: M = c = 1, mu_1 = 1, T = 2, 4 ... 32, eta = 1/1000, 1, 10
     Ours: the price is never above mu_1, where both are wanted"""
-    from fluidkv.tokenpd.regret.cases import idle_then_busy
+    from fluidkv_papers.theory.price_rule.cases import idle_then_busy
 
-    found = tokenpd.run_case(idle_then_busy(horizon), step, Budget.NETTED)
+    found = price_rule.run_case(idle_then_busy(horizon), step, Budget.NETTED)
     return found.overuse == horizon // 2 and found.violation == 0
 
 

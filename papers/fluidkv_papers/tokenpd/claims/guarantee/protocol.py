@@ -24,7 +24,7 @@ CLAIMS = statements(origin=Origin.READING)
 
 def _predicting(market: Market, seen: Rounds, true: Rounds) -> "tokenpd.PriceRun":
     """The rule where R is what is seen, over tokens that are there all the time."""
-    from fluidkv.tokenpd.regret.cases import pool_of
+    from fluidkv_papers.theory.price_rule.cases import pool_of
 
     pool = replace(pool_of(true), predicted=pool_of(seen).returns)
     start: Any = market.start

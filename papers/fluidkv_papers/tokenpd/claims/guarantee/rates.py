@@ -14,7 +14,7 @@ from fluidkv.verdict import Evidence
 from fluidkv_papers.tokenpd.paper import statements
 
 if TYPE_CHECKING:
-    from fluidkv.tokenpd.regret.exponents import Exponent
+    from fluidkv_papers.theory.price_rule.exponents import Exponent
 
 _RUNS = "T = 10^2 ... 10^6, eta = 1 / sqrt(T); 1,000 seeds up to 10^5, 100 at 10^6"
 CLAIMS = statements(origin=Origin.READING, evidence=Evidence.SAMPLED, checked=_RUNS)

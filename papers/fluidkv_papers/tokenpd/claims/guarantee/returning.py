@@ -9,6 +9,7 @@ from fluidkv import tokenpd
 from fluidkv.ledger.claim import Finding, Origin
 from fluidkv.tokenpd.pricing import Budget, Demand
 from fluidkv.verdict import Evidence
+from fluidkv_papers.theory import price_rule
 from fluidkv_papers.tokenpd.instances.rounds import HALF, HORIZONS, ONE, outgrows
 from fluidkv_papers.tokenpd.paper import statements
 
@@ -20,10 +21,10 @@ _ONE_TOKEN = "one token worth 1/2 a round, M = c = 1, mu_1 = 1"
 
 def _lost(horizon: int, step: Fraction, *, gone: bool) -> Any:
     """Against the optima of rounds, which here the best one set and any clairvoyant have, too."""
-    from fluidkv.tokenpd.regret.cases import pool_of
+    from fluidkv_papers.theory.price_rule.cases import pool_of
 
-    case = tokenpd.Case(pool_of([(HALF,)] * horizon), ONE, gone=gone)
-    return tokenpd.run_case(case, step, Budget.NETTED).regret
+    case = price_rule.Case(pool_of([(HALF,)] * horizon), ONE, gone=gone)
+    return price_rule.run_case(case, step, Budget.NETTED).regret
 
 
 @CLAIMS.claim(
@@ -37,13 +38,16 @@ def _comparators() -> Finding:
 
     Ours: T / 2
     Paper: a clairvoyant that knows the entire conversation"""
-    from fluidkv.tokenpd.regret.cases import pool_of
+    from fluidkv_papers.theory.price_rule.cases import pool_of
 
     bad = None
     for rounds in range(1, 17):
         pool = pool_of([(HALF,)] * rounds)
-        one, knowing = tokenpd.best_fixed_set(pool, 1).reward, tokenpd.clairvoyant(pool, 1).reward
-        if not one == knowing == sum(tokenpd.round_optimum(pool, 1)):
+        one, knowing = (
+            price_rule.best_fixed_set(pool, 1).reward,
+            price_rule.clairvoyant(pool, 1).reward,
+        )
+        if not one == knowing == sum(price_rule.round_optimum(pool, 1)):
             bad = bad or f"T = {rounds}: {one}, {knowing}"
     return Finding(bad)
 
@@ -92,17 +96,17 @@ def _charged() -> Finding:
     Paper: evicted and will later be recomputed at latency penalty delta
     Note: Holds where returns are free, as in Appendix A."""
     # The optimum keeps one of the two throughout, so that nothing comes back to it.
-    from fluidkv.tokenpd.regret.cases import tied
+    from fluidkv_papers.theory.price_rule.cases import tied
 
     def lost(horizon: int) -> Any:
         pool = tied(horizon).pool
-        run = tokenpd.exact_rounds(pool, 1, tokenpd.Pricing(1 / isqrt(horizon)))
+        run = price_rule.exact_rounds(pool, 1, tokenpd.Pricing(1 / isqrt(horizon)))
         charged = HALF * int(run.brought_back.sum())
         return sum(run.optimum - run.reward) + charged
 
     pool = tied(16).pool
-    knowing = tokenpd.clairvoyant(pool, 1, price_of_return=HALF).reward
-    as_said = knowing == sum(tokenpd.round_optimum(pool, 1))
+    knowing = price_rule.clairvoyant(pool, 1, price_of_return=HALF).reward
+    as_said = knowing == sum(price_rule.round_optimum(pool, 1))
     return Finding(outgrows(lost) if as_said else None)
 
 
@@ -120,13 +124,13 @@ def _charged_hard() -> Finding:
     Note: So without a price, too: the best that fit of each round is not the best of all rounds.
     Holds where returns are free."""
     # Against 7 T / 8, which keeping either token throughout earns without a return.
-    from fluidkv.tokenpd.regret.cases import pool_of
+    from fluidkv_papers.theory.price_rule.cases import pool_of
 
     def lost(demand: Demand, horizon: int) -> Any:
         low = Fraction(3, 4)
         pool = pool_of([(ONE, low), (low, ONE)] * (horizon // 2))
         pricing = tokenpd.Pricing(1 / isqrt(horizon), 0.5, Budget.HARD, demand)
-        run = tokenpd.exact_rounds(pool, 1, pricing)
+        run = price_rule.exact_rounds(pool, 1, pricing)
         return Fraction(7 * horizon, 8) - sum(run.reward) + HALF * int(run.brought_back.sum())
 
     found = [outgrows(partial(lost, demand)) for demand in Demand]

@@ -1,0 +1,14 @@
+from . import best as best
+from . import masses as masses
+from . import price_rule as price_rule
+from .gap import GapStudy as GapStudy
+from .gap import root_fit as root_fit
+from .gap import throughput_gap as throughput_gap
+from .laws import at_most_exp as at_most_exp
+from .laws import covered as covered
+from .laws import expected as expected
+from .laws import falls_short as falls_short
+from .laws import medians as medians
+from .laws import modes as modes
+from .laws import reaches as reaches
+from .laws import small_laws as small_laws
