@@ -28,7 +28,6 @@ from .attention.stored.writer import write_attention as write_attention
 from .attention.summary import AttentionSummary as AttentionSummary
 from .attention.summary import describe as describe
 from .attention.weights import Attention as Attention
-from .cost import token_bytes as token_bytes
 from .eviction.named import policies as policies
 from .eviction.named import policy as policy
 from .eviction.policy import Choice as Choice

@@ -49,7 +49,8 @@ def _lives(attention: Attention) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def held_optimum(attention: Attention, tokens: int) -> float | str:
     """Mass that the best schedule keeps in which nothing comes back; or why it is not computed.
 
-    It knows all rows. In floats, by a linear programme; `clairvoyant` of the papers' theory is exact.
+    It knows all rows. In floats, by a linear programme; `fluidkv_papers.theory.price_rule` has an
+    exact one.
     """
     written, end, useful = _lives(attention)
     cells = int((end - written - 1)[useful].sum())  # before a pool of many takes memory
