@@ -10,6 +10,8 @@ from fluidkv.figures.render import Rendered, write_figures
 from fluidkv.plugins import listed
 from fluidkv.text import id_key, nearest
 
+__all__ = ["figures", "render", "select", "written"]
+
 
 @cache
 def _by_name() -> dict[str, Figure]:
