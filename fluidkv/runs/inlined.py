@@ -78,6 +78,9 @@ def unknown() -> list[tuple[Callable, Callable]]:
 class Row(SimpleNamespace):
     """A record in plain Python: fields are attributes, and by name as in an array of records."""
 
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__  # it is itself, whatever its numbers
+
     def __getitem__(self, name: str) -> Any:
         return getattr(self, name)
 
