@@ -22,7 +22,8 @@ from fluidkv.questions.kinds import Kind, Reads, Whole
 WHO, SERVER, RUN, OUTPUT = "Who asks", "The server", "The run", "Output"
 
 _DEFAULT = r"\s*\\?\[default: (.*?)\]"
-P, T = ParamSpec("P"), TypeVar("T")
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)

@@ -223,7 +223,7 @@ def value_at(found: Any, path: str) -> Any:
         if value is None:
             return None
         value = value.get(name) if isinstance(value, Mapping) else getattr(value, name)
-    return value[0] if getattr(value, "ndim", 0) else value
+    return value[0] if value is not None and getattr(value, "ndim", 0) else value
 
 
 def _of_one_class(name: str, base: str) -> bool:
