@@ -8,7 +8,7 @@ import numpy as np
 from fluidkv.prefix.pieces import content
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.caching.sglang.run import SglangRun
+from fluidkv.serving.caching.sglang.stepped import SglangRun
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.sglang_settings import SglangSettings
 

@@ -15,7 +15,7 @@ from functools import cache
 import numpy as np
 
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.caching.sglang.run import SglangRun
+from fluidkv.serving.caching.sglang.stepped import SglangRun
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve

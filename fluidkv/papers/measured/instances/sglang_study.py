@@ -20,7 +20,7 @@ from fluidkv.answers.replay.source import Source, limits_of_source, read_source
 from fluidkv.answers.replay.ways import settings_of
 from fluidkv.papers.measured.instances.sglang_published import SETTINGS, Setting
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.caching.sglang.run import SglangRun
+from fluidkv.serving.caching.sglang.stepped import SglangRun
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.clock_fit.steps import StepFit, StepRows, fit_steps
 from fluidkv.serving.sglang_settings import SglangSettings

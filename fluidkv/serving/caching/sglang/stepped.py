@@ -294,3 +294,44 @@ class SglangEngine:
     def _call(self, function: Callable[..., Any], *given: Any) -> Any:
         with np.errstate(all="ignore"):  # in kernels nothing is warned of
             return function(*self._state, *given)
+
+
+class SglangRun:
+    """A compiled server to which the requests of its table come at their arrival times.
+
+    Args:
+        requests, prompts, settings, clock: as the engine's.
+    """
+
+    def __init__(
+        self,
+        requests: Requests,
+        prompts: Prompts | None,
+        settings: SglangSettings,
+        clock: IterationClock,
+    ) -> None:
+        self.server = SglangEngine(requests, prompts, settings, clock, compiled=True)
+
+    @property
+    def now(self) -> float:
+        return self.server.now
+
+    @property
+    def done(self) -> int:
+        """Requests that were served."""
+        return self.server.done - self.server.aborted
+
+    @property
+    def all(self) -> Sequence[SglangRequest]:
+        return self.server.all
+
+    def step(self) -> dict[str, int]:
+        """Who has come joins the queue; one iteration; its counts, as `seen.COUNTS`."""
+        server = self.server
+        while server.arrived < len(server.all) and self._has_come(server.all[server.arrived]):
+            server.offer(server.arrived)
+        return server.step()
+
+    def _has_come(self, request: SglangRequest) -> bool:
+        """Or is the next one, where nothing goes on and the clock need not tick until then."""
+        return request.arrival <= self.now or (self.server.idle and self.server.clock.jumps)
