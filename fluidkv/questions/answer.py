@@ -201,11 +201,9 @@ def _documented(text: str, parts: Iterable[Part]) -> str:
     else:
         own, gap, tail = tail.partition("\n\n")
         rest = gap + tail
-    named = re.findall(r"^ {4}(\w[\w, ]*):", own, flags=re.M)
-    named = {name.strip() for names in named for name in names.split(",")}
-    entries = [
-        indent(each, "    ") for part in parts if part.name not in named for each in [_entry(part)]
-    ]
+    heads = re.findall(r"^ {4}(\w[\w, ]*):", own, flags=re.M)
+    explained = {name.strip() for names in heads for name in names.split(",")}
+    entries = [indent(_entry(part), "    ") for part in parts if part.name not in explained]
     if not entries:
         return text
     return f"{head}\n\nFields:\n" + "\n".join([own, *entries] if own else entries) + rest

@@ -101,8 +101,9 @@ class Engine(Record):
                 limits, chunked_prefill_size=self.batch_tokens, eviction=policy
             )
             names = _names(prompts, settings.page_size)
-            given = (requests, prompts, settings, self.clock)
-            return EngineWorker(SglangEngine(*given, names=names, compiled=True))
+            clock = self.clock
+            engine = SglangEngine(requests, prompts, settings, clock, names=names, compiled=True)
+            return EngineWorker(engine)
         limits = Limits(capacity, limits.block_size, self.requests, self.batch_tokens)
         names = _names(prompts, limits.block_size)
         _check_fits(requests, limits)

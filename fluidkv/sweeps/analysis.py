@@ -71,7 +71,7 @@ class Variable:
         kind: "float" (NaN where there is none), "int" (-1 where there is none) or "flag".
         words: of a flag, in the order of its values 0, 1, ...; -1 where there is none.
         dims: its own dimensions, besides those of the points; see `Analysis.labels`.
-        path: where it is in what is found, as of `value_at`; "": under its name.
+        path: where it is in a result, as of `value_at`; "": under its name.
     """
 
     name: str
@@ -91,11 +91,11 @@ class Variable:
         """What stands where there is no value."""
         return float("nan") if self.kind == "float" else -1
 
-    def of(self, found: Any) -> Any:
-        """Its value in what is found, a flag's in small letters; where it is a number and there are
+    def of(self, result: Any) -> Any:
+        """Its value in a result, a flag's in small letters; where it is a number and there are
         several things, how many.
         """
-        value = value_at(found, self.path or self.name)
+        value = value_at(result, self.path or self.name)
         if self.kind == "flag":
             return value.lower()
         return len(value) if self.kind == "int" and isinstance(value, tuple) else value
@@ -202,19 +202,19 @@ def one_by_one(
         sheet = Sheet(points.size, variables, {})
         for place, row in enumerate(points.rows()):
             with suppress(InputError):
-                found = find(admit(row))
-                sheet.put(place, {each.name: each.of(found) for each in variables})
+                result = find(admit(row))
+                sheet.put(place, {each.name: each.of(result) for each in variables})
         return sheet.arrays
 
     return compute
 
 
-def value_at(found: Any, path: str) -> Any:
+def value_at(result: Any, path: str) -> Any:
     """The value under names with points between them: of attributes, of keys, or places in a tuple;
     None where there is none. Of several answers and of an array it is the first: at a point there
     is one.
     """
-    value = found
+    value = result
     for name in path.split("."):
         if isinstance(value, tuple) and name.isdigit():
             value = value[int(name)]

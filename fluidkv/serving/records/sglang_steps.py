@@ -78,8 +78,8 @@ class SglangRecord:
     def replay(self, on_progress: Progress, *, compiled: bool = False) -> Replay:
         """Steps of the engine, literal or compiled."""
         arrivals, clock = self.arrivals, IterationClock.iterations()
-        given = arrivals.requests, arrivals.prompts, self.settings, clock
-        run = SglangEngine(*given, compiled=compiled)
+        table = arrivals.requests, arrivals.prompts
+        run = SglangEngine(*table, self.settings, clock, compiled=compiled)
         comes, places = arrivals.requests.arrival.tolist(), arrivals.places.tolist()
 
         def step() -> dict[str, Any]:

@@ -187,9 +187,9 @@ def _map(points: Points) -> Arrays:
     sheet = Sheet(points.size, _MAP, {})
     admitted = list(points.admitted(system_of))
     if admitted:
-        found = stability_map([system for _, _, system in admitted])
+        answer = stability_map([system for _, _, system in admitted])
         for number, (place, _, _) in enumerate(admitted):
-            sheet.put(place, {each.name: getattr(found, each.name)[number] for each in _MAP})
+            sheet.put(place, {each.name: getattr(answer, each.name)[number] for each in _MAP})
     return sheet.arrays
 
 

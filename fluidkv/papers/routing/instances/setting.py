@@ -177,11 +177,13 @@ def servers_of(
     limits = serving.Limits(setting.capacity, 1, setting.server or SERVER_REQUESTS)
     options = SglangSettings.of(limits, chunked_prefill_size=CHUNK)
     clock = serving.IterationClock(*SERVER_CLOCK)
-    given = (traffic.requests, traffic.prompts, options, clock)
+    arguments = (traffic.requests, traffic.prompts, options, clock)
     if policy is not prefix.Policy.RLT:
-        return [EngineWorker(SglangEngine(*given, compiled=True)) for _ in range(setting.workers)]
+        return [
+            EngineWorker(SglangEngine(*arguments, compiled=True)) for _ in range(setting.workers)
+        ]
     lots = (prefix.Lots(seed * setting.workers + place) for place in range(setting.workers))
-    return [EngineWorker(SglangEngine(*given, lots=each)) for each in lots]
+    return [EngineWorker(SglangEngine(*arguments, lots=each)) for each in lots]
 
 
 @lru_cache(maxsize=2)

@@ -105,6 +105,7 @@ class SglangEngine:
         settings: the server's options.
         clock: how long a pass lasts.
         names: of the pages of `prompts`: many servers may have them in common.
+        offered: requests come only by `offer`; else at the times of the table.
         lots: leaves of the tree go by lot, whatever the settings say; plain Python only.
         compiled: the loop as machine code, which is worth it for long runs; else plain Python.
 
@@ -135,6 +136,7 @@ class SglangEngine:
         clock: IterationClock,
         *,
         names: BlockNames | None = None,
+        offered: bool = True,
         lots: Lots | None = None,
         compiled: bool = False,
     ) -> None:
@@ -147,13 +149,13 @@ class SglangEngine:
             texts = names_of(requests, prompts, settings.page_size, names).strands()
         self.settings, self.clock = settings, clock
         server = SglangServer(requests, prompts, settings, clock)
-        self._state = new_state(server, texts, offered=True, literally=not compiled)
+        self._state = new_state(server, texts, offered=offered, literally=not compiled)
         self._loop = loop_of(self._state)
         if lots is not None:
             self._loop = interpreted(LOOP, {DrawnLeaves.instead_of: DrawnLeaves(lots)})
         self._run = self._state.runs[0]
         self._all = [SglangRequest(self, index) for index in range(len(requests))]
-        self._offers = Offers(self._all)
+        self._offers = Offers(self._all, by_table=not offered)
         self._counts, self._clock = np.zeros((1, len(COUNTS)), np.int64), np.zeros(1)
 
     # ---------------------------------------------------------------------------------- as a worker
@@ -291,47 +293,6 @@ class SglangEngine:
         while self._call(self._loop.advance, *window) == layout.SHORT:
             self._state = grown(self._state)
 
-    def _call(self, function: Callable[..., Any], *given: Any) -> Any:
+    def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         with np.errstate(all="ignore"):  # in kernels nothing is warned of
-            return function(*self._state, *given)
-
-
-class SglangRun:
-    """A compiled server to which the requests of its table come at their arrival times.
-
-    Args:
-        requests, prompts, settings, clock: as the engine's.
-    """
-
-    def __init__(
-        self,
-        requests: Requests,
-        prompts: Prompts | None,
-        settings: SglangSettings,
-        clock: IterationClock,
-    ) -> None:
-        self.server = SglangEngine(requests, prompts, settings, clock, compiled=True)
-
-    @property
-    def now(self) -> float:
-        return self.server.now
-
-    @property
-    def done(self) -> int:
-        """Requests that were served."""
-        return self.server.done - self.server.aborted
-
-    @property
-    def all(self) -> Sequence[SglangRequest]:
-        return self.server.all
-
-    def step(self) -> dict[str, int]:
-        """Who has come joins the queue; one iteration; its counts, as `seen.COUNTS`."""
-        server = self.server
-        while server.arrived < len(server.all) and self._has_come(server.all[server.arrived]):
-            server.offer(server.arrived)
-        return server.step()
-
-    def _has_come(self, request: SglangRequest) -> bool:
-        """Or is the next one, where nothing goes on and the clock need not tick until then."""
-        return request.arrival <= self.now or (self.server.idle and self.server.clock.jumps)
+            return function(*self._state, *arguments)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from fluidkv.errors import InputError
 from fluidkv.serving.caching.sglang.kernel import loop
 from fluidkv.serving.caching.sglang.stepped import SglangEngine
 from tests.serving.caching.sglang.drawn import Run, drawn, seen
@@ -94,8 +95,30 @@ def test_a_long_call_is_made_in_parts_between_which_it_can_be_interrupted(
     assert len(calls) > 2 * sum(len(run.requests) for run in runs)
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_requests_of_a_table_come_as_those_that_are_offered_at_their_times(compiled: bool) -> None:
+    runs = [run for run in map(drawn, range(40)) if run.clock.jumps]
+    assert len(runs) > 10
+    for run in runs:
+        server = SglangEngine(*run.given(), offered=False, compiled=compiled)
+        offered = SglangEngine(*run.given(), compiled=compiled)
+        while offered.done < len(run.requests) and not offered.stuck:
+            _offer(run, offered)
+            assert (server.step(), server.row, server.now) == (
+                offered.step(),
+                offered.row,
+                offered.now,
+            )
+        assert list(map(seen, server.all)) == list(map(seen, offered.all))
+
+
+def test_nobody_is_offered_to_a_server_whose_requests_come_by_their_table() -> None:
+    with pytest.raises(InputError, match="index"):
+        SglangEngine(*drawn(0).given(), offered=False).offer(0)
+
+
 @pytest.mark.parametrize("seeds", [range(60, 100), range(180, 220)])  # who is aborted is rare
-def test_fast_is_literal(seeds: range) -> None:
+def test_compiled_is_literal(seeds: range) -> None:
     happened: Counter[str] = Counter()
     for seed in seeds:
         happened += both(drawn(seed))
@@ -105,6 +128,6 @@ def test_fast_is_literal(seeds: range) -> None:
 
 @pytest.mark.thorough  # minutes
 @pytest.mark.parametrize("start", range(0, 10_000, 1_000))
-def test_fast_is_literal_on_10_000_drawn_runs(start: int) -> None:
+def test_compiled_is_literal_on_10_000_drawn_runs(start: int) -> None:
     for seed in range(start, start + 1_000):
         both(drawn(seed))
