@@ -8,6 +8,9 @@ WORKERS := -n auto --maxprocesses 8 --dist loadfile
 
 export MPLBACKEND := Agg
 export PYTHONHASHSEED := 0
+# Compiled modules are written down even where the environment forbids it (images of containers
+# do): the hundred processes that tests start would each compile the package again.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help study test tests test-browser thorough docs lint style types figures verify bench lock clean

@@ -2,6 +2,7 @@
 
 import ast
 from itertools import groupby
+from pkgutil import resolve_name
 
 from docs._site.docstring import markdown, prose
 from docs._site.layout import Pages
@@ -103,7 +104,10 @@ def _entry(obj: Object) -> str:
     def link(words: str) -> str | None:
         return _linked(words, module, obj)
 
-    parts = [markdown(obj.public.doc, link)] if obj.public.doc else []
+    doc = obj.public.doc
+    if isinstance(obj.node, ast.ClassDef) and "Described(" in ast.unparse(obj.node):
+        doc = resolve_name(obj.path).__doc__  # with the fields that describe themselves
+    parts = [markdown(doc, link)] if doc else []
     if isinstance(obj.node, ast.ClassDef):
         parts += _values(obj.node, obj)
         parts += [_member(each, obj, link) for each in obj.members()]

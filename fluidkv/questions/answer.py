@@ -3,10 +3,12 @@
 JSON and its reference of keys, the dataset, tables and CSV are made of the fields' descriptions.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
-from inspect import isclass
+from inspect import cleandoc, get_annotations, isclass
+from textwrap import fill, indent
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin
 
 from fluidkv.plain import csv_text, plain
@@ -66,17 +68,31 @@ class Part(NamedTuple):
 
 
 class Answer(Record):
-    """What a question finds; the first field of an answer among several names it among them."""
+    """What a question finds; the first field of an answer among several names it among them.
+
+    The docstring of an answer lists the described fields: `Fields:` of a class has only what their
+    titles do not say.
+    """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.__doc__ = _documented(cleandoc(cls.__doc__ or ""), cls.parts())
 
     @classmethod
     def parts(cls) -> Iterator[Part]:
-        """The described fields, in their order."""
-        for each in fields(cls):  # type: ignore[arg-type]  # answers are dataclasses
-            for about in getattr(each.type, "__metadata__", ()):
+        """The described fields, in their order, and then the described properties."""
+        bases = cls.__mro__[::-1]
+        annotated = {name: kind for base in bases for name, kind in get_annotations(base).items()}
+        members = (member for base in bases for member in vars(base).items())
+        for name, member in members:
+            if isinstance(member, property):
+                annotated[name] = getattr(member.fget, "__annotations__", {}).get("return")
+        for name, annotation in annotated.items():
+            kind, *metadata = get_args(annotation) or (annotation,)
+            for about in metadata:
                 if isinstance(about, Described):
-                    key = each.name if about.key is None else about.key
-                    kind = each.type.__origin__  # type: ignore[union-attr]  # it is annotated
-                    yield Part(each.name, kind, key, tuple(about.dims.split()), about)
+                    key = name if about.key is None else about.key
+                    yield Part(name, kind, key, tuple(about.dims.split()), about)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, under keys that stay."""
@@ -174,6 +190,32 @@ def _stack(
         if part.key and (part.dims or part.about.attribute):
             values = np.stack([getattr(each, part.name) for each in answers])
             variables[part.name] = (dim, *part.dims), values, part.about.unit, part.about.title
+
+
+def _documented(text: str, parts: Iterable[Part]) -> str:
+    """A docstring whose `Fields:` have every described field that it does not speak of itself."""
+    head, fields, tail = text.partition("\n\nFields:\n")
+    if not fields:
+        head, gap, tail = text.partition("\n\nExamples:\n")
+        own, rest = "", gap + tail
+    else:
+        own, gap, tail = tail.partition("\n\n")
+        rest = gap + tail
+    heads = re.findall(r"^ {4}(\w[\w, ]*):", own, flags=re.M)
+    explained = {name.strip() for names in heads for name in names.split(",")}
+    entries = [indent(_entry(part), "    ") for part in parts if part.name not in explained]
+    if not entries:
+        return text
+    return f"{head}\n\nFields:\n" + "\n".join([own, *entries] if own else entries) + rest
+
+
+def _entry(part: Part) -> str:
+    """What a field is, with its unit and what it lies along."""
+    unit = {"1": "", "token": "tokens"}.get(part.about.unit, part.about.unit)
+    unit = "" if unit in part.about.title else unit
+    more = ", ".join(each for each in (unit, part.about.dims and f"[{part.about.dims}]") if each)
+    text = f"{part.name}: {part.about.title}{f' ({more})' if more else ''}."
+    return fill(text, 92, subsequent_indent="    ")
 
 
 def _is_mapping(kind: Any) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import wraps
 from inspect import Parameter, cleandoc, signature
 from textwrap import fill, indent
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from fluidkv.errors import InputError
 from fluidkv.questions.kinds import Kind, Reads, Whole
@@ -22,7 +22,8 @@ from fluidkv.questions.kinds import Kind, Reads, Whole
 WHO, SERVER, RUN, OUTPUT = "Who asks", "The server", "The run", "Output"
 
 _DEFAULT = r"\s*\\?\[default: (.*?)\]"
-T = TypeVar("T", bound=Callable[..., Any])
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -204,14 +205,14 @@ def as_options(names: Mapping[str, str]) -> Iterator[None]:
         raise InputError(name, error.value, error.allowed) from None
 
 
-def checked(function: T) -> T:
+def checked(function: Callable[P, T]) -> Callable[P, T]:
     """The function, which reads its options as the command line does: names become members, and
     what a kind refuses is refused before anything runs. Its docstring says what the options say.
     """
     own = {each.name: each for each in _own(function)}
 
     @wraps(function)
-    def called(*args: Any, **kwargs: Any) -> Any:
+    def called(*args: P.args, **kwargs: P.kwargs) -> T:
         bound = signature(function).bind(*args, **kwargs)
         for name, value in bound.arguments.items():
             if name in own and value is not own[name].default:
@@ -219,7 +220,7 @@ def checked(function: T) -> T:
         return function(*bound.args, **bound.kwargs)
 
     called.__doc__ = _documented(cleandoc(function.__doc__ or ""), own.values())
-    return called  # type: ignore[return-value]  # it has the same parameters
+    return called
 
 
 def _documented(text: str, own: Iterable[Declared]) -> str:

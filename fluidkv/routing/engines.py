@@ -18,7 +18,7 @@ from fluidkv.routing.plain import Event, Times
 from fluidkv.runs.checks import count
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.names import BlockNames
-from fluidkv.serving.caching.sglang.fast import FastSglang
+from fluidkv.serving.caching.sglang.stepped import SglangEngine
 from fluidkv.serving.caching.worker import Served, Worker
 from fluidkv.serving.clock import VIDUR_LLAMA3_8B_A100, IterationClock
 from fluidkv.serving.limits import Limits
@@ -101,7 +101,9 @@ class Engine(Record):
                 limits, chunked_prefill_size=self.batch_tokens, eviction=policy
             )
             names = _names(prompts, settings.page_size)
-            return EngineWorker(FastSglang(requests, prompts, settings, self.clock, names=names))
+            clock = self.clock
+            engine = SglangEngine(requests, prompts, settings, clock, names=names, compiled=True)
+            return EngineWorker(engine)
         limits = Limits(capacity, limits.block_size, self.requests, self.batch_tokens)
         names = _names(prompts, limits.block_size)
         _check_fits(requests, limits)

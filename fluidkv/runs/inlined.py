@@ -6,7 +6,6 @@ same source. IEEE arithmetic in the order written gives both the same bits.
 """
 
 from collections.abc import Callable, Sequence
-from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -75,8 +74,11 @@ def unknown() -> list[tuple[Callable, Callable]]:
     return told
 
 
-class Row(SimpleNamespace):
+class Row:
     """A record in plain Python: fields are attributes, and by name as in an array of records."""
+
+    def __init__(self, **fields: Any) -> None:
+        vars(self).update(fields)
 
     def __getitem__(self, name: str) -> Any:
         return getattr(self, name)

@@ -6,17 +6,19 @@ of them computes is nobody's concern but the clock's.
 """
 
 import builtins
-import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
+from importlib.util import find_spec
 from threading import Lock
-from types import ModuleType, SimpleNamespace
+from types import CodeType, ModuleType, SimpleNamespace
 from typing import Any
 
 MOST = 2**18
 """Passes of a kernel's loops that a process makes in Python, all in all: about a second."""
 
 _KERNELS = "fluidkv.runs.kernels"
+_DECORATORS = ("kernel", "inner", "routine", "unfolded")
+_modules: dict[str, Any] = {}
 _made, _making = 0, Lock()
 
 
@@ -35,24 +37,38 @@ def as_python(passes: int, is_compiled: Callable[[], bool]) -> bool:
         return True
 
 
-@cache
-def interpreted(name: str) -> ModuleType:
+def interpreted(name: str, parts: Mapping[str, Any] | None = None) -> Any:
     """The module of this name, and those of its folder that it imports, with kernels as functions.
 
     A kernel calls nothing outside of its own folder, so that no compiled one is called. Call what
     is in it under `numpy.errstate(all="ignore")`: in kernels x / 0 is no warning.
+
+    Args:
+        parts: modules of the folder by name, and what stands in their place, for this caller alone.
     """
-    folder, spec = name.rpartition(".")[0], importlib.util.find_spec(name)
-    assert spec is not None, name
+    return _loaded(name, _modules if parts is None else dict(parts))
+
+
+def _loaded(name: str, modules: dict[str, Any]) -> Any:
+    if name in modules:
+        return modules[name]
+    folder = name.rpartition(".")[0]
 
     def importer(asked: str, *rest: Any) -> Any:
         if asked == _KERNELS:
-            return SimpleNamespace(kernel=lambda f: f, inner=lambda f: f)
+            return SimpleNamespace(**dict.fromkeys(_DECORATORS, lambda f: f))
         inside = asked.startswith(f"{folder}.")
-        return interpreted(asked) if inside else builtins.__import__(asked, *rest)
+        return _loaded(asked, modules) if inside else builtins.__import__(asked, *rest)
 
     module = ModuleType(name)
     vars(module)["__builtins__"] = {**vars(builtins), "__import__": importer}
+    exec(_source(name), vars(module))
+    return modules.setdefault(name, module)
+
+
+@cache
+def _source(name: str) -> CodeType:
+    spec = find_spec(name)
+    assert spec is not None, name
     loader: Any = spec.loader
-    exec(compile(loader.get_source(name), str(spec.origin), "exec"), vars(module))
-    return module
+    return compile(loader.get_source(name), str(spec.origin), "exec")

@@ -4,8 +4,7 @@ from .bench import bench_requests as bench_requests
 from .caching.names import BlockNames as BlockNames
 from .caching.run import one_by_one as one_by_one
 from .caching.run import serve_sglang as serve_sglang
-from .caching.sglang.fast import FastSglang as FastSglang
-from .caching.sglang.reference import SglangEngine as SglangEngine
+from .caching.sglang.stepped import SglangEngine as SglangEngine
 from .caching.worker import Worker as Worker
 from .checks import NO_HORIZON as NO_HORIZON
 from .checks import largest_request as largest_request

@@ -7,13 +7,14 @@ the settings there alone, a seed among them: never on the chunk that the point c
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from fluidkv.errors import InputError
 from fluidkv.questions.kinds import Kind, Whole
 
+T = TypeVar("T")
 REQUIRED = object()
 """The default of a setting without one."""
 
@@ -70,6 +71,7 @@ class Variable:
         kind: "float" (NaN where there is none), "int" (-1 where there is none) or "flag".
         words: of a flag, in the order of its values 0, 1, ...; -1 where there is none.
         dims: its own dimensions, besides those of the points; see `Analysis.labels`.
+        path: where it is in a result, as of `value_at`; "": under its name.
     """
 
     name: str
@@ -78,6 +80,7 @@ class Variable:
     kind: Literal["float", "int", "flag"] = "float"
     words: tuple[str, ...] = ()
     dims: tuple[str, ...] = ()
+    path: str = ""
 
     @property
     def dtype(self) -> np.dtype:
@@ -87,6 +90,15 @@ class Variable:
     def fill(self) -> float | int:
         """What stands where there is no value."""
         return float("nan") if self.kind == "float" else -1
+
+    def of(self, result: Any) -> Any:
+        """Its value in a result, a flag's in small letters; where it is a number and there are
+        several things, how many.
+        """
+        value = value_at(result, self.path or self.name)
+        if self.kind == "flag":
+            return value.lower()
+        return len(value) if self.kind == "int" and isinstance(value, tuple) else value
 
 
 @dataclass(frozen=True)
@@ -108,6 +120,12 @@ class Points:
         names = list(self.columns)
         for values in zip(*self.columns.values(), strict=True):
             yield {**self.fixed, **dict(zip(names, values, strict=True))}
+
+    def admitted(self, admit: Callable[[Row], T]) -> Iterator[tuple[int, Row, T]]:
+        """Place and settings of each point that is not refused, and what it stands for."""
+        for place, row in enumerate(self.rows()):
+            with suppress(InputError):
+                yield place, row, admit(row)
 
 
 @dataclass(frozen=True)
@@ -176,19 +194,36 @@ class Sheet:
 def one_by_one(
     variables: Sequence[Variable],
     admit: Callable[[Row], Any],
-    find: Callable[[Any], Mapping[str, Any]],
-    labels: Mapping[str, tuple[str, ...]] | None = None,
+    find: Callable[[Any], Any],
 ) -> Callable[[Points], Arrays]:
     """Compute points in a loop: `find` of what each row stands for; refused ones have no values."""
 
     def compute(points: Points) -> Arrays:
-        sheet = Sheet(points.size, variables, labels or {})
+        sheet = Sheet(points.size, variables, {})
         for place, row in enumerate(points.rows()):
             with suppress(InputError):
-                sheet.put(place, find(admit(row)))
+                result = find(admit(row))
+                sheet.put(place, {each.name: each.of(result) for each in variables})
         return sheet.arrays
 
     return compute
+
+
+def value_at(result: Any, path: str) -> Any:
+    """The value under names with points between them: of attributes, of keys, or places in a tuple;
+    None where there is none. Of several answers and of an array it is the first: at a point there
+    is one.
+    """
+    value = result
+    for name in path.split("."):
+        if isinstance(value, tuple) and name.isdigit():
+            value = value[int(name)]
+            continue
+        value = value[0] if isinstance(value, tuple) else value
+        if value is None:
+            return None
+        value = value.get(name) if isinstance(value, Mapping) else getattr(value, name)
+    return value[0] if value is not None and getattr(value, "ndim", 0) else value
 
 
 def _of_one_class(name: str, base: str) -> bool:

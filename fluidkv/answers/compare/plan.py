@@ -24,7 +24,7 @@ from fluidkv.errors import InputError
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.record import Record
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.caching.sglang.table import checked_table
+from fluidkv.serving.caching.sglang.table import check_table
 from fluidkv.serving.caching.table import check_modelled
 from fluidkv.serving.checks import check_fits
 from fluidkv.serving.clock import IterationClock
@@ -170,7 +170,7 @@ def check_case(case: Case, engine: ServedEngine, tables: Sequence[Requests]) -> 
         if engine.own_scheduler:
             settings = engine.settings_of(case.limits)
             for table in tables:
-                checked_table(table, None, settings)
+                check_table(table, settings)
             return
         if engine.caching:
             check_modelled(engine.rules, case.limits)

@@ -79,8 +79,6 @@ class Kept(Answer):
     """What one policy kept; runs are of other requests each, the same for all policies.
 
     Fields:
-        name: of the rule, as users write it.
-        foresees: whether it was told weights to come, as no engine can be.
         mean, worst, low: attention mass on the tokens that were there, of the rows computed after
             the prompt: the mean over runs of the mean over requests, the least of a request, the
             5th percentile of requests.
@@ -166,10 +164,8 @@ class PriceAnswer(Answer):
         budget: units of memory, a token is `cost` of them.
         requests, streams, rounds: of the first run.
         rows: queries after the prompts, over all runs.
-        demand: the most that all running requests hold in a round if nothing is evicted, in units.
         pricing: of the policies with a price, budget reading aside.
         kept: of each policy, in the order asked for.
-        pick: which keeps most, and what pooling and pricing bring.
 
     Examples:
         >>> from fluidkv.answers import generated_attention

@@ -5,15 +5,12 @@ for; `columns` and `records`, a row a step, taken after scheduling and before th
 pass. Requests are called by their place in the file.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from fluidkv.errors import InputError
-from fluidkv.serving.caching.sglang.fast import FastSglang
-from fluidkv.serving.caching.sglang.reference import SglangEngine
-from fluidkv.serving.caching.sglang.state import Request
-from fluidkv.serving.caching.sglang.table import needed_alone
+from fluidkv.serving.caching.sglang.stepped import SglangEngine
+from fluidkv.serving.caching.sglang.table import tokens_alone
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import SGLANG
 from fluidkv.serving.records.arrivals import Arrivals, read_arrivals
@@ -78,22 +75,17 @@ class SglangRecord:
     engine: ClassVar[str] = "sglang"
     unit: ClassVar[str] = "row"
 
-    def replay(
-        self,
-        on_progress: Progress,
-        *,
-        engine: Callable[..., SglangEngine | FastSglang] = SglangEngine,
-    ) -> Replay:
-        """Steps of the literal engine, or of another one."""
+    def replay(self, on_progress: Progress, *, compiled: bool = False) -> Replay:
+        """Steps of the engine, literal or compiled."""
         arrivals, clock = self.arrivals, IterationClock.iterations()
-        run = engine(arrivals.requests, arrivals.prompts, self.settings, clock)
+        table = arrivals.requests, arrivals.prompts
+        run = SglangEngine(*table, self.settings, clock, compiled=compiled)
         comes, places = arrivals.requests.arrival.tolist(), arrivals.places.tolist()
 
         def step() -> dict[str, Any]:
             while run.arrived < len(comes) and comes[run.arrived] <= run.now:
                 run.offer(run.arrived)
             run.step()
-            assert run.row is not None
             row = run.row._asdict()
             for name in _IDS:
                 row[name] = [places[index] for index in row[name]]
@@ -152,7 +144,7 @@ def _check_fit(fields: Fields, arrivals: Arrivals, settings: SglangSettings) -> 
         name = f"requests[{arrivals.places[index]}]"
         if settings.ignore_eos and outputs != most:
             raise fields.wrong(name, f"{outputs} outputs", f"all {most}, with ignore_eos")
-        needed = needed_alone(Request(index, inputs, outputs, most, 0.0, (), ()), settings)
+        needed = int(tokens_alone(inputs, 0, outputs, most, settings))
         if needed > settings.tokens:
             allowed = f"a request that fits: it needs {needed}, the memory is {settings.tokens}"
             raise fields.wrong(name, f"{inputs} + {most} tokens", allowed)

@@ -1,7 +1,7 @@
 """Any question at many points: its options are settings, the numbers of its answer variables."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from enum import Enum
 from typing import Any
@@ -26,17 +26,15 @@ def analysis_of(question: Question) -> Analysis:
     taken = {each.name for each in settings}
     named = sweep.variables or {path: path for path in _numbers(answer) if path not in taken}
     swept = {name: Swept(each) if isinstance(each, str) else each for name, each in named.items()}
-    variables = tuple(_variable(answer, name, each) for name, each in swept.items())
+    variables = tuple(
+        replace(_variable(answer, name, each), path=each.path) for name, each in swept.items()
+    )
 
     def ask(row: Row) -> Answer:
         values = {key: each.default for key, each in options.items()} | dict(sweep.fixed)
         values |= {key: _value(name, options[key].option, row) for name, key in keys.items()}
         python = {name: row[key] for name, key in sweep.python.items()}
         return filled(question.ask, values, **python)
-
-    def find(row: Row) -> Mapping[str, Any]:
-        found = ask(row)
-        return {name: _at(found, each.path.split(".")) for name, each in swept.items()}
 
     return Analysis(
         name=question.name,
@@ -45,7 +43,7 @@ def analysis_of(question: Question) -> Analysis:
         settings=tuple(settings),
         variables=variables,
         admit=ask,
-        compute=one_by_one(variables, lambda row: row, find),
+        compute=one_by_one(variables, lambda row: row, ask),
         chunk=32,
     )
 
@@ -110,11 +108,3 @@ def _variable(answer: type[Answer], name: str, swept: Swept) -> Variable:
     title, unit = swept.title or part.about.title, swept.unit or part.about.unit
     whole = part.about.whole or part.type in (int, bool)
     return Variable(name, title, unit, "int" if whole else "float")
-
-
-def _at(answer: Any, path: Sequence[str]) -> Any:
-    """The value at a path; of several, the only one; None where there is none."""
-    value: Any = answer.get(path[0]) if isinstance(answer, Mapping) else getattr(answer, path[0])
-    if len(path) > 1 and value is not None:
-        return _at(value[0] if isinstance(value, tuple) else value, path[1:])
-    return value[0] if value is not None and getattr(value, "ndim", 0) else value

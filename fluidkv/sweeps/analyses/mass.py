@@ -68,11 +68,7 @@ def _together(
     def compute(points: Points) -> Arrays:
         sheet = Sheet(points.size, variables, labels)
         groups: dict[tuple[Any, ...], list[tuple[int, System]]] = defaultdict(list)
-        for place, row in enumerate(points.rows()):
-            try:
-                system = admit(row)
-            except InputError:
-                continue
+        for place, row, system in points.admitted(admit):
             groups[tuple(row.get(name) for name in _ASKED)].append((place, system))
         for asked, group in groups.items():
             row = dict(zip(_ASKED, asked, strict=True))

@@ -3,13 +3,16 @@
 from fluidkv.answers.questions import QUESTIONS
 from fluidkv.errors import InputError
 from fluidkv.sweeps.analyses.asked import analysis_of
-from fluidkv.sweeps.analyses.cycles import EQUILIBRIA, PULSE
+from fluidkv.sweeps.analyses.certified import (
+    EQUILIBRIA,
+    PULSE,
+    STABILITY,
+    STABILITY_MAP,
+    THRESHOLD,
+)
 from fluidkv.sweeps.analyses.mass import ATTRACTORS, BASINS, CONVERGENCE, SIMULATE
 from fluidkv.sweeps.analyses.served import PREEMPT, SERVE
 from fluidkv.sweeps.analyses.size import SIZE
-from fluidkv.sweeps.analyses.stability import STABILITY
-from fluidkv.sweeps.analyses.stability_map import STABILITY_MAP
-from fluidkv.sweeps.analyses.threshold import THRESHOLD
 from fluidkv.sweeps.analyses.wait import WAIT
 from fluidkv.sweeps.analysis import Analysis
 from fluidkv.text import nearest

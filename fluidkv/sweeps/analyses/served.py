@@ -201,11 +201,7 @@ def _compute(points: Points) -> Arrays:
 
     sheet = Sheet(points.size, VARIABLES, {})
     batches: dict[tuple[Any, ...], list[tuple[int, _Asked]]] = defaultdict(list)
-    for place, row in enumerate(points.rows()):
-        try:
-            asked = _asked(row)
-        except InputError:
-            continue
+    for place, _, asked in points.admitted(_asked):
         batches[asked.batch].append((place, asked))
     for batch in batches.values():
         each = [asked for _, asked in batch]

@@ -64,11 +64,7 @@ def _compute(points: Points) -> Arrays:
     """All points of one seed and as many types in one call; none knows of the others."""
     sheet = Sheet(points.size, VARIABLES, {})
     groups: dict[tuple[Any, ...], list[tuple[int, _Asked]]] = defaultdict(list)
-    for place, row in enumerate(points.rows()):
-        try:
-            asked = _asked(row)
-        except InputError:
-            continue
+    for place, row, asked in points.admitted(_asked):
         levels = row["memory"] is not None
         groups[row["seed"], len(asked.thresholds), levels].append((place, asked))
     for (seed, _, levels), members in groups.items():

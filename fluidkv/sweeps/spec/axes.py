@@ -192,9 +192,9 @@ def _ends(column: Column, table: Mapping[str, Any]) -> tuple[Any, Any, Scale]:
     scale = table.get("scale", "linear")
     if scale not in ("linear", "log"):
         raise InputError(f"{column.where}.scale", scale, "linear or log")
-    if not low <= high:  # pyright: ignore[reportOperatorIssue]  # words have no ranges
+    if not low <= high:  # words have no ranges
         raise InputError(column.where, f"{low} to {high}", "a range that does not fall")
-    if scale == "log" and not low > 0:  # pyright: ignore[reportOperatorIssue]
+    if scale == "log" and not low > 0:
         raise InputError(f"{column.where}.from", low, "a number above 0 on a log scale")
     return low, high, scale
 

@@ -8,7 +8,7 @@ import numpy as np
 from fluidkv.prefix.pieces import content
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.caching.sglang.run import SglangRun
+from fluidkv.serving.caching.sglang.stepped import SglangEngine
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.sglang_settings import SglangSettings
 
@@ -17,7 +17,9 @@ CAPACITY, CHUNK, EVERY, SHARED = 3_000, 512, 10, 16
 CONSERVATIVE = 0.2  # so that there are some retractions
 
 
-def write_log(folder: Path, *, count: int = 120, seed: int = 0, logged_from: int = 0) -> SglangRun:
+def write_log(
+    folder: Path, *, count: int = 120, seed: int = 0, logged_from: int = 0
+) -> SglangEngine:
     """`requests.jsonl`, `decode_log.csv`, `events.jsonl` and `meta.json` of one run by `CLOCK`.
 
     Args:
@@ -32,7 +34,8 @@ def write_log(folder: Path, *, count: int = 120, seed: int = 0, logged_from: int
     settings = SglangSettings(
         CAPACITY, conservativeness=CONSERVATIVE, chunked_prefill_size=CHUNK, max_running=256
     )
-    run = SglangRun(Requests(inputs, outputs, arrival=arrival), said, settings, CLOCK)
+    table = Requests(inputs, outputs, arrival=arrival)
+    run = SglangEngine(table, said, settings, CLOCK, offered=False, compiled=True)
     rows, events = _logged(run)
     fields = "time_s,decode_iter,running,waiting,tokens,kv_usage,preemptions"
     (folder / "decode_log.csv").write_text("\n".join([fields, *rows]) + "\n")
@@ -62,15 +65,14 @@ def write_log(folder: Path, *, count: int = 120, seed: int = 0, logged_from: int
     return run
 
 
-def _logged(run: SglangRun) -> tuple[list[str], list[dict]]:
+def _logged(run: SglangEngine) -> tuple[list[str], list[dict]]:
     rows: list[str] = []
     events: list[dict] = []
     steps = retracted = 0
     while run.done < len(run.all):
-        before = run.server.new_token_ratio
+        before = run.new_token_ratio
         counts = run.step()
-        row = run.server.row
-        assert row is not None
+        row = run.row
         at = {"time_s": int(run.now), "after_decode_iter": steps // EVERY * EVERY}
         events += [
             at | {"kind": "retract", "ratio_before": before, "ratio_after": row.new_token_ratio}

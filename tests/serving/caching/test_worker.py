@@ -9,8 +9,7 @@ from fluidkv.prefix.prompts import private
 from fluidkv.runs.requests import Requests
 from fluidkv.serving import stepped
 from fluidkv.serving.caching.names import BlockNames
-from fluidkv.serving.caching.sglang.fast import FastSglang
-from fluidkv.serving.caching.sglang.reference import SglangEngine
+from fluidkv.serving.caching.sglang.stepped import SglangEngine
 from fluidkv.serving.caching.worker import Worker
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import VLLM
@@ -93,10 +92,8 @@ def test_a_worker_stops_as_soon_as_the_clock_is_there(
 
 
 def _made(kind: str) -> Worker:
-    if kind == "sglang":
-        return FastSglang(REQUESTS, None, SglangSettings(100), CLOCK)
-    if kind == "sglang, literal":
-        return SglangEngine(REQUESTS, None, SglangSettings(100), CLOCK)
+    if kind.startswith("sglang"):
+        return SglangEngine(REQUESTS, None, SglangSettings(100), CLOCK, compiled=kind == "sglang")
     engine = compiled if kind == "vllm" else literal
     return engine(REQUESTS, None, VLLM, Limits(100), CLOCK, offered=True)
 
@@ -148,4 +145,4 @@ def test_names_of_another_table_are_refused() -> None:
         with pytest.raises(InputError, match=wanted):
             compiled(REQUESTS, None, VLLM, Limits(96, 16), CLOCK, names=names)
         with pytest.raises(InputError, match=wanted):
-            FastSglang(REQUESTS, None, SglangSettings(96, page_size=16), CLOCK, names=names)
+            SglangEngine(REQUESTS, None, SglangSettings(96, page_size=16), CLOCK, names=names)

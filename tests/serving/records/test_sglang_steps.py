@@ -8,10 +8,7 @@ from typing import Any
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.serving.caching.sglang.admission import Admission
-from fluidkv.serving.caching.sglang.fast import FastSglang
-from fluidkv.serving.caching.sglang.reference import SglangEngine
-from fluidkv.serving.caching.sglang.state import Batch, Request
+from fluidkv.runs.interpreted import interpreted
 from fluidkv.serving.records.replay import SglangRecord, read_records, replay
 from tests.serving.records.record_copies import STEPS, changed_steps
 from tests.serving.records.test_replay import oracle
@@ -41,42 +38,48 @@ def test_every_row_of_the_oracles_is_equal(name):
     record = recorded(name)
     assert record.notes == ()
     assert len(record.columns) == 21
-    for scheduler in (SglangEngine, FastSglang):
-        result = record.replay(lambda _: None, engine=scheduler)
+    for compiled in (False, True):
+        result = record.replay(lambda _: None, compiled=compiled)
         assert (result.equal, result.rows, result.difference) == (True, RECORDED[name], None)
+
+
+KERNEL = "fluidkv.serving.caching.sglang.kernel"
 
 
 def nothing(*_: Any) -> None:
     """In the place of a rule."""
 
 
-def forgetful(batch: Batch, without: Any = ()) -> bool:
-    KEEP(batch, without)
-    return False
+def forgetful(run: Any, space: Any, parting: bool) -> int:
+    full = run.full
+    gone = STAY(run, space, parting)
+    run.full = full
+    return gone
 
 
-def untiring(admission: Admission, *given: Any) -> tuple[Request | None, bool]:
-    return FILL(admission, *given)[0], False
+def untiring(run: Any, space: Any) -> None:
+    FILL(run, space)
+    run.full = 0
 
 
-KEEP, FILL = Batch.keep, Admission.fill
-SGLANG = "fluidkv.serving.caching.sglang"
+RATIO, SCHEDULE = (interpreted(f"{KERNEL}.{name}") for name in ("ratio", "schedule"))
+STAY, FILL = SCHEDULE._keep_those_who_decode, SCHEDULE.fill
 WRONG = {
     "nothing is reserved": ("admission.shares", lambda *_: 0.0),
-    "newcomers are charged nothing": ("admission.Admission._charge", nothing),
-    "the ratio starts again": ("ratio.NewTokens.estimate", lambda ratio, _: ratio.reset()),
+    "newcomers are charged nothing": ("admission.charge", nothing),
+    "the ratio starts again": ("schedule.estimate", lambda run, _: RATIO.reset(run)),
     "the estimate looks at now": ("ratio.RETRACT_STEPS", 0),
-    "the ratio stands still": ("ratio.NewTokens.sink", nothing),
-    "the ratio stays when idle": ("ratio.NewTokens.reset", nothing),
-    "nobody touches": ("entering.Touches.attempt", nothing),
-    "all touch each time": ("entering.TOUCH_EVERY", 1),
-    "no room for later passes": ("reference.RETRACT_STEPS", 0),
-    "the last admitted goes": ("reference.last_goes_first", lambda batch, **_: list(batch)),
-    "tried in spite of the flag": ("admission.Admission.fill", untiring),
-    "leaving does not count": ("state.Batch.keep", forgetful),
-    "prefills do not enter the tree": ("reference.SglangEngine._keep", nothing),
+    "the ratio stands still": ("schedule.sink", nothing),
+    "the ratio stays when idle": ("loop.reset", nothing),
+    "nobody touches": ("schedule._touch", nothing),
+    "all touch each time": ("schedule.TOUCH_EVERY", 1),
+    "no room for later passes": ("schedule.RETRACT_STEPS", 0),
+    "the last admitted goes": ("schedule.sort", nothing),
+    "tried in spite of the flag": ("schedule.fill", untiring),
+    "leaving does not count": ("schedule._keep_those_who_decode", forgetful),
+    "prefills do not enter the tree": ("loop.keep", nothing),
 }
-"""A rule -> where it is, and what is there instead."""
+"""A rule of the kernel, which runs as plain Python -> where it is, and what is there instead."""
 
 
 def differs() -> bool:
@@ -86,7 +89,8 @@ def differs() -> bool:
 @pytest.mark.parametrize("rule", WRONG)
 def test_a_wrong_rule_is_seen(rule, monkeypatch):
     where, instead = WRONG[rule]
-    monkeypatch.setattr(f"{SGLANG}.{where}", instead, raising=False)
+    module, name = where.split(".")
+    monkeypatch.setattr(interpreted(f"{KERNEL}.{module}"), name, instead)
     assert differs()
 
 

@@ -4,47 +4,18 @@ import numpy as np
 from jaxtyping import Int
 
 from fluidkv.errors import InputError
-from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.caching.sglang.state import Request
-from fluidkv.serving.caching.table import checked_prompts
 from fluidkv.serving.sglang_settings import SglangSettings
 
 _Lengths = int | Int[np.ndarray, " request"]
-
-
-def checked_table(
-    requests: Requests, prompts: Prompts | None, settings: SglangSettings
-) -> list[Request]:
-    """All requests of a table, none of them offered yet.
-
-    Raises:
-        InputError: prompts or outputs of other lengths than the table says; a request that is not
-            admitted even where nobody else is; with `ignore_eos`, one that ends early.
-    """
-    prompts = checked_prompts(requests, prompts)
-    check_table(requests, settings)
-    columns = (
-        requests.input_length,
-        requests.output_length,
-        requests.max_output,
-        requests.arrival,
-    )
-    rows = zip(
-        *(column.tolist() for column in columns),
-        prompts.prompts,
-        prompts.outputs,
-        requests.priority.tolist(),
-        strict=True,
-    )
-    return [Request(index, *row) for index, row in enumerate(rows)]
 
 
 def check_table(requests: Requests, settings: SglangSettings) -> None:
     """Refuse requests that a server could never serve; of these the first one is named.
 
     Raises:
-        InputError: as `checked_table`.
+        InputError: a request that is not admitted even where nobody else is; with `ignore_eos`, one
+            that ends early.
     """
     inputs, outputs, asked = requests.input_length, requests.output_length, requests.max_output
     ends_early = settings.ignore_eos & (outputs != asked)
@@ -61,12 +32,6 @@ def check_table(requests: Requests, settings: SglangSettings) -> None:
     raise InputError("capacity", settings.tokens, allowed)
 
 
-def needed_alone(request: Request, settings: SglangSettings) -> int:
-    """Tokens of memory in which it is admitted as it is, if nobody else is there."""
-    lengths = (request.input_length, request.outputs, request.output_length, request.max_output)
-    return int(tokens_alone(*lengths, settings=settings))
-
-
 def tokens_alone(
     inputs: _Lengths,
     emitted: _Lengths,
@@ -74,7 +39,11 @@ def tokens_alone(
     asked: _Lengths,
     settings: SglangSettings,
 ) -> Int[np.ndarray, "..."]:
-    """The same of requests with these prompts, tokens emitted, output lengths and most outputs."""
+    """Tokens of memory in which a request is admitted as it is, if nobody else is there.
+
+    Args:
+        inputs, emitted, outputs, asked: tokens of its prompt, emitted so far, in the end, at most.
+    """
     page = settings.page_size
     if settings.ignore_eos and not settings.radix:
         # Also after any number of its outputs: with these its pages may be filled less well.

@@ -15,7 +15,7 @@ from functools import cache
 import numpy as np
 
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.caching.sglang.run import SglangRun
+from fluidkv.serving.caching.sglang.stepped import SglangEngine
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
@@ -203,14 +203,14 @@ def _of_sglang(row: Row, clock: IterationClock, *, known: bool) -> Served:
         max_running=REQUESTS,
         ignore_eos=known,
     )
-    run = SglangRun(requests_of(row), None, settings, clock)
+    table = requests_of(row)
+    run = SglangEngine(table, None, settings, clock, offered=False, compiled=True)
     ratios: list[tuple[float, float]] = []
     most = 0
     while run.done < REQUESTS:
-        before = run.server.new_token_ratio
+        before = run.new_token_ratio
         run.step()
-        now = run.server.row
-        assert now is not None
+        now = run.row
         most = max(most, now.running)
         ratios += [(before, now.new_token_ratio)] * now.retracted
     return Served(len(ratios), most, run.now, ratios=tuple(ratios))

@@ -19,7 +19,7 @@ from fluidkv.answers.replay.rows import step_rows
 from fluidkv.answers.replay.source import Source, limits_of_source, read_source
 from fluidkv.answers.replay.ways import settings_of
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.caching.sglang.run import SglangRun
+from fluidkv.serving.caching.sglang.stepped import SglangEngine
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.clock_fit.steps import StepFit, StepRows, fit_steps
 from fluidkv.serving.sglang_settings import SglangSettings
@@ -135,14 +135,14 @@ def outcome(
         arrival = arrival - arrival[0]
     requests = Requests(found.input_length, found.output_length, arrival=arrival)
     tree = setting is None or setting.tree
-    run = SglangRun(requests, source.prompts if tree else None, options(source, setting), clock)
+    prompts, settings = source.prompts if tree else None, options(source, setting)
+    run = SglangEngine(requests, prompts, settings, clock, offered=False, compiled=True)
     retracted: list[Retracted] = []
     recomputed = running = waiting = 0
     while run.done < len(requests):
-        before, now = run.server.new_token_ratio, run.now
+        before, now = run.new_token_ratio, run.now
         counts = run.step()
-        row = run.server.row
-        assert row is not None
+        row = run.row
         recomputed += counts["recomputed_tokens"]
         if row.mode == "decode":
             running, waiting = max(running, row.running), max(waiting, row.waiting)

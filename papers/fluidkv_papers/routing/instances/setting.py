@@ -171,21 +171,19 @@ def servers_of(
 ) -> "list[EngineWorker]":
     """SGLang's servers with trees that evict by the policy, LRU or RLT."""
     from fluidkv.routing.engines import EngineWorker
-    from fluidkv.serving.caching.sglang.reference import SglangEngine
+    from fluidkv.serving.caching.sglang.stepped import SglangEngine
     from fluidkv.serving.sglang_settings import SglangSettings
 
     limits = serving.Limits(setting.capacity, 1, setting.server or SERVER_REQUESTS)
     options = SglangSettings.of(limits, chunked_prefill_size=CHUNK)
     clock = serving.IterationClock(*SERVER_CLOCK)
-    marked = policy is prefix.Policy.RLT
-    trees = [
-        prefix.FastRadixTree(lots=prefix.Lots(seed * setting.workers + place) if marked else None)
-        for place in range(setting.workers)
-    ]
-    return [
-        EngineWorker(SglangEngine(traffic.requests, traffic.prompts, options, clock, tree))
-        for tree in trees
-    ]
+    arguments = (traffic.requests, traffic.prompts, options, clock)
+    if policy is not prefix.Policy.RLT:
+        return [
+            EngineWorker(SglangEngine(*arguments, compiled=True)) for _ in range(setting.workers)
+        ]
+    lots = (prefix.Lots(seed * setting.workers + place) for place in range(setting.workers))
+    return [EngineWorker(SglangEngine(*arguments, lots=each)) for each in lots]
 
 
 @lru_cache(maxsize=2)

@@ -6,8 +6,8 @@ from typing import Any
 from fluidkv.prefix.pieces import content
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.caching.sglang.reference import SglangEngine
 from fluidkv.serving.caching.sglang.seen import Row
+from fluidkv.serving.caching.sglang.stepped import SglangEngine
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.sglang_settings import SglangSettings
 
@@ -48,7 +48,6 @@ def rows(run: SglangEngine, steps: int) -> list[Row]:
         while run.arrived < len(run.all) and run.all[run.arrived].arrival <= run.now:
             run.offer(run.arrived)
         run.step()
-        assert run.row is not None
         found.append(run.row)
     return found
 

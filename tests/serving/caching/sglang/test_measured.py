@@ -15,7 +15,7 @@ import pytest
 from fluidkv.prefix.pieces import content
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.caching.sglang.run import SglangRun
+from fluidkv.serving.caching.sglang.stepped import SglangEngine
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.sglang_settings import SglangSettings
 
@@ -41,7 +41,7 @@ def clock_of(folder: Path, every: int) -> IterationClock:
     return IterationClock(float(base), float(per_token), PREFILL_S)
 
 
-def run_of(folder: Path, *, ignore_eos: bool) -> SglangRun:
+def run_of(folder: Path, *, ignore_eos: bool) -> SglangEngine:
     server = json.loads((folder / "meta.json").read_text())
     found = lines(folder / "requests.jsonl")
     prompts = [
@@ -64,17 +64,18 @@ def run_of(folder: Path, *, ignore_eos: bool) -> SglangRun:
     )
     requests = Requests(said.input_length, said.output_length, arrival=arrival)
     clock = clock_of(folder, server["decode_log_interval"])
-    return SglangRun(requests, said, settings, clock)
+    return SglangEngine(requests, said, settings, clock, compiled=True)
 
 
-def retractions(run: SglangRun) -> list[tuple[float, float]]:
+def retractions(run: SglangEngine) -> list[tuple[float, float]]:
     """The ratio before and after each."""
     found = []
     while run.done < len(run.all):
-        before = run.server.new_token_ratio
+        before = run.new_token_ratio
+        while run.arrived < len(run.all) and (run.idle or run.all[run.arrived].arrival <= run.now):
+            run.offer(run.arrived)
         run.step()
-        assert run.server.row is not None
-        found += [(before, run.server.new_token_ratio)] * run.server.row.retracted
+        found += [(before, run.new_token_ratio)] * run.row.retracted
     return found
 
 

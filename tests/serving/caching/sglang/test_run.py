@@ -8,8 +8,8 @@ from fluidkv.prefix.pieces import content
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.run import serve_sglang
-from fluidkv.serving.caching.sglang.reference import SglangEngine
 from fluidkv.serving.caching.sglang.seen import COUNTS
+from fluidkv.serving.caching.sglang.stepped import SglangEngine
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve

@@ -1,11 +1,14 @@
-"""Who may join a prefill pass, as `admission.Admission`: the reservation, the tokens of the pass.
+"""Who may join a prefill pass: SGLang's reservation of memory, and the tokens of the pass.
 
-The pass stands in the run while it is put together, its requests in `Space.passing`.
+A request fits if what it computes, what it may still emit and a page are *less* than what is left
+of free memory past the reservation: a share of what those who run may still emit, and all of it for
+those who were admitted in the same pass. The pass stands in the run while it is put together, its
+requests in the list `PASSING`.
 """
 
 from typing import Any
 
-from fluidkv.runs.kernels import routine, unfolded
+from fluidkv.runs.kernels import inner, routine, unfolded
 from fluidkv.serving.caching.sglang.kernel.layout import (
     DECODING,
     GO_ON,
@@ -27,7 +30,7 @@ from fluidkv.serving.caching.sglang.kernel.memory import (
 )
 from fluidkv.serving.caching.sglang.kernel.orders import SOON_DONE, sort
 
-_KEPT = 1  # as `admission._KEPT`
+_KEPT = 1  # tokens for each request that runs on, where all ignore the end of text
 
 
 @unfolded
@@ -64,7 +67,7 @@ def may_emit(run: Record, request: Record) -> Any:
 
 @routine
 def needed_alone(run: Record, request: Record) -> Any:
-    """As `table.needed_alone`."""
+    """Tokens of memory in which it is admitted alone, as `table.tokens_alone`."""
     if not run.known:
         held = request.input + request.outputs
         return held + max(may_emit(run, request), 0) + run.page + 1
@@ -77,17 +80,29 @@ def needed_alone(run: Record, request: Record) -> Any:
 @routine
 def _begin(run: Record, space: Space) -> None:
     """Nobody is in it; memory is reserved for who decodes, added up in their order."""
-    ratio = 1.0 if run.in_full else run.ratio
     beside = run.decoding if run.mixed else 0
-    shares = 0.0
-    for place in range(run.decoding):
-        shares += may_emit(run, space.requests[space.places[DECODING, place]]) * ratio
-    run.cost += run.decoding
-    run.reserved = beside + shares
+    run.reserved = beside + shares(run, space)
     run.at_once = beside
     run.prompt_left = run.prefill_tokens - beside
     run.chunk_left = run.chunk - beside  # means nothing where prompts are not cut
     run.admitted, run.cut, run.releases = 0, NONE, NONE
+
+
+@inner
+def shares(run: Record, space: Space) -> Any:
+    """Of each who decodes a share of what it may still emit, in floats, as the source adds up."""
+    ratio = 1.0 if run.in_full else run.ratio
+    total = 0.0
+    for place in range(run.decoding):
+        total += may_emit(run, space.requests[space.places[DECODING, place]]) * ratio
+    run.cost += run.decoding
+    return total
+
+
+@inner
+def charge(run: Record, tokens: int) -> None:
+    """So much more of memory is reserved."""
+    run.reserved += tokens
 
 
 @routine
@@ -165,7 +180,7 @@ def _take(run: Record, space: Space, r: int, computes: int, asked: int) -> None:
     request.end = request.prefix + computes
     space.places[PASSING, run.admitted] = r
     run.admitted += 1
-    run.reserved += whole + run.page + min(asked, run.clip)
+    charge(run, whole + run.page + min(asked, run.clip))
     run.at_once += whole + run.page
     run.prompt_left -= whole
     run.chunk_left -= whole

@@ -1,4 +1,4 @@
-"""What a step counts and shows, as `seen`, and how long it lasts."""
+"""What a step counts and shows, as `seen` has it, and how long it lasts."""
 
 import numpy as np
 

@@ -1,7 +1,8 @@
 """From requests, what they say and a server's options to the records of the kernel, and back."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from importlib import import_module
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Int
@@ -9,6 +10,8 @@ from jaxtyping import Int
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.processes import cores
 from fluidkv.runs.batch import Progress, Watch, in_groups, joined
+from fluidkv.runs.inlined import as_objects
+from fluidkv.runs.interpreted import interpreted
 from fluidkv.runs.records import RequestTimes, RunRecords
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.names import BlockNames, Strands
@@ -31,16 +34,23 @@ from fluidkv.serving.caching.sglang.kernel.layout import (
     Space,
     State,
 )
-from fluidkv.serving.caching.sglang.ratio import NewTokens
 from fluidkv.serving.caching.sglang.seen import COUNTS
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.sglang_settings import SglangSettings
+from fluidkv.serving.sglang_settings import (
+    DECAY_STEPS,
+    FIRST_RATIO,
+    LEAST_SHARE,
+    SglangSettings,
+)
 
+LOOP = "fluidkv.serving.caching.sglang.kernel.loop"
 MOST_COST = 20_000_000
 """Of a call of the kernel: some tenths of a second, after which a run can be interrupted."""
+_LITERAL_COST = 200_000
+"""Of a call of the same as plain Python, likewise."""
 _ROWS = 2**14
 """Windows for which memory is taken at a time."""
-_NODES = 2**12
+_NODES = 2**9
 """Of a tree, at first."""
 
 
@@ -57,6 +67,7 @@ class SglangServer(NamedTuple):
 def run_sglang(
     servers: Sequence[SglangServer],
     *,
+    literally: bool = False,
     iterations: int,
     every: int = 1,
     keep_requests: bool = True,
@@ -67,6 +78,7 @@ def run_sglang(
     A run at a time on each thread.
 
     Args:
+        literally: by the loop as plain Python, which looks at everybody in each iteration.
         iterations: horizon of each run.
         every: iterations of a window.
         keep_requests: record each request's times.
@@ -87,10 +99,12 @@ def run_sglang(
         server = servers[which[0]]
         texts = strands.get((id(server.prompts), server.settings.page_size))
         columns = _COLUMNS if keep_requests else ()
-        return _through(new_state(server, texts), iterations, every, columns, watch)
+        state = new_state(server, texts, literally=literally)
+        return _through(state, iterations, every, columns, watch)
 
-    rows = in_groups(run, len(servers), 1, min(cores(), len(servers)), watch)
-    runs = np.concatenate([row.run for row in rows])
+    threads = 1 if literally else min(cores(), len(servers))
+    rows = in_groups(run, len(servers), 1, threads, watch)
+    runs = np.array([row.run for row in rows], [(name, np.int64) for name in _OF_RUNS])
     records = RunRecords(
         joined([row.counts[None] for row in rows], 1),
         joined([row.time[None] for row in rows], 1, np.nan),
@@ -116,12 +130,15 @@ _COLUMNS = (
 """Of the requests: tokens that they found, then the fields of `RequestTimes`, in its order."""
 
 
+_OF_RUNS = ("iteration", "done", "aborted", "stuck")
+
+
 class _Ended(NamedTuple):
-    """Windows of a run, its record, and `_COLUMNS` of its requests, where these are asked for."""
+    """Windows of a run, `_OF_RUNS` of it; of its requests the columns asked for."""
 
     counts: np.ndarray
     time: np.ndarray
-    run: np.ndarray
+    run: tuple[int, ...]
     columns: list[np.ndarray]
 
 
@@ -129,8 +146,8 @@ def _through(
     state: State, iterations: int, every: int, names: Sequence[str], watch: Watch
 ) -> _Ended:
     """A whole run: its windows, in parts; and these columns of its requests."""
-    from fluidkv.serving.caching.sglang.kernel.loop import advance, write_down
-
+    loop = loop_of(state)
+    most = _LITERAL_COST if state.runs.dtype == object else MOST_COST
     counts, time = [], []
     run, why, told = state.runs[0], FULL, (0, 0)
     while why != ENDED and not watch.stop.is_set():
@@ -138,7 +155,8 @@ def _through(
             counts.append(np.empty((_ROWS, len(COUNTS)), np.int64))
             time.append(np.empty(_ROWS))
             run["row"] = 0
-        why = advance(*state, counts[-1], time[-1], iterations, every, MOST_COST, np.inf)
+        with np.errstate(all="ignore"):
+            why = loop.advance(*state, counts[-1], time[-1], iterations, every, most, np.inf)
         now = int(run["iteration"]), int(run["done"])
         watch.report(now[0] - told[0], now[1] - told[1])
         told = now
@@ -147,18 +165,28 @@ def _through(
     counts[-1], time[-1] = (part[: run["row"]] for part in (counts[-1], time[-1]))
     if run["row"] < _ROWS // 2:  # what is left of the space does not stay with them
         counts[-1], time[-1] = counts[-1].copy(), time[-1].copy()
-    write_down(*state)
+    loop.write_down(*state)
     windows = counts[0] if len(counts) == 1 else np.concatenate(counts)
-    columns = [state.space.requests[name].copy() for name in names]
-    return _Ended(windows, np.concatenate(time), state.runs, columns)
+    requests = state.space.requests
+    columns = [np.array([r[name] for r in requests], REQUEST[name]) for name in names]
+    end = tuple(int(run[name]) for name in _OF_RUNS)
+    return _Ended(windows, np.concatenate(time), end, columns)
 
 
-def new_state(server: SglangServer, texts: Strands | None, *, offered: bool = False) -> State:
+def loop_of(state: State) -> Any:
+    """The functions of `kernel.loop`: compiled, or as plain Python where numbers are objects."""
+    return interpreted(LOOP) if state.runs.dtype == object else import_module(LOOP)
+
+
+def new_state(
+    server: SglangServer, texts: Strands | None, *, offered: bool = False, literally: bool = False
+) -> State:
     """One server.
 
     Args:
         texts: what its requests say, in its pages; None: it keeps no prefixes.
         offered: nobody comes by itself.
+        literally: for the loop as plain Python.
     """
     table, settings, size = server.requests, server.settings, len(server.requests)
     requests = np.zeros(size, REQUEST)
@@ -187,8 +215,8 @@ def new_state(server: SglangServer, texts: Strands | None, *, offered: bool = Fa
         events=np.empty(3 * size + 1, EVENT),
     )
     runs = _run_record(server, offered)
-    runs["spare_nodes"] = space.nodes.size - 1
-    return State(runs, space)
+    runs["glides"], runs["spare_nodes"] = not literally, space.nodes.size - 1
+    return as_objects(State(runs, space)) if literally else State(runs, space)
 
 
 def _tree(nodes: int) -> Records:
@@ -202,14 +230,16 @@ def _tree(nodes: int) -> Records:
 def grown(state: State) -> State:
     """The same, with twice as many nodes."""
     few = state.space.nodes
-    nodes = np.empty(2 * few.size, NODE)
-    nodes[: few.size] = few
-    state.runs["spare_nodes"] += few.size
+    more = np.zeros(few.size, NODE)
+    nodes = np.concatenate([few, as_objects(more) if few.dtype == object else more])
+    state.runs[0]["spare_nodes"] += few.size
     return State(state.runs, state.space._replace(nodes=nodes))
 
 
 def _run_record(server: SglangServer, offered: bool) -> np.ndarray:
-    settings, ratio = server.settings, NewTokens(server.settings.conservativeness)
+    settings = server.settings
+    first = min(FIRST_RATIO * settings.conservativeness, 1.0)
+    least = min(first * LEAST_SHARE, 1.0)
     base, per_kv, per_prefill, per_pair = server.clock.durations
     chunk = settings.chunked_prefill_size
     run = np.zeros(1, RUN)
@@ -238,10 +268,10 @@ def _run_record(server: SglangServer, offered: bool) -> np.ndarray:
         "chunked": NONE,
         "pass_chunked": NONE,
         "pass_mode": IDLE,
-        "ratio": ratio.first,
-        "ratio_first": ratio.first,
-        "ratio_least": ratio.least,
-        "ratio_step": ratio.step,
+        "ratio": first,
+        "ratio_first": first,
+        "ratio_least": least,
+        "ratio_step": (first - least) / DECAY_STEPS,
         "base": base,
         "per_kv": per_kv,
         "per_prefill": per_prefill,

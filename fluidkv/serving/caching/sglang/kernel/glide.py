@@ -1,6 +1,7 @@
 """Decode passes in which nobody joins, leaves, is tried or evicted: only sums of them change.
 
-How far those who decode are is written at them when something else happens.
+How far those who decode are is written at them when something else happens. The literal scheduler
+does without, and looks at each in every pass.
 """
 
 import numpy as np
@@ -15,6 +16,7 @@ from fluidkv.serving.caching.sglang.kernel.layout import (
     Record,
     Space,
 )
+from fluidkv.serving.caching.sglang.kernel.ratio import sink
 
 _SPARE = 2**62
 
@@ -25,6 +27,8 @@ def glides(run: Record, space: Space, counts: np.ndarray) -> bool:
 
     How far those who decode are is written down later. Returns False where it is no such pass.
     """
+    if not run.glides:
+        return False
     waits = run.tail > run.head and not run.full
     if waits or run.left or run.chunked != NONE or run.decoding == 0 or run.pass_admitted > 0:
         return False
@@ -38,7 +42,7 @@ def glides(run: Record, space: Space, counts: np.ndarray) -> bool:
         if run.spare == 0:
             return False
     run.spare -= 1
-    run.ratio = max(run.ratio - run.ratio_step, run.ratio_least)
+    sink(run)
     needs_page = -run.glided % run.page
     run.glided += 1
     run.available -= space.places[PHASES, needs_page] * run.page

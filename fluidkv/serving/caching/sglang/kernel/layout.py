@@ -28,10 +28,11 @@ NUMBERS = {policy: number for number, policy in enumerate(POLICIES)}
 LRU, MRU, FIFO, FILO = (NUMBERS[Policy(name)] for name in ("lru", "mru", "fifo", "filo"))
 LFU, SLRU = NUMBERS[Policy.LFU], NUMBERS[Policy.SLRU]
 
-# What a pass computes, as `state.Mode`.
+# What a pass computes.
 PREFILL, MIXED, DECODE, IDLE = range(4)
 
-# What admission says of the next request in the queue, as `admission.Verdict`.
+# What admission says of the next request in the queue: it may be tried, memory is short, the tokens
+# of this pass are spent.
 GO_ON, NO_MEMORY, SPENT = range(3)
 
 # What a call of the kernel ends with.
@@ -53,6 +54,7 @@ _SETTINGS = [
     *_integers("mixed", "jumps"),
     *_integers("clients"),  # 0: requests come at their arrival times
     *_integers("offered"),  # nobody comes by itself
+    *_integers("glides"),  # passes in which nothing happens are not looked at one by one
     *_integers("in_full"),  # all that may still be emitted is reserved, instead of the ratio of it
     *_integers("known"),  # nobody ends early and no tree keeps anything
     *_integers("chunk"),  # most prompt tokens of a pass; NONE: prompts are not cut
@@ -102,17 +104,25 @@ RUN = np.dtype([*_SETTINGS, *_STATE, *_PASS, *_SEEN])
 
 REQUEST = np.dtype(
     [
-        *_integers("outputs", "target", "slots", "input", "most", "priority"),
-        *_integers("prefix", "end", "shared", "inserted", "node", "locked"),
-        *_integers("retracted", "finished", "aborted", "middle_chunks", "evictions"),
-        *_integers("hit_tokens", "first_hit_tokens", "highest"),
+        *_integers("outputs", "target"),  # tokens emitted that the scheduler knows of; in the end
+        *_integers("slots"),  # tokens that have a place in memory
+        *_integers("input", "most"),  # tokens of its prompt; outputs that are asked for
+        *_integers("priority"),  # the lower, the more urgent
+        *_integers("prefix", "end"),  # that its next prefill need not compute; of its latest one
+        *_integers("shared"),  # of its slots, in the tree and locked; whole pages
+        *_integers("inserted", "node", "locked"),  # put into the tree; where its match or lock ends
+        *_integers("retracted"),  # and not admitted again yet
+        *_integers("finished", "aborted", "evictions"),
+        *_integers("middle_chunks"),  # passes in flight that do not end its prompt
+        *_integers("hit_tokens", "first_hit_tokens"),  # found in the tree
+        *_integers("highest"),  # most tokens ever computed: what lies below is computed again
         *_integers("flown"),  # the last pass that it was in
         *_integers("first_span", "last_span"),  # of what it says; the last is one more
         *_numbers("arrival", "admitted", "first_token", "last_token", "longest_gap"),
         *_numbers("halted", "since"),
     ]
 )
-"""A request and how far it is, as `state.Request`; NaN: not yet."""
+"""A request and how far it is; NaN: not yet."""
 
 NODE = np.dtype(
     [

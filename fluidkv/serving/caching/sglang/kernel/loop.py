@@ -1,4 +1,16 @@
-"""A run: who comes, a pass, its tokens; while nobody comes, goes or is tried, sums alone."""
+"""A run of SGLang's scheduler: who comes, a pass, its tokens.
+
+The page to compare with SGLang's source: called as plain Python it is the literal scheduler, and
+compiled the fast one. An iteration is one pass of the model, or an idle one:
+
+    schedule   who was prefilled joins the decode batch; then a prefill pass if anybody can be
+               admitted, else a decode pass, for which requests are retracted until it fits
+    run        the clock goes on
+    results    tokens are there; who is done leaves, and its tokens enter the tree
+
+With `overlap` the results are those of the pass before, so that a pass is scheduled without them.
+Compiled, sums alone change while nobody comes, goes or is tried (`glide`).
+"""
 
 import numpy as np
 
@@ -27,6 +39,7 @@ from fluidkv.serving.caching.sglang.kernel.memory import (
     release,
     store,
 )
+from fluidkv.serving.caching.sglang.kernel.ratio import reset
 from fluidkv.serving.caching.sglang.kernel.schedule import into_queue, note, schedule
 from fluidkv.serving.sglang_settings import TOUCHED
 
@@ -151,7 +164,7 @@ def _come(run: Record, space: Space, r: int) -> None:
         run.now = space.requests[r].arrival
         run.pass_mode, run.pass_size, run.pass_admitted = IDLE, 0, 0
         run.decoding = run.full = run.left = 0
-        run.ratio = run.ratio_first
+        reset(run)
     into_queue(run, space, r)
     run.arrived += 1
 
@@ -182,7 +195,7 @@ def _iterate(run: Record, space: Space, counts: np.ndarray) -> None:
         if not run.overlap:
             _land(run, space)
     elif not landed and _rests(run):
-        run.ratio = run.ratio_first
+        reset(run)
     run.done += run.finished + run.gone
     run.aborted += run.gone
     counts[7] += run.finished
@@ -196,8 +209,15 @@ def _keep_chunk(run: Record, space: Space) -> None:
     if run.chunked != NONE:
         request = space.requests[run.chunked]
         if request.end > request.prefix:
-            store(run, space, run.chunked, request.end)
-            request.prefix = request.end
+            keep(run, space, run.chunked)
+
+
+@routine
+def keep(run: Record, space: Space, r: int) -> None:
+    """What a request has computed enters the tree; it runs on."""
+    request = space.requests[r]
+    store(run, space, r, request.end)
+    request.prefix = request.end
 
 
 @routine
@@ -256,21 +276,17 @@ def _land(run: Record, space: Space) -> None:
             continue
         _emit(request, run.flight_ended)
         run.emitted += 1
-        tokens = request.end
         if request.outputs == request.target:
-            request.finished = run.left = 1
-            tokens = min(request.slots, request.input + request.outputs)
-        elif place >= run.flight_admitted:
-            continue
-        store(run, space, r, tokens)
-        run.cost += 40
-        if request.finished:
-            run.finished += 1
-            run.in_memory -= 1
+            store(run, space, r, min(request.slots, request.input + request.outputs))
             release(run, space, request)
             note(run, space, FINISHED, r, 0, 0)
-        else:
-            request.prefix = request.end
+            request.finished = run.left = 1
+            run.finished += 1
+            run.in_memory -= 1
+            run.cost += 40
+        elif place < run.flight_admitted:
+            keep(run, space, r)
+            run.cost += 40
     run.cost += 4 * run.flight_size
 
 

@@ -1,4 +1,7 @@
-"""Memory and tree of one server, as `pool.Pool`: room, what requests hold, what enters the tree."""
+"""Memory and tree of one server: room, what requests hold, what enters the tree.
+
+A token is free, in the tree, or held by one request alone.
+"""
 
 from typing import Any
 

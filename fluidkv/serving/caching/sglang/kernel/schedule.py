@@ -1,4 +1,4 @@
-"""The next pass, as `reference.SglangEngine` schedules it: who is prefilled, else who decodes."""
+"""The next pass: of those who can be prefilled, if there are any, else of those who decode."""
 
 from typing import Any
 
@@ -34,6 +34,7 @@ from fluidkv.serving.caching.sglang.kernel.orders import (
     URGENT,
     sort,
 )
+from fluidkv.serving.caching.sglang.kernel.ratio import estimate, sink
 from fluidkv.serving.sglang_settings import RETRACT_STEPS, TOUCH_EVERY, TOUCHED
 
 
@@ -156,7 +157,7 @@ def _decode(run: Record, space: Space) -> None:
     if parted > 0 and not fits:  # the memory of those who are ending is free in the next step
         return
     if fits:
-        run.ratio = max(run.ratio - run.ratio_step, run.ratio_least)
+        sink(run)
     else:
         _retract(run, space)
     if run.decoding < before:
@@ -188,7 +189,7 @@ def _retract(run: Record, space: Space) -> None:
         note(run, space, ABORTED, r, 0, 0)
         space.requests[r].aborted = 1
         run.gone += 1
-    _estimate(run, space)
+    estimate(run, space)
     for place in range(run.noted):
         r = space.events[place].request
         if space.events[place].kind == RETRACTED:
@@ -211,17 +212,6 @@ def _last_goes(run: Record, space: Space) -> Any:
     make_room(run, space, run.decoding * RETRACT_STEPS)
     request.retracted, request.middle_chunks = 1, 0
     return r
-
-
-@routine
-def _estimate(run: Record, space: Space) -> None:
-    """The ratio after a retraction: what those who stay have emitted, of what they may."""
-    emitted, asked = 0, 0.0  # what clients ask for may be more in all than an integer holds
-    for place in range(run.decoding):
-        request = space.requests[space.places[DECODING, place]]
-        emitted += request.outputs
-        asked += request.most
-    run.ratio = min(1.0, (emitted + RETRACT_STEPS * run.decoding) / (asked + 1))
 
 
 # ----------------------------------------------------------------------------------------- prefill

@@ -1,29 +1,23 @@
 """SGLang's prefix tree, as `prefix.radix.tree.FastRadixTree` call by call, without a look at texts.
 
 How far a text is in the tree is how many pages of its strands are. The node of that place is the
-deepest that the strand has, or one above it. Nodes that may go stand in a heap, each once.
+deepest that the strand has, or one above it. Which node goes is what `leaves` says.
 """
 
 from typing import Any
 
 import numpy as np
 
-from fluidkv.prefix.policies import PROTECTED_HITS
 from fluidkv.runs.kernels import routine
 from fluidkv.serving.caching.sglang.kernel.layout import (
-    FIFO,
-    FILO,
-    LFU,
-    LRU,
-    MRU,
     NONE,
     ROOT,
-    SLRU,
     Number,
     Record,
     Records,
     Space,
 )
+from fluidkv.serving.caching.sglang.kernel.leaves import lowest, offer
 
 LOWEST, OF_ALL, OF_PROMPTS = np.array([-(2**62), 0, 1])
 """Priorities, of one type so that a walk is compiled once: none at all, a text's, its prompt's."""
@@ -89,7 +83,7 @@ def walk(run: Record, space: Space, r: int, tokens: int, priority: Number, inser
         nodes[above].hits += nodes[above].end > inserted
         above = nodes[above].parent
         run.cost += 2
-    _offer(run, nodes, node)
+    offer(run, nodes, node)
     return node
 
 
@@ -102,7 +96,7 @@ def lock(run: Record, space: Space, node: int) -> None:
             run.protected += nodes[above].size
         nodes[above].locks += 1
         above = nodes[above].parent
-    _offer(run, nodes, node)
+    offer(run, nodes, node)
 
 
 @routine
@@ -114,15 +108,17 @@ def unlock(run: Record, space: Space, node: int) -> None:
         if nodes[above].locks == 0:
             run.protected -= nodes[above].size
         above = nodes[above].parent
-    _offer(run, nodes, node)
+    offer(run, nodes, node)
 
 
 @routine
 def evict(run: Record, space: Space, tokens: int) -> Any:
-    """Whole leaves go, the first of the heap, until so many tokens are free or none is left."""
+    """Whole leaves go, one by one, until so many tokens are free or none is left."""
     freed = 0
-    while freed < tokens and run.heap > 0:
-        leaf = space.nodes[0].heap
+    while freed < tokens:
+        leaf = lowest(run, space.nodes)
+        if leaf == NONE:
+            break
         freed += space.nodes[leaf].size
         _remove(run, space, leaf)
         run.cost += 20
@@ -170,7 +166,7 @@ def _split(run: Record, space: Space, node: int, depth: int, strand: int) -> Any
         below = space.strands[below].parent
         if space.strands[below].base + space.strands[below].present <= depth:
             space.strands[below].deepest = upper
-    _offer(run, nodes, node)
+    offer(run, nodes, node)
     return upper
 
 
@@ -194,8 +190,8 @@ def _append(run: Record, space: Space, parent: int, r: int, end: int, hits: int)
                 break
     nodes[parent].children += 1
     run.total += end - begin
-    _offer(run, nodes, parent)
-    _offer(run, nodes, leaf)
+    offer(run, nodes, parent)
+    offer(run, nodes, leaf)
 
 
 @routine
@@ -211,74 +207,6 @@ def _remove(run: Record, space: Space, leaf: int) -> None:
         strands[strand].deepest = parent
     run.total -= nodes[leaf].size
     nodes[parent].children -= 1
-    _drop(run, nodes, leaf)
     nodes[leaf].parent, run.given_back = run.given_back, leaf
     run.spare_nodes += 1
-    _offer(run, nodes, parent)
-
-
-# ---------------------------------------------------------------------------------------- the heap
-
-
-@routine
-def _offer(run: Record, nodes: Records, node: int) -> None:
-    """A leaf that nobody uses stands in the heap, by its key as it is now; no other node does."""
-    if node == ROOT or nodes[node].children > 0 or nodes[node].locks > 0:
-        if nodes[node].place != NONE:
-            _drop(run, nodes, node)
-        return
-    place = nodes[node].place
-    if place == NONE:
-        place = run.heap
-        run.heap += 1
-    _settle(run, nodes, node, place)
-
-
-@routine
-def _drop(run: Record, nodes: Records, node: int) -> None:
-    run.heap -= 1
-    place, last = nodes[node].place, nodes[run.heap].heap
-    nodes[node].place = NONE
-    if last != node:
-        _settle(run, nodes, last, place)
-
-
-@routine
-def _settle(run: Record, nodes: Records, node: int, place: int) -> None:
-    """Put a node at this place of the heap, or where it belongs from there."""
-    while place > 0 and _first(run, nodes, node, nodes[(place - 1) // 2].heap):
-        above = nodes[(place - 1) // 2].heap
-        nodes[place].heap, nodes[above].place = above, place
-        place = (place - 1) // 2
-    while 2 * place + 1 < run.heap:
-        child = 2 * place + 1
-        if child + 1 < run.heap and _first(run, nodes, nodes[child + 1].heap, nodes[child].heap):
-            child += 1
-        below = nodes[child].heap
-        if not _first(run, nodes, below, node):
-            break
-        nodes[place].heap, nodes[below].place = below, place
-        place = child
-    nodes[place].heap, nodes[node].place = node, place
-
-
-@routine
-def _first(run: Record, nodes: Records, a: int, b: int) -> bool:
-    """Whether one goes before another, as `prefix.policies.key` says it."""
-    one, other = nodes[a], nodes[b]
-    if run.policy == MRU:
-        return one.used > other.used
-    if run.policy == FIFO:
-        return one.born < other.born
-    if run.policy == FILO:
-        return one.born > other.born
-    if run.policy != LRU:
-        if run.policy == LFU:
-            mine, its = one.hits, other.hits
-        elif run.policy == SLRU:
-            mine, its = int(one.hits >= PROTECTED_HITS), int(other.hits >= PROTECTED_HITS)
-        else:
-            mine, its = one.priority, other.priority
-        if mine != its:
-            return mine < its
-    return one.used < other.used
+    offer(run, nodes, parent)

@@ -1,13 +1,13 @@
-"""The compiled scheduler is the literal one, step by step, on drawn servers and requests."""
+"""Compiled, the loop is what it is as plain Python, step by step, on drawn servers and requests."""
 
 from collections import Counter
 from typing import Any
 
 import pytest
 
-from fluidkv.serving.caching.sglang.fast import FastSglang
+from fluidkv.errors import InputError
 from fluidkv.serving.caching.sglang.kernel import loop
-from fluidkv.serving.caching.sglang.reference import SglangEngine
+from fluidkv.serving.caching.sglang.stepped import SglangEngine
 from tests.serving.caching.sglang.drawn import Run, drawn, seen
 
 MOST_STEPS = 5_000
@@ -15,7 +15,7 @@ MOST_STEPS = 5_000
 
 def both(run: Run) -> Counter[str]:
     """Both engines on one run; what happened in it."""
-    literal, fast = SglangEngine(*run.given()), FastSglang(*run.given())
+    literal, fast = (SglangEngine(*run.given(), compiled=each) for each in (False, True))
     happened: Counter[str] = Counter()
     while literal.done < len(run.requests) and not literal.stuck:
         assert happened["steps"] < MOST_STEPS
@@ -26,7 +26,6 @@ def both(run: Run) -> Counter[str]:
         assert fast.now == literal.now
         for name in ("idle", "stuck", "done"):
             assert getattr(fast, name) == getattr(literal, name)
-        assert literal.row
         happened.update(
             steps=1,
             retracted=literal.row.retracted,
@@ -64,14 +63,14 @@ def _offer(run: Run, *engines: Any) -> None:
 
 def _leaps(run: Run, literal: SglangEngine) -> None:
     """From one arrival to the next in one go."""
-    fast = FastSglang(*run.given())
+    fast = SglangEngine(*run.given(), compiled=True)
     for index, arrival in enumerate(run.requests.arrival.tolist()):
         fast.advance(arrival)
         fast.offer(index)
     fast.advance(float("inf"))
     assert list(map(seen, fast.all)) == list(map(seen, literal.all))
     assert (fast.now, fast.new_token_ratio) == (literal.now, literal.new_token_ratio)
-    assert fast.available == literal.pool.available
+    assert fast.available == literal.available
 
 
 def test_a_long_call_is_made_in_parts_between_which_it_can_be_interrupted(
@@ -84,7 +83,7 @@ def test_a_long_call_is_made_in_parts_between_which_it_can_be_interrupted(
         return advance(*given)
 
     monkeypatch.setattr(loop, "advance", counted)
-    monkeypatch.setattr("fluidkv.serving.caching.sglang.fast.MOST_COST", 50)
+    monkeypatch.setattr("fluidkv.serving.caching.sglang.stepped.MOST_COST", 50)
     runs = [run for run in map(drawn, range(30)) if run.clock.jumps]
     for run in runs:
         literal = SglangEngine(*run.given())
@@ -96,8 +95,30 @@ def test_a_long_call_is_made_in_parts_between_which_it_can_be_interrupted(
     assert len(calls) > 2 * sum(len(run.requests) for run in runs)
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_requests_of_a_table_come_as_those_that_are_offered_at_their_times(compiled: bool) -> None:
+    runs = [run for run in map(drawn, range(40)) if run.clock.jumps]
+    assert len(runs) > 10
+    for run in runs:
+        server = SglangEngine(*run.given(), offered=False, compiled=compiled)
+        offered = SglangEngine(*run.given(), compiled=compiled)
+        while offered.done < len(run.requests) and not offered.stuck:
+            _offer(run, offered)
+            assert (server.step(), server.row, server.now) == (
+                offered.step(),
+                offered.row,
+                offered.now,
+            )
+        assert list(map(seen, server.all)) == list(map(seen, offered.all))
+
+
+def test_nobody_is_offered_to_a_server_whose_requests_come_by_their_table() -> None:
+    with pytest.raises(InputError, match="index"):
+        SglangEngine(*drawn(0).given(), offered=False).offer(0)
+
+
 @pytest.mark.parametrize("seeds", [range(60, 100), range(180, 220)])  # who is aborted is rare
-def test_fast_is_literal(seeds: range) -> None:
+def test_compiled_is_literal(seeds: range) -> None:
     happened: Counter[str] = Counter()
     for seed in seeds:
         happened += both(drawn(seed))
@@ -107,6 +128,6 @@ def test_fast_is_literal(seeds: range) -> None:
 
 @pytest.mark.thorough  # minutes
 @pytest.mark.parametrize("start", range(0, 10_000, 1_000))
-def test_fast_is_literal_on_10_000_drawn_runs(start: int) -> None:
+def test_compiled_is_literal_on_10_000_drawn_runs(start: int) -> None:
     for seed in range(start, start + 1_000):
         both(drawn(seed))

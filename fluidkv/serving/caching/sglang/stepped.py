@@ -1,67 +1,71 @@
-"""SGLang's scheduler, compiled, as an engine that is handed its requests.
+"""SGLang's scheduler whose steps are its user's: it is handed requests and looked at.
 
-An iteration is that of `kernel.loop`: rules, counts, rows and times are those of `SglangEngine`,
-step by step and bit by bit.
+The loop is that of whole runs, `kernel.loop`. As plain Python it is the page to compare with
+SGLang's source; compiled it gives the same counts, rows and times, bit for bit.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from fluidkv.errors import InputError
 from fluidkv.prefix.prompts import Prompts
+from fluidkv.prefix.radix.lots import Lots
+from fluidkv.runs.interpreted import interpreted
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.names import BlockNames, names_of
+from fluidkv.serving.caching.sglang.drawn_leaves import DrawnLeaves
 from fluidkv.serving.caching.sglang.kernel import layout
 from fluidkv.serving.caching.sglang.kernel.engine import (
+    LOOP,
     MOST_COST,
     SglangServer,
     grown,
+    loop_of,
     new_state,
 )
 from fluidkv.serving.caching.sglang.seen import COUNTS, Row
-from fluidkv.serving.caching.sglang.state import Mode
 from fluidkv.serving.caching.sglang.table import check_table, tokens_alone
 from fluidkv.serving.caching.table import checked_prompts
 from fluidkv.serving.caching.worker import Offers
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.sglang_settings import SglangSettings
 
-_MODES = {
-    layout.PREFILL: Mode.PREFILL,
-    layout.MIXED: Mode.MIXED,
-    layout.DECODE: Mode.DECODE,
-    layout.IDLE: Mode.IDLE,
-}
+_MODES = ("prefill", "mixed", "decode", "idle")  # by the kernel's numbers
 _ALL_IN_ONE = 2**62
 """Iterations of a window, and of a run, that never ends for their number."""
 
 
 def _number(field: str) -> Any:
     """A property that reads an integer of the kernel's records."""
-    return property(lambda request: int(request._engine.records[field][request.index]))
+    return property(lambda request: int(request._engine.records[request.index][field]))
 
 
 def _flag(field: str) -> Any:
-    return property(lambda request: bool(request._engine.records[field][request.index]))
+    return property(lambda request: bool(request._engine.records[request.index][field]))
 
 
 def _time(field: str) -> Any:
     """A property that reads a time, or None where there is none yet."""
 
-    def read(request: "FastRequest") -> float | None:
-        time = float(request._engine.records[field][request.index])
+    def read(request: "SglangRequest") -> float | None:
+        time = float(request._engine.records[request.index][field])
         return None if math.isnan(time) else time
 
-    def write(request: "FastRequest", time: float) -> None:
-        request._engine.records[field][request.index] = time
-
-    return property(read, write)
+    return property(read)
 
 
-class FastRequest:
-    """One request and how far it is, as `state.Request`."""
+class SglangRequest:
+    """One request and how far it is, read from its engine's records. Times: None is not yet.
+
+    Fields:
+        highest: most tokens ever computed: what lies below is computed again.
+        slots: tokens that have a place in memory.
+        shared: of these, in the tree and locked; whole pages.
+        halted: from retractions to the next output.
+    """
 
     __slots__ = ("_engine", "index")
     input_length: int = _number("input")
@@ -82,35 +86,46 @@ class FastRequest:
     longest_gap: float = _time("longest_gap")
     halted: float = _time("halted")
 
-    def __init__(self, engine: "FastSglang", index: int) -> None:
+    def __init__(self, engine: "SglangEngine", index: int) -> None:
         self._engine, self.index = engine, index
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, FastRequest) and self.index == other.index
+        return isinstance(other, SglangRequest) and self.index == other.index
 
     def __hash__(self) -> int:
         return self.index
 
 
-class FastSglang:
-    """As `SglangEngine`.
+class SglangEngine:
+    """One server of SGLang. `step` does one iteration.
 
     Args:
+        requests, prompts: the table, of which it serves those that it is offered; prompts None:
+            nobody shares anything.
+        settings: the server's options.
+        clock: how long a pass lasts.
         names: of the pages of `prompts`: many servers may have them in common.
+        offered: requests come only by `offer`; else at the times of the table.
+        lots: leaves of the tree go by lot, whatever the settings say; plain Python only.
+        compiled: the loop as machine code, which is worth it for long runs; else plain Python.
 
     Raises:
-        InputError: as `SglangEngine`; names of other pages.
+        InputError: prompts of other lengths than the requests; requests that are too long for this
+            memory; with `ignore_eos`, one that does not emit all that is asked for; names of other
+            pages; lots with machine code.
 
     Examples:
         >>> from fluidkv.prefix import Prompts
-        >>> from fluidkv.serving import FastSglang, SglangSettings
+        >>> from fluidkv.serving import SglangEngine, SglangSettings
         >>> alike = Prompts([[(0, 0, 12)], [(0, 0, 12)]], [[(1, 0, 2)], [(2, 0, 2)]])
-        >>> requests, clock = fk.Requests([12, 12], [2, 2], arrival=[0, 5]), fk.IterationClock(1.0)
-        >>> server = FastSglang(requests, alike, SglangSettings(40), clock)
+        >>> requests, clock = fk.Requests([12, 12], [2, 2]), fk.IterationClock(1.0)
+        >>> server = SglangEngine(requests, alike, SglangSettings(40), clock)
         >>> server.offer(0)
+        >>> server.step()["tokens"], server.row.mode
+        (12, 'prefill')
         >>> server.advance(until=5.0)
-        >>> server.found(1), server.idle
-        (11, True)
+        >>> server.found(1), server.now
+        (11, 2.0)
     """
 
     def __init__(
@@ -121,29 +136,38 @@ class FastSglang:
         clock: IterationClock,
         *,
         names: BlockNames | None = None,
+        offered: bool = True,
+        lots: Lots | None = None,
+        compiled: bool = False,
     ) -> None:
-        said = checked_prompts(requests, prompts)
+        if lots is not None and compiled:
+            raise InputError("compiled", compiled, "False, with lots")
+        prompts = checked_prompts(requests, prompts)
         check_table(requests, settings)
         texts = None
         if settings.radix:
-            texts = names_of(requests, said, settings.page_size, names).strands()
+            texts = names_of(requests, prompts, settings.page_size, names).strands()
         self.settings, self.clock = settings, clock
-        self._state = new_state(SglangServer(requests, said, settings, clock), texts, offered=True)
+        server = SglangServer(requests, prompts, settings, clock)
+        self._state = new_state(server, texts, offered=offered, literally=not compiled)
+        self._loop = loop_of(self._state)
+        if lots is not None:
+            self._loop = interpreted(LOOP, {DrawnLeaves.instead_of: DrawnLeaves(lots)})
         self._run = self._state.runs[0]
-        self._all = [FastRequest(self, index) for index in range(len(requests))]
-        self._offers = Offers(self._all)
+        self._all = [SglangRequest(self, index) for index in range(len(requests))]
+        self._offers = Offers(self._all, by_table=not offered)
         self._counts, self._clock = np.zeros((1, len(COUNTS)), np.int64), np.zeros(1)
 
     # ---------------------------------------------------------------------------------- as a worker
 
     @property
-    def records(self) -> np.ndarray:
+    def records(self) -> layout.Records:
         """Of the requests, as `kernel.layout.REQUEST`, as far as they are now."""
         self._write_down()
         return self._state.space.requests
 
     @property
-    def all(self) -> list[FastRequest]:
+    def all(self) -> Sequence[SglangRequest]:
         """Every request of the table."""
         return self._all
 
@@ -181,16 +205,16 @@ class FastSglang:
         return not (waits or run["flying"] or run["in_memory"])
 
     @property
-    def running(self) -> Sequence[FastRequest]:
+    def running(self) -> Sequence[SglangRequest]:
         """Who has been admitted and is not done."""
         run, places = self._run, self._state.space.places
         inside = list(places[layout.DECODING, : run["decoding"]])
         if run["pass_admitted"]:
             inside += list(places[layout.PASSING, : run["pass_size"]])
-        return [self._all[r] for r in inside if not self.records["finished"][r]]
+        return [self._all[r] for r in inside if not self.records[r]["finished"]]
 
     @property
-    def waiting(self) -> Sequence[FastRequest]:
+    def waiting(self) -> Sequence[SglangRequest]:
         """From the head of the queue."""
         queue = self._state.space.places[layout.WAITING]
         return [self._all[r] for r in queue[self._run["head"] : self._run["tail"]]]
@@ -201,7 +225,9 @@ class FastSglang:
         if self._run["in_memory"] or self._run["tail"] == self._run["head"]:
             return False
         first = self._state.space.places[layout.WAITING, self._run["head"]]
-        lengths = self.records[["input", "outputs", "target", "most"]][first].tolist()
+        lengths = (
+            int(self.records[first][name]) for name in ("input", "outputs", "target", "most")
+        )
         needed = tokens_alone(*lengths, settings=self.settings)
         return bool(needed > self.settings.tokens)
 
@@ -209,11 +235,12 @@ class FastSglang:
     def row(self) -> Row:
         """What the records show of the last step."""
         run = self._run
-        events = self._state.space.events[: run["noted"]].tolist()
+        names = layout.EVENT.names or ()
+        events = [[int(e[n]) for n in names] for e in self._state.space.events[: run["noted"]]]
         ids = [[r for kind, r, *_ in events if kind == wanted] for wanted in range(4)]
         return Row(
             arrived=int(run["seen_arrived"]),
-            mode=_MODES[int(run["seen_mode"])].value,
+            mode=_MODES[int(run["seen_mode"])],
             batch=int(run["seen_batch"]),
             running=int(run["seen_running"]),
             waiting=int(run["seen_waiting"]),
@@ -237,17 +264,13 @@ class FastSglang:
 
     def found(self, index: int) -> int:
         """Tokens of a request's prompt that it would find now; looking changes nothing."""
-        from fluidkv.serving.caching.sglang.kernel.loop import found_tokens
-
         self._write_down()
-        return found_tokens(*self._state, self._offers.of_table(index).index)
+        return int(self._call(self._loop.found_tokens, self._offers.of_table(index).index))
 
     def offer(self, index: int) -> None:
         """Request `index` of the table joins the queue; an idle clock goes on to its arrival."""
-        from fluidkv.serving.caching.sglang.kernel.loop import offer
-
         self._offers.take(index, self, stuck=self.stuck)
-        offer(*self._state, index)
+        self._call(self._loop.offer, index)
 
     def advance(self, until: float) -> None:
         """Iterations until the clock is at `until` or later, or the engine is idle or stuck."""
@@ -261,15 +284,15 @@ class FastSglang:
 
     def _write_down(self) -> None:
         """At requests stands how far they are."""
-        from fluidkv.serving.caching.sglang.kernel.loop import write_down
-
         if self._run["glided"]:
-            write_down(*self._state)
+            self._call(self._loop.write_down)
 
     def _go_on(self, horizon: int, until: float) -> None:
-        from fluidkv.serving.caching.sglang.kernel.loop import advance
-
         self._run["row"] = self._run["open"] = 0
         window = self._counts, self._clock, horizon, _ALL_IN_ONE, MOST_COST, until
-        while advance(*self._state, *window) == layout.SHORT:
+        while self._call(self._loop.advance, *window) == layout.SHORT:
             self._state = grown(self._state)
+
+    def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        with np.errstate(all="ignore"):  # in kernels nothing is warned of
+            return function(*self._state, *arguments)

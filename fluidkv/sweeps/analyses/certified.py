@@ -1,0 +1,205 @@
+"""What is certain of a system, at many points: verdict, threshold, equilibria, pulse.
+
+Each is a function of the library at one system, or at one mix of lengths; a variable is a value of
+its result. `stability_map` gives the verdict alone, at the cost of a few systems: how it was
+certified depends on what is asked together, so that is not among its variables; the verdict and the
+numbers of modes do not.
+"""
+
+from collections.abc import Callable, Sequence
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any
+
+from fluidkv.errors import InputError
+from fluidkv.sweeps.analyses.systems import (
+    DECODE,
+    SHARE,
+    SYSTEM,
+    decode_lengths_of,
+    shares_of,
+    system_of,
+)
+from fluidkv.sweeps.analysis import (
+    Analysis,
+    Arrays,
+    Points,
+    Row,
+    Setting,
+    Sheet,
+    Variable,
+    one_by_one,
+)
+from fluidkv.verdict import Evidence, Stability
+from fluidkv.workload import System
+
+if TYPE_CHECKING:
+    from fluidkv.exact.mixed.mix import LengthMix
+
+_RATE = "request / iteration"
+_STATUS = ("found", "none", "beyond_bound", "bracketed", "undecided")
+_VERDICT = Variable(
+    "verdict", "stability of the equilibrium", kind="flag", words=tuple(map(str, Stability))
+)
+
+
+def _analysis(
+    name: str,
+    title: str,
+    function: str,
+    variables: Sequence[Variable],
+    admit: Callable[[Row], Any] = system_of,
+    settings: tuple[Setting, ...] = SYSTEM,
+    chunk: int = 1024,
+    **options: Any,
+) -> Analysis:
+    """A function of the library, with options, of what each point stands for."""
+
+    def find(admitted: Any) -> Any:
+        return resolve_name(f"fluidkv:{function}")(admitted, **options)
+
+    return Analysis(
+        name=name,
+        title=title,
+        call=f"fluidkv.{function}",
+        settings=settings,
+        variables=tuple(variables),
+        admit=admit,
+        compute=one_by_one(variables, admit, find),
+        chunk=chunk,
+    )
+
+
+def _one_class(row: Row) -> System:
+    system = system_of(row)
+    if len(system.workload.classes) != 1:
+        raise InputError("input_length", f"{len(system.workload.classes)} classes", "one class")
+    return system
+
+
+def _divided(row: Row) -> System:
+    system = system_of(row)
+    if system.workload.decode_gcd == 1:
+        raise InputError("decode_length", row.get("decode_length"), "lengths with a common divisor")
+    return system
+
+
+def _mix(row: Row) -> "LengthMix":
+    from fluidkv.exact.mixed.mix import LengthMix
+
+    lengths = decode_lengths_of(row)
+    if len(lengths) < 2:
+        raise InputError("decode_length", lengths, "at least two classes")
+    return LengthMix(lengths, shares_of(row, len(lengths)))
+
+
+STABILITY = _analysis(
+    "stability",
+    "Is the eviction-free equilibrium stable?",
+    "stability",
+    (
+        _VERDICT,
+        Variable(
+            "evidence", "how the verdict is known", kind="flag", words=tuple(map(str, Evidence))
+        ),
+        Variable(
+            "radius_low", "spectral radius, at least", "1 / iteration", path="spectral_radius.0"
+        ),
+        Variable(
+            "radius_high", "spectral radius, at most", "1 / iteration", path="spectral_radius.1"
+        ),
+        Variable("unstable_modes", "roots outside the unit circle", kind="int"),
+        Variable("leading_period", "one turn of the leading mode", "iteration"),
+        Variable(
+            "admission_rate", "requests admitted at the equilibrium", _RATE, path="equilibrium.rate"
+        ),
+        Variable(
+            "in_flight",
+            "requests running at the equilibrium",
+            "request",
+            path="equilibrium.in_flight",
+        ),
+    ),
+)
+THRESHOLD = _analysis(
+    "threshold",
+    "From which input length on is a mix stable?",
+    "input_threshold",
+    (
+        Variable("l0_min", "smallest stable input length", "token", "int", path="least"),
+        Variable("at_most", "a stable length above an unstable one", "token", "int"),
+        Variable(
+            "known",
+            "what is known of the threshold",
+            kind="flag",
+            words=_STATUS,
+            path="status.name",
+        ),
+        Variable("stable_windows", "stretches of stable input lengths", kind="int"),
+        Variable(
+            "common_divisor",
+            "greatest common divisor of the decode lengths",
+            "token",
+            "int",
+            path="mix.decode_gcd",
+        ),
+    ),
+    admit=_mix,
+    settings=(DECODE, SHARE),
+    chunk=256,
+)
+EQUILIBRIA = _analysis(
+    "equilibria",
+    "Between which throughputs does one class stay?",
+    "equilibria",
+    (
+        Variable("best", "throughput of the fixed point", _RATE),
+        Variable("worst", "throughput of the maximal-eviction cycle", _RATE),
+        Variable("worst_case_ratio", "worst over best"),
+    ),
+    admit=_one_class,
+    level=0,
+)
+PULSE = _analysis(
+    "pulse",
+    "What does a mix achieve on its pulse cycle?",
+    "pulse_cycle",
+    (
+        Variable("throughput", "requests completed on the pulse cycle", _RATE),
+        Variable("share_of_best", "the same over that of the equilibrium"),
+        Variable("period", "of the pulse cycle", "iteration", "int"),
+    ),
+    admit=_divided,
+)
+
+
+# --- many at once ---------------------------------------------------------------------------------
+
+_MAP = (
+    _VERDICT,
+    Variable("growing_modes", "roots outside the unit circle", kind="int"),
+    Variable("neutral_modes", "roots on the unit circle", kind="int"),
+)
+
+
+def _map(points: Points) -> Arrays:
+    from fluidkv.exact.mixed.thresholds.many import stability_map
+
+    sheet = Sheet(points.size, _MAP, {})
+    admitted = list(points.admitted(system_of))
+    if admitted:
+        answer = stability_map([system for _, _, system in admitted])
+        for number, (place, _, _) in enumerate(admitted):
+            sheet.put(place, {each.name: getattr(answer, each.name)[number] for each in _MAP})
+    return sheet.arrays
+
+
+STABILITY_MAP = Analysis(
+    name="stability_map",
+    title="Which of many systems are stable?",
+    call="fluidkv.stability_map",
+    settings=SYSTEM,
+    variables=_MAP,
+    admit=system_of,
+    compute=_map,
+    chunk=8192,
+)
