@@ -4,7 +4,8 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 # Tests on as many processes as there are cores; a file stays on one, its fixtures are made once.
-WORKERS := -n auto --maxprocesses 8 --dist loadfile
+# In the order of files long ones come early; xdist's own begins with those of most tests.
+WORKERS := -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
 export MPLBACKEND := Agg
 export PYTHONHASHSEED := 0

@@ -4,6 +4,7 @@ Which checks run, and on which cases, is in `tests.cases`.
 """
 
 import os
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import jax
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 from fluidkv.cli import progress
 
@@ -50,6 +53,19 @@ def children_hear_signals() -> None:
 def pytest_configure(config: pytest.Config) -> None:
     children_hear_signals()
     progress.FIRST_S = 1e6  # however slow the machine is; tests/cli/test_progress.py looks at that
+
+
+class OneProcessAFile(LoadFileScheduling):
+    """Files in their order, each on one process; the ledger, by far the longest, paper by paper."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        claim = re.match(r"(tests/papers/test_ledger\.py)::test_outcome\w*\[(\w+)", nodeid)
+        return "::".join(claim.groups()) if claim else super()._split_scope(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> OneProcessAFile | None:
+    return OneProcessAFile(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.fixture(autouse=True, scope="module")

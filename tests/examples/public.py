@@ -52,7 +52,7 @@ def public() -> tuple[Public, ...]:
         here = stub.parent.relative_to(PACKAGE)
         if here.parts[:1] and here.parts[0] in _PRIVATE:
             continue
-        for node in ast.parse(stub.read_text(encoding="utf-8")).body:
+        for node in _body(stub):
             if isinstance(node, ast.ImportFrom) and node.module:
                 for each in node.names:
                     name = _defined(PACKAGE / here, node.module, each.name)
@@ -69,7 +69,7 @@ def _defined(folder: Path, module: str, name: str) -> Public:
         path = stub if stub.is_file() else path / "__init__.py"
     else:
         path = path.with_suffix(".py")
-    body = ast.parse(path.read_text(encoding="utf-8")).body
+    body = _body(path)
     for place, node in enumerate(body):
         doc, alias = None, False
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
@@ -88,6 +88,11 @@ def _defined(folder: Path, module: str, name: str) -> Public:
         if doc is not None:
             return Public(name, path.relative_to(PACKAGE).as_posix(), doc, node.lineno, alias)
     raise LookupError(f"{name} is not defined in {path}")
+
+
+@cache
+def _body(path: Path) -> list[ast.stmt]:
+    return ast.parse(path.read_text(encoding="utf-8")).body
 
 
 def _targets(node: ast.Assign | ast.AnnAssign) -> set[str]:

@@ -11,7 +11,6 @@ import pytest
 
 import fluidkv
 from fluidkv.ledger.basis import Basis, basis
-from fluidkv.ledger.claim import Claim
 from fluidkv.ledger.registry import claim_of, ledger
 
 
@@ -43,11 +42,10 @@ def test_bound_arguments_and_what_is_wrapped_count() -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(
-    "claim", [c for c in ledger() if basis(c.check) is not Basis.LIBRARY], ids=lambda c: c.id
-)
-def test_a_check_that_is_said_not_to_run_the_library_does_not(claim: Claim) -> None:
-    assert called_while(claim.check) == set()
+def test_a_check_that_is_said_not_to_run_the_library_does_not() -> None:
+    others = [claim for claim in ledger() if basis(claim.check) is not Basis.LIBRARY]
+    assert others
+    assert {c.id: files for c in others if (files := called_while(c.check))} == {}
 
 
 def called_while(check: Callable[[], Any]) -> set[str]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fluidkv.answers.questions import QUESTIONS
-from fluidkv.cli import main
+from fluidkv.cli import asking, main
 from fluidkv.questions.answer import Answer
 from fluidkv.questions.kinds import Text
 from fluidkv.questions.options import filled
@@ -82,15 +82,21 @@ def _top(path: str) -> str:
 
 @pytest.mark.parametrize(("name", "line"), LINES)
 def test_the_text_fits_and_its_files_are_written(
-    name: str, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str,
+    line: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """The command takes the answer in Python; that its own is the same, the JSON shows."""
+    question, answer = answer_to(name, line)
+    monkeypatch.setattr(asking, "filled", lambda *_, **__: answer)
     out, html = tmp_path / "out", tmp_path / "answer.html"
     text = printed(
         capsys, name, *shlex.split(line), "--out", str(out), "--html", str(html)
     ).partition("\nwritten to ")[0]
     assert max(map(len, text.splitlines())) <= 80
     assert not re.search(r"(?<![\w.])[+-]?(?:nan|inf)\b", text, flags=re.IGNORECASE)
-    question, answer = answer_to(name, line)
     made = {path.name for path in out.iterdir()}
     figures = question.figures(answer)
     assert {f"{name}.json", "manifest.json", *question.tables(answer)} <= made
