@@ -5,9 +5,9 @@ from pathlib import Path
 
 from sphinx.cmd.build import build_main
 
-from docs._site.layout import PICTURES, ROOT, Pages, lay_out, pages_of_repository
-from docs._site.moving import moving_files, with_pictures
-from docs._site.pages import generated
+from docs._site.layout import PICTURES, ROOT, lay_out
+from docs._site.moving import moving_files
+from docs._site.pages import all_pages
 from docs._site.schemas import schema_files
 
 __all__ = ["ROOT", "build", "sources"]
@@ -33,7 +33,6 @@ def build(out: Path, work: Path) -> int:
 
 def sources(source: Path) -> None:
     """All sources as Sphinx reads them."""
-    pages: Pages = {**with_pictures(pages_of_repository()), **generated()}
-    lay_out(pages, source)
+    lay_out(all_pages(), source)
     for name, folder in PICTURES.items():
         shutil.copytree(folder, source / name, dirs_exist_ok=True)

@@ -7,6 +7,7 @@ from functools import cache
 from itertools import product
 
 from docs._site.layout import ROOT
+from docs._site.question_keys import with_keys
 
 PAGE = ROOT / "docs" / "json.md"
 EVERY = "Every command"
@@ -36,7 +37,7 @@ class Key:
 @cache
 def sections() -> dict[str, tuple[Key, ...]]:
     """Rows of the tables of the page, a path each, by section."""
-    parts = re.split(r"^## (.+)$", PAGE.read_text(encoding="utf-8"), flags=re.M)[1:]
+    parts = re.split(r"^## (.+)$", with_keys(PAGE.read_text(encoding="utf-8")), flags=re.M)[1:]
     return {
         name: tuple(key for line in _rows(text) for key in _keys(line))
         for name, text in zip(parts[::2], parts[1::2], strict=True)

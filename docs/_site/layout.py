@@ -15,6 +15,9 @@ PICTURES = {"figures": ROOT / "figures", "pictures": ROOT / "docs" / "pictures"}
 Pages = dict[str, str]
 """Path below the root of the sources -> text."""
 
+ALONE = ("analyses.md", "coverage.md", "rooms.md")
+"""Generated pages that pages of the repository link: they are on the site alone."""
+
 _SINGLE = {
     "README.md": "readme.md",
     "CHANGELOG.md": "changelog.md",

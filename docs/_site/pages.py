@@ -1,15 +1,33 @@
-"""All pages that are made from the package itself."""
+"""All pages: those of the repository, completed, and those made from the package itself."""
 
+from docs._site.analyses import analyses_page
 from docs._site.claims import claims_page
 from docs._site.commands import command_pages
 from docs._site.gallery import gallery
-from docs._site.layout import Pages
+from docs._site.layout import Pages, pages_of_repository
+from docs._site.moving import with_pictures
+from docs._site.question_keys import with_tables_of_keys
 from docs._site.reference import reference
+from docs._site.rooms import rooms_page
 from docs._site.schemas import schema_page
 from docs._site.tutorials import tutorials
+from fluidkv_papers.coverage import page as coverage
+
+
+def all_pages() -> Pages:
+    """Path below the root of the site -> Markdown."""
+    return {**with_tables_of_keys(with_pictures(pages_of_repository())), **generated()}
 
 
 def generated() -> Pages:
-    """Path below the root of the site -> Markdown."""
-    made = (reference, command_pages, tutorials, gallery, claims_page, schema_page)
+    """Those that no file of the repository has."""
+    made = (
+        *(reference, command_pages, tutorials, gallery),
+        *(claims_page, schema_page, rooms_page, analyses_page, coverage_page),
+    )
     return {path: text for make in made for path, text in make().items()}
+
+
+def coverage_page() -> Pages:
+    """What each paper has, and which claims and figures there are about it."""
+    return {"coverage.md": coverage()}

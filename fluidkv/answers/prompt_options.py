@@ -123,7 +123,7 @@ def prompted_requests(
         _who(
             "--format NAME",
             Text(),
-            "Format of SOURCE, where it is not to be guessed: mooncake, segments.",
+            "Format of SOURCE, instead of by its content: mooncake, segments.",
         ),
     ] = None,
     scale_input: Annotated[Fraction, SCALE_INPUT] = Fraction(1),

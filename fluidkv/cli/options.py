@@ -80,7 +80,7 @@ Source = Annotated[str | None, argument("SOURCE", str, _TRACE)]
 _PRESETS = "A synthetic workload: alpaca, bookcorpus, sharegpt."
 Preset = Annotated[str | None, option("--preset NAME", str, _PRESETS, WHO)]
 _FORMATS = (
-    "Format of SOURCE, where it is not to be guessed: aiperf, azure, burstgpt, csv, genai-perf, "
+    "Format of SOURCE, instead of by its content: aiperf, azure, burstgpt, csv, genai-perf, "
     "guidellm, mooncake, segments, sglang-bench-serving, sglang-log, vidur, vllm-bench, "
     "vllm-bench-serve."
 )

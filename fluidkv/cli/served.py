@@ -32,7 +32,7 @@ _CLIENTS = "Number of clients, each with one request at a time."
 Clients = Annotated[
     int | None, opt.option("--clients N", read.whole_number, _CLIENTS, opt.WHO, **_COUNT)
 ]
-_REPLAY = "Take the trace at its own times, as a trace with a --clock is taken anyway."
+_REPLAY = "Replay the trace at its own times, which is the default with a --clock."
 Replay = Annotated[bool, opt.flag("--replay", _REPLAY, opt.WHO)]
 _SPEED = "Replay the trace X times as fast."
 Speed = Annotated[
@@ -40,7 +40,7 @@ Speed = Annotated[
 ]
 _CLOCK = (
     "Seconds of an iteration: D0, D1 more for each KV token, D2 more for each token of prefill, D3 "
-    "more for each pair of such a token and one that is not behind it; "
+    "more for each pair of such a token with itself or one before it; "
     "or a name of those that fluidkv clocks lists, or MODEL@GPU (llama-3.1-8b@h100, modelled). "
     r"\[default: fitted to a log folder, else time in iterations]"
 )

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 _ASKED = (
     "What clients ask for at most: exact (just what they get, as a benchmark's clients do), a "
     "number, a multiple such as 2x, uniform:LOW:HIGH, context:TOKENS (what the input leaves of "
-    "it, as chats do where nothing is said), or column:NAME of a CSV trace. Engines that set room "
-    r"aside for outputs to come look at it. \[default: exact]"
+    "it, as chats do where nothing is said), or column:NAME of a CSV trace. Engines that reserve "
+    r"memory for outputs to come look at it. \[default: exact]"
 )
 _Asked = Annotated[str | None, opt.option("--max-tokens N", str, _ASKED, opt.WHO)]
 SCALES = {f"scale_{name}": f"--scale-{name}" for name in ("input", "output", "rate")}

@@ -1,1 +1,1 @@
-"""The page one can touch: sliders, roots and the batch, in one file that a browser opens."""
+"""An interactive page: sliders, roots and the batch, in one file that a browser opens."""

@@ -1,4 +1,4 @@
-"""KV tokens in use at each tick, reckoned from requests where no file says them.
+"""KV tokens in use at each tick, computed from requests where no file has them.
 
 As many requests hold memory as run: of those that were scheduled and are not done, those who came
 first, since the last to come is preempted first. Each holds its prompt and what it has made, its

@@ -1,4 +1,4 @@
-"""Times that are written in whole units, laid out within them."""
+"""Times that are written in whole units, spread evenly within them."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray

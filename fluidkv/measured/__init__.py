@@ -1,4 +1,4 @@
-"""What a running engine showed: its counters read, what swings in them, a prediction beside it.
+"""What a running engine showed: its counters, their oscillation, and a prediction beside them.
 
 `read_timeseries` reads the counters, `measure` takes mean, iteration rate and dominant period from
 the part with a backlog, `compare_with_prediction` holds them against a prediction.

@@ -1,4 +1,4 @@
-"""A prediction held against a measurement."""
+"""A prediction compared with a measurement."""
 
 from dataclasses import dataclass
 

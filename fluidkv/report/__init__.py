@@ -1,1 +1,1 @@
-"""How an answer is shown: a page of text, an HTML report, charts that one can touch."""
+"""How an answer is shown: a page of text, an HTML report, interactive charts."""

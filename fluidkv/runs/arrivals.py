@@ -1,4 +1,4 @@
-"""Who comes when: tables of requests for a run. How often they come: `fluidkv.runs.rates`.
+"""Tables of requests with their times, for a run. How often they come: `fluidkv.runs.rates`.
 
 Lengths are drawn from a `Workload`, independently for each request or its classes in turn. Times
 are on the run's clock; on the theory's clock the requests of iteration n (the A^n of Congestion)

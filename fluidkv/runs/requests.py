@@ -1,4 +1,4 @@
-"""The requests of a run: who comes when, with how many tokens."""
+"""The requests of a run: when each comes, and with how many tokens."""
 
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING

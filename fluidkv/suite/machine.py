@@ -1,4 +1,4 @@
-"""The machine that a benchmark ran on, named so that another can be held against it."""
+"""The machine that a benchmark ran on, named so that another can be compared with it."""
 
 import os
 import platform

@@ -12,7 +12,7 @@ from typing import Any
 class Objective(Enum):
     """What a kept token adds.
 
-    UTILITY: delta, as (2) says by the letter. RULE: R - lambda sigma^2, as in (4).
+    UTILITY: delta, as (2) says literally. RULE: R - lambda sigma^2, as in (4).
     APPENDIX: R - lambda sigma^2 - delta. REPAIRED: R - lambda sigma^2 + delta, which is (2) if the
     return comes from kept tokens alone: ours, the paper does not print it.
 

@@ -1,4 +1,4 @@
-"""What a round shows to those who judge tokens: scorers of policies and predictors of returns."""
+"""What a round shows to whatever judges tokens: scorers of policies, predictors of returns."""
 
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 

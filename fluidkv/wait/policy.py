@@ -1,4 +1,4 @@
-"""The two policies of the paper, as values: who waits for how many others.
+"""The two policies of the paper, as values: how many requests wait for each other.
 
 Source: WAIT, Algorithm 1 (section 4.2) and Algorithm 2 (section 5.1).
 """

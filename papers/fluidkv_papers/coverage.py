@@ -1,4 +1,4 @@
-"""Every numbered item of the papers beside what there is about it here: docs/coverage.md.
+"""Every numbered item of the papers beside what there is about it here: a page of the site.
 
 `python -m fluidkv_papers.coverage` prints the page. Claims and figures are found by their ids and
 by the places that they name.
@@ -63,8 +63,8 @@ def page() -> str:
         "An item stands with every claim that names it. *Not reproduced*: an experiment under "
         "settings of which some are ours. *Remarks* are what a reader sees, and no check decides.",
         "",
-        "The page is written by `python -m fluidkv_papers.coverage > docs/coverage.md` from the "
-        "ledger, the figures and the tables, and a test holds it equal.",
+        "The page is made from the ledger, the figures and the tables; "
+        "`python -m fluidkv_papers.coverage` prints it.",
     ]
     for paper, contents in _PAPERS.items():
         lines += ["", f"## {paper}", *_section(paper, contents.CONTENTS, contents.WITHOUT)]

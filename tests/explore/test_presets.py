@@ -2,7 +2,6 @@
 
 import re
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,14 +13,14 @@ from fluidkv.explore.state import PageState
 from fluidkv.figures.registry import figures
 from fluidkv.fluid.simulation import simulate
 from fluidkv.ledger.registry import select
+from fluidkv_papers.coverage import page
 
-COVERAGE = Path(__file__).parents[2] / "docs" / "coverage.md"
 FIGURES = {figure.id: figure for figure in figures()}
 
 
 def sections() -> dict[str, str]:
     """The page on coverage by paper."""
-    _, *parts = re.split(r"^## ", COVERAGE.read_text(encoding="utf-8"), flags=re.M)
+    _, *parts = re.split(r"^## ", page(), flags=re.M)
     return {name: rest for name, _, rest in (part.partition("\n") for part in parts)}
 
 

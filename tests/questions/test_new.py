@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from docs._site.question_keys import reference
 from fluidkv.cli import main
 from fluidkv.cli.app import app
 from fluidkv.cli.asking import command_of
@@ -17,7 +18,6 @@ from tests.cli.test_study import refusal
 from tests.conventions import complaints
 from tests.questions import waste
 from tests.questions.fragmentation import wasted_share
-from tests.questions.reference import reference
 
 LONGEST = 60
 LINE = ["waste", "--length", "100", "--block-size", "16", "--block-size", "30"]

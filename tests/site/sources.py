@@ -10,9 +10,9 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from myst_parser.slugs import github_slugify
 
-from docs._site.layout import Pages, pages_of_repository
-from docs._site.moving import moving_files, with_pictures
-from docs._site.pages import generated
+from docs._site.layout import Pages
+from docs._site.moving import moving_files
+from docs._site.pages import all_pages
 from docs._site.schemas import schema_files
 
 _PARSER = MarkdownIt("commonmark").enable("table")
@@ -39,7 +39,7 @@ class Source:
 @cache
 def laid_out() -> Pages:
     """All pages as Sphinx is given them, by where they stand on the site."""
-    return {**with_pictures(pages_of_repository()), **generated()}
+    return all_pages()
 
 
 @cache

@@ -9,9 +9,8 @@ from urllib.parse import unquote
 
 import pytest
 
-from docs._site.layout import ROOT
 from tests.site.page import EXTERNAL, is_elsewhere, read
-from tests.site.sources import files
+from tests.site.sources import files, laid_out
 
 pytestmark = pytest.mark.thorough
 
@@ -70,7 +69,7 @@ def test_links_to_other_hosts_are_listed(pages):
 
 def test_coverage_leads_to_claims_and_figures(pages):
     links = read(pages["coverage.html"]).links
-    text = (ROOT / "docs" / "coverage.md").read_text(encoding="utf-8")
+    text = laid_out()["coverage.md"]
     for name in re.findall(r"`((?:congestion|wait)\.[a-z0-9.-]+)`", text):
         assert f"claims.html#{name}" in links
     for name in re.findall(r"`figure ([\w.-]+)`", text):

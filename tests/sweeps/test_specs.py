@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from docs._site.analyses import analyses_page
 from fluidkv.errors import InputError
-from fluidkv.sweeps import open_sweep, plan, read_spec, run
+from fluidkv.sweeps import ANALYSES, open_sweep, plan, read_spec, run
 from fluidkv.sweeps.analysis import DONE
 from fluidkv.sweeps.planning import Plan
 from tests.sweeps.conftest import MAP
-from tests.sweeps.reference import MARK, PAGE, reference
 
 DOCS = Path(__file__).parents[2] / "docs"
 EXAMPLES = sorted((DOCS / "sweeps").glob("*.toml"))
@@ -274,13 +274,18 @@ def test_specs_of_the_page_run(path: Path, tmp_path: Path) -> None:
 
 
 def test_the_page_shows_a_spec_as_it_is() -> None:
-    text = PAGE.read_text(encoding="utf-8")
+    text = (DOCS / "sweep.md").read_text(encoding="utf-8")
     shown = re.findall(r"<!-- the file (docs/\S+) -->\n```toml\n(.*?)```", text, flags=re.S)
     assert shown
     for name, content in shown:
         assert (DOCS.parent / name).read_text(encoding="utf-8") == content
 
 
-def test_the_page_has_every_analysis() -> None:
-    """`python -m tests.sweeps.reference` writes it anew."""
-    assert PAGE.read_text(encoding="utf-8").split(MARK)[1] == reference()
+def test_the_page_has_every_setting_and_variable_of_each_analysis() -> None:
+    parts = re.split(r"^## ", analyses_page()["analyses.md"], flags=re.M)[1:]
+    assert [part.partition("\n")[0] for part in parts] == list(ANALYSES)
+    for part, analysis in zip(parts, ANALYSES.values(), strict=True):
+        rows = re.findall(r"^\| `(\w+)` \|", part, flags=re.M)
+        named = (*analysis.settings, *analysis.variables)
+        assert rows == [each.name for each in named]
+        assert all(each.title in part for each in named)

@@ -140,17 +140,15 @@ POLICY = _rule(
 PREDICTOR = _rule(
     "--predictor NAME",
     Text(),
-    "Who says what a token is still worth, NAME[:PARAMETER=VALUE,...]: last-seen, average, "
-    "accumulated, mlp, constant; oracle and noisy-oracle, who are told.",
+    "What predicts a token's return, NAME[:PARAMETER=VALUE,...]: last-seen, average, "
+    "accumulated, mlp, constant; oracle and noisy-oracle, which are told.",
 )
 KV_BYTES = _rule(
     "--kv-bytes N",
     Whole(1, 10**9),
-    "Bytes of the KV of one token, such as 131072, to say the budget in GB.",
+    "Bytes of one token's keys and values, such as 131072, to state the budget in GB.",
 )
-DELAY = _rule(
-    "--delay ROUNDS", Whole(0, 10**6), "Rounds until a row of attention is seen by who decides."
-)
+DELAY = _rule("--delay ROUNDS", Whole(0, 10**6), "Rounds until the policy sees a row of attention.")
 COMES_BACK = _rule("--comes-back", None, "An evicted token may come back: it is computed again.")
 ETA = _price(
     "--eta E",
@@ -173,7 +171,7 @@ OBJECTIVE = _price(
     "--objective NAME",
     Word(("utility", "rule", "appendix", "repaired")),
     "What a kept token is worth, with R its predicted return: rule (R - lambda variance, as in "
-    "(4)), utility (delta, as (2) says by the letter), appendix (the rule's less delta), repaired "
+    "(4)), utility (delta, as (2) says literally), appendix (the rule's less delta), repaired "
     "(the rule's and delta).",
 )
 PENALTY = _price(

@@ -1,4 +1,4 @@
-"""One policy held against another: the difference in mass kept, and whether it is one at all.
+"""One policy against another: the difference in mass kept, and whether it exceeds noise.
 
 Both see the same requests. Of several seeds, the differences of their means are taken seed by seed
 (Student). Of one set of requests, as a file has, requests are drawn again with replacement

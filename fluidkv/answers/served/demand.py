@@ -1,4 +1,4 @@
-"""Who asks: the requests of each run, and how long a run has to be."""
+"""The demand: the requests of each run, and how long a run has to be."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The memory of a server: its blocks, who fits in it, and what it carries."""
+"""The memory of a server: its blocks, which requests fit, and what it carries."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -1,4 +1,4 @@
-"""Bounds that no size meets, said in one line: which, and what is the best that any size has."""
+"""Bounds that no size meets, refused in one line: which, and the best that any size reaches."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""Who is ahead in runs side by side, in one sentence: computed from them; sampled, not proved."""
+"""Which policy is ahead in runs side by side, in one sentence; sampled, not proved."""
 
 import math
 from collections.abc import Sequence

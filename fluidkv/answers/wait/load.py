@@ -1,4 +1,4 @@
-"""Whom a server is asked about: prompt types, and where they came from.
+"""The load that a server is asked about: prompt types, and where they came from.
 
 A trace or a workload has a type for each distinct pair of lengths, too many for whole thresholds;
 so its outputs are binned here.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def figure(
     ids: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[ID]...", help="Figures, by the names that are listed without ID."),
+        typer.Argument(metavar="[ID]...", help="Names of figures; without one, all are listed."),
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Draw every figure.")] = False,
     out: Annotated[Path, out("pictures, data and manifest")] = Path("figures"),

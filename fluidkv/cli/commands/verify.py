@@ -47,7 +47,7 @@ def verify(
         list[str] | None,
         typer.Argument(
             metavar="[ID]...",
-            help=r"Claims to check, by their ids or the front of them. \[default: all]",
+            help=r"Claims to check, by id, or by how their ids begin. \[default: all]",
         ),
     ] = None,
     jobs: Annotated[

@@ -1,4 +1,4 @@
-"""The clock of requests laid on the clock of ticks, where neither file says how they lie.
+"""The clock of requests aligned with the clock of ticks, where neither file says the offset.
 
 Of each moment both files say how many requests are in the system: the client, that had sent them
 and had not their last token; the server, that ran them or had them wait. What a client sends takes

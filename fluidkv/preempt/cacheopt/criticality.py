@@ -1,4 +1,4 @@
-"""Who must run next: slack, and critical requests (CacheOPT, 3.3.2)."""
+"""Which requests must run next: slack, and critical requests (CacheOPT, 3.3.2)."""
 
 from collections.abc import Iterable
 

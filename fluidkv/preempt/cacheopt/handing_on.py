@@ -1,4 +1,4 @@
-"""Who is cut is named heir to whoever releases memory shortly before it runs out (3.3.2)."""
+"""A request that is cut inherits memory that another releases just before it runs out (3.3.2)."""
 
 from fluidkv.preempt.cacheopt.state import Request, Server
 

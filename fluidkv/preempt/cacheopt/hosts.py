@@ -1,4 +1,4 @@
-"""Who is embedded in whom: the host with the least left over that has room (CacheOPT, 3.3.1)."""
+"""Which host a guest is embedded in: the one with the least left over that has room (3.3.1)."""
 
 from bisect import bisect_left
 

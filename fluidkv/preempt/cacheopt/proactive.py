@@ -1,4 +1,4 @@
-"""Who gets memory before it asks (CacheOPT, 3.3.3)."""
+"""Which requests get memory before they ask (CacheOPT, 3.3.3)."""
 
 from fluidkv.preempt.cacheopt.settings import Ahead
 from fluidkv.preempt.cacheopt.state import Request, Server

@@ -1,4 +1,4 @@
-"""Memory in an iteration: critical requests, then all others, then who still lacks some (3.3.2)."""
+"""Memory in an iteration: critical requests, all others, those that still lack some (3.3.2)."""
 
 from fluidkv.preempt.cacheopt.cases import Wish, shared
 from fluidkv.preempt.cacheopt.criticality import by_remaining_time, critical, remaining_time

@@ -1,4 +1,4 @@
-"""Figures as charts that one can touch: what Matplotlib drew, redrawn in the browser by d3.
+"""Figures as interactive charts: what Matplotlib drew, redrawn in the browser by d3.
 
 chart(figure)   an HTML fragment for each figure
 style()         CSS for all of them; colours are those of assets/look.css

@@ -1,1 +1,1 @@
-"""Engines with the prefix caches that they really have: vLLM's blocks, SGLang's tree."""
+"""Engines with their real prefix caches: vLLM's blocks, SGLang's tree."""

@@ -1,4 +1,4 @@
-"""What an engine with a prefix cache is to whoever hands it requests: a router, or a single run.
+"""What an engine with a prefix cache offers to whatever hands it requests: a router, or a run.
 
 All engines of a run share one table of requests and its prompts; each serves those that it was
 offered.

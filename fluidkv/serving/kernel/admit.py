@@ -1,4 +1,4 @@
-"""Who comes, and who of the queue enters."""
+"""Which requests arrive, and which of the queue enter."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Who computes a token in every pass: written down when something happens to it, not before."""
+"""Which requests compute a token in every pass: recorded when something changes, not before."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Who goes first of those who run, under the rule of a run: the one with the largest key."""
+"""Which running request goes first under the rule of a run: the one with the largest key."""
 
 from fluidkv.runs.inlined import call, inlined
 from fluidkv.serving.kernel.layout import NONE, Blocks, Record, Records

@@ -1,4 +1,4 @@
-"""Who runs asks for tokens and blocks, and victims go until all that is asked for fits."""
+"""Running requests ask for tokens and blocks, and victims go until all that is asked for fits."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Tokens are computed, the clock runs, and whoever has its whole length computed emits."""
+"""Tokens are computed, the clock runs, and requests whose whole length is computed emit one."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Who waits, and where an evicted request does: a ring, or, by priority, a heap of ranks."""
+"""The queue, and where an evicted request waits in it: a ring, or, by priority, a heap of ranks."""
 
 from enum import Enum
 

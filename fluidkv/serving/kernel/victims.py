@@ -1,4 +1,4 @@
-"""Who is evicted first: a name, a sentence of help, and a function of a request's numbers.
+"""Which request is evicted first: a name, a sentence of help, a function of a request's numbers.
 
 The function gives a key of two numbers, the second of which decides between equals of the first;
 whoever has the largest key goes. A new rule is a member of `Victim` and the function of its name.

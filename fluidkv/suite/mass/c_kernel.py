@@ -1,4 +1,4 @@
-"""The O(1) iteration in C, compiled for this machine: what an engine can be held against."""
+"""The O(1) iteration in C, compiled for this machine: what an engine can be compared with."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""`serve` at many points: requests drawn from a workload, through an engine; and whom it preempts.
+"""`serve` at many points: requests drawn from a workload, through an engine; victims compared.
 
 Points of one seed, workload, rate and number of requests see the same requests, whatever the engine
 and its settings: so engines are compared on the same draws.
@@ -231,7 +231,7 @@ def _values(found: "xr.Dataset", run: int) -> Mapping[str, Any]:
 
 SERVE = Analysis(
     name="serve",
-    title="How does a server do with drawn requests?",
+    title="How does a server perform on random requests?",
     call="fluidkv.serve",
     settings=(*SYSTEM, ENGINE, *_LOAD, *_SERVER, SEED),
     variables=VARIABLES,
@@ -242,7 +242,7 @@ SERVE = Analysis(
 )
 PREEMPT = Analysis(
     name="preempt",
-    title="What does it cost whom a server preempts?",
+    title="What does each choice of victim cost?",
     call="fluidkv.serve",
     settings=(
         *SYSTEM,

@@ -1,4 +1,4 @@
-"""Who stays, in JAX: the best of a budget without a sort.
+"""Which tokens stay, in JAX: the best of a budget without a sort.
 
 What has rank M is found by bisection on the bits of what tokens are ordered by: each bit is one
 count over all tokens. A sort of as many takes some ten times as long on a CPU.

@@ -1,4 +1,4 @@
-"""Chains of counts: arrivals and those who go on are drawn.
+"""Chains of counts: arrivals and the prompts that go on are drawn.
 
 The iteration of `fluidkv.wait.runs.reference`, with prompts that nobody can tell apart before they
 differ: every prompt at a stage is like every other, so that it is enough to know how many wait

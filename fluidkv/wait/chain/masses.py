@@ -1,4 +1,4 @@
-"""Chains of masses: arrivals and those who go on are their means.
+"""Chains of masses: arrivals and the prompts that go on are their means.
 
 The iteration of `fluidkv.wait.chain.reference` in real numbers. It is differentiable wherever a
 small change moves no segment into the batch or out of it.

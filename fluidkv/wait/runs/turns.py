@@ -1,4 +1,4 @@
-"""Turns: what WAIT and Nested WAIT do with a table of prompts before anybody asks for the time.
+"""Turns: what WAIT and Nested WAIT do with a table of prompts, before time is computed.
 
 A *segment* is one of Nested WAIT's, or all stages of a type of WAIT: what has a threshold n. It
 runs whenever it is in the batch; these are its *turns*, numbered b = 1, 2, ...

@@ -44,7 +44,7 @@ _OPTIONS = {  # of the function -> of the command line
 }
 _ENGINES = (
     "An engine, with its settings behind a colon: vllm+cache, vllm-0.11, "
-    "sglang+cache:conservativeness=0.3, trtllm-no-evict; repeatable, all are held against the "
+    "sglang+cache:conservativeness=0.3, trtllm-no-evict; repeatable; all are compared with the "
     r"first. \[default: what a log folder asks for first]"
 )
 _Engine = Annotated[list[str] | None, opt.option("--engine NAME", str, _ENGINES, opt.SERVER)]
@@ -92,7 +92,7 @@ def compare(
 ) -> None:
     """Which engine, version or setting of a scheduler is better for these requests?
 
-    Serves the same requests by each engine's own rules and holds all against the
+    Serves the same requests by each engine's own rules and compares all with the
     first: throughput, what users wait for, preemptions and recompute tax; which
     differences are more than noise, and, with a log, more than the simulation
     misses there.

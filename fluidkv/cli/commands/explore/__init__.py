@@ -1,1 +1,1 @@
-"""`fluidkv wait`: whom to let in, and when."""
+"""`fluidkv explore`: a page with sliders."""

@@ -1,4 +1,4 @@
-"""`fluidkv explore`: the page one can touch, served on this machine or written into a file."""
+"""`fluidkv explore`: the interactive page, served on this machine or written into a file."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -23,7 +23,7 @@ _FROM = {
     "capacity": "--capacity",
 }
 """Where a value of the page's state comes from."""
-_EMBED = "Only the picture that moves, to stand in another page."
+_EMBED = "Only the moving picture, to embed in another page."
 
 
 def explore(

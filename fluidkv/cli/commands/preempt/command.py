@@ -55,7 +55,7 @@ _Seqs = Annotated[
     int | None, opt.option("--max-num-seqs N", read.whole_number, _SEQS, opt.SERVER, **_COUNT)
 ]
 _VICTIMS = (
-    "Who is preempted: last-admitted, fewest-outputs, least-progressed, most-outputs, most-blocks, "
+    "Which goes: last-admitted, fewest-outputs, least-progressed, most-outputs, most-blocks, "
     "least-computed, most-computed, longest-remaining, fewest-blocks, least-urgent, cost-aware, "
     r"loosest-objective, random; repeatable. \[default: all]"
 )

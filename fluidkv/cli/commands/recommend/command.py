@@ -77,7 +77,7 @@ _RateCap = Annotated[str | None, opt.option("--rate-cap R,R,...", str, _RATES, _
 _OTHERS = "Other numbers of clients to try, with --clients."
 _ClientCap = Annotated[str | None, opt.option("--client-cap N,N,...", str, _OTHERS, _TRIED)]
 _OBJECTIVE = (
-    "What the pick is to be the best in: throughput, ttft_p99, latency_p99, tpot_p99, "
+    "The metric in which the pick is best: throughput, ttft_p99, latency_p99, tpot_p99, "
     "longest_gap_p99, or goodput, of requests within the times of every --slo."
 )
 _Objective = Annotated[str, opt.option("--objective NAME", str, _OBJECTIVE, _TRIED)]

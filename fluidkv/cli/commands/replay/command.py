@@ -63,7 +63,7 @@ def replay(
     html: Html = None,
     json_: Json = False,
 ) -> None:
-    """What half of a measured run says of the other half.
+    """Predict one half of a measured run from the other.
 
     The log's requests, at their own times, go through the engine's rules; the
     duration of an iteration is fitted on one half. Predicted against measured,

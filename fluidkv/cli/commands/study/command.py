@@ -29,7 +29,7 @@ def _path(_: str, text: str) -> Path:
 
 
 _SERIES = (
-    "Counters of the running engine, to hold the prediction against: CSV, polled metrics, the "
+    "Counters of the running engine, to compare the prediction with: CSV, polled metrics, the "
     "server's output, or a log folder."
 )
 _Measured = Annotated[Path | None, opt.option("--measured FILE", _path, _SERIES, _MEASURED)]

@@ -35,7 +35,7 @@ def sweep(
 ) -> None:
     """Any analysis over systems, policies, engines, seeds, settings, into a store.
 
-    Writes chunk by chunk: a sweep that was cut off, however, goes on where it
+    Writes chunk by chunk: a sweep that was cut off goes on where it
     was when the same command is given again. xarray.open_zarr opens the store.
 
     [bold]fluidkv sweep map.toml --out map.zarr[/bold]

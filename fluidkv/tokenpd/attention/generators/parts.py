@@ -1,4 +1,4 @@
-"""Parts of the logits of attention: each says one thing about who attends to whom.
+"""Parts of the logits of attention: each is one reason why a query attends to a key.
 
 A request's weights are the softmax of the sum of its parts over the keys up to the query's own. So
 what a part says of the ratio of two keys' weights holds whatever the other parts are, where these

@@ -67,7 +67,7 @@ def _caption(data: Data) -> str:
 
 FIGURE = Figure(
     id="cacheopt_figure_14",
-    title="What CacheOPT loses without one of its parts, and what it wins",
+    title="What CacheOPT loses without one of its parts, and what it gains",
     source="CacheOPT, Figure 14",
     parameters={"variants": list(VARIANTS), "draws": len(SEEDS)},
     size=(8.5, 9.0),

@@ -61,7 +61,7 @@ def _caption(data: Data) -> str:
 
 FIGURE = Figure(
     id="cacheopt_figure_12",
-    title="vLLM and CacheOPT have first tokens in time; who reserves whole answers, later ones",
+    title="vLLM and CacheOPT are on time with first tokens; whole reservations with later ones",
     source="CacheOPT, Figure 12",
     parameters={"rates": list(RATES), "draws": len(SEEDS)},
     size=(8.5, 12.0),

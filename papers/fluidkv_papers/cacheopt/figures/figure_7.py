@@ -74,7 +74,7 @@ def _caption(data: Data) -> str:
 
 FIGURE = Figure(
     id="cacheopt_figure_7",
-    title="No policy preempts clearly less or halts clearly shorter than first come first served",
+    title="No policy clearly preempts less, or halts requests for less time, than FCFS",
     source="CacheOPT, Figure 7",
     parameters={
         "noise": NOISE,

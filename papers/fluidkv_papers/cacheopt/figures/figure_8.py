@@ -97,7 +97,7 @@ def caption(data: Data) -> str:
 
 FIGURE = Figure(
     id="cacheopt_figure_8",
-    title="Swapping and recomputation are two lines; where they cross is hardly known",
+    title="Swapping and recomputing both cost linear time; where the lines cross is uncertain",
     source="CacheOPT, Figure 8, Observation 4",
     parameters={"share": SHARE, "lengths": LENGTHS, "bandwidths": list(BANDWIDTHS)},
     size=(9.0, 3.8),

@@ -119,7 +119,7 @@ def _padding_caption(data: Data) -> str:
 FIGURES = (
     Figure(
         id="cacheopt_figure_4",
-        title="Memory given by prediction: fewer tokens an iteration, longer queues",
+        title="Memory reserved by prediction: fewer tokens per iteration, longer queues",
         source="CacheOPT, Figures 1, 3 and 4, in simulation",
         parameters={"where": [list(each) for each in _WHERE], "seeds": given.SEEDS},
         size=(8.5, 7.5),

@@ -58,7 +58,7 @@ def caption(data: Data) -> str:
 
 FIGURE = Figure(
     id="congestion_figure_30",
-    title="Mixing saves least in bursts as long as a request, nearly all in long ones",
+    title="Mixing saves least in bursts as long as a request, and nearly all in longer bursts",
     source="Congestion, Figure 30 and Appendix D.5",
     parameters={
         "capacity": 600,

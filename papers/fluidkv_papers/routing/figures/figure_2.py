@@ -105,7 +105,7 @@ def caption(data: Data) -> str:
 
 FIGURE = Figure(
     id="routing_figure_2",
-    title="The paper's order on generated prefixes and conversations, not on documents",
+    title="The paper's order holds on generated prefixes and conversations, not on documents",
     source="Routing, Figure 2 and section 5",
     parameters={
         "workloads": [

@@ -67,7 +67,7 @@ def _documents(data: Data) -> str:
 FIGURES = (
     Figure(
         id="routing_figure_3",
-        title="Conversations fit the caches: a lead where servers are short of what is asked",
+        title="Conversations fit the caches: a lead where servers are overloaded",
         source="Routing, Figure 3",
         parameters=sweeps.parameters(POINTS[3]),
         size=(8.5, 6.2),
@@ -77,7 +77,7 @@ FIGURES = (
     ),
     Figure(
         id="routing_figure_4",
-        title="Documents in turn: nobody's cache holds what comes back",
+        title="Documents in turn: no cache still holds what is asked for again",
         source="Routing, Figure 4",
         parameters=sweeps.parameters(POINTS[4], shuffled_lengths=True),
         size=(8.5, 6.2),

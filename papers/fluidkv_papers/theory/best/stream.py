@@ -1,4 +1,4 @@
-"""An endless stream beside one request: is it ever done, and is anybody?
+"""An endless stream beside one request: does it ever finish, and does any request?
 
 Requests of one kind keep coming, one for each that is done, so that as many are in the system as
 there are clients. One request among the first is of another kind. The state of such a system is

@@ -96,7 +96,7 @@ def _caption(data: Data) -> str:
 
 FIGURE = Figure(
     id="tokenpd_price_or_budgets",
-    title="A price keeps what the best of one pool keeps; better returns matter more than either",
+    title="A price keeps what one shared pool keeps; better predictions matter more than either",
     source="Token-PD, in simulation",
     parameters={"shares": list(SHARES), "at_once": AT_ONCE[0], "seeds": list(SEEDS)},
     size=(11.0, 5.6),

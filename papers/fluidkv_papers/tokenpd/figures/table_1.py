@@ -62,7 +62,7 @@ def _caption(data: Data) -> str:
 
 FIGURE = Figure(
     id="tokenpd_table_1",
-    title="How much memory Token-PD saves is a matter of what is known of returns",
+    title="How much memory Token-PD saves depends on how well returns are known",
     source="Token-PD, Tables 1 and 2",
     parameters={"seeds": list(SEEDS), "per_stream": simulated.PER_STREAM, "kept": 0.9},
     size=(11.0, 4.0),

@@ -58,7 +58,7 @@ def log_folder() -> Path:
 
 FIGURE = Figure(
     id="measured_log",
-    title="A saturated vLLM server swings about the predicted level, near the predicted period",
+    title="A saturated vLLM server oscillates near the predicted level and period",
     source="Measured log vllm_rtx4090_llama31_8b, from the examples of LLMServingSim (MIT)",
     parameters={"log": LOG, "window": "default of fluidkv.measured", "seed": SURROGATE_SEED},
     size=(9.0, 5.4),

@@ -78,7 +78,7 @@ def caption(data: Data) -> str:
 
 FIGURE = Figure(
     id="wait_figure_11",
-    title="Two outputs, not foreseen: later while there is room, ahead where others evict",
+    title="Lengths unknown: Nested WAIT is slower while memory lasts, and ahead once others evict",
     source="WAIT, Figure 11 and section 6.2",
     parameters={
         "lengths": [list(pair) for pair in _LENGTHS],

@@ -164,7 +164,7 @@ def caption(data: Data) -> str:
 
 FIGURE = Figure(
     id="wait_figure_14",
-    title="A real trace: one prompt a stage is a large batch, so that Nested WAIT waits",
+    title="On a real trace one prompt per stage is already a large batch, so Nested WAIT waits",
     source="WAIT, Figure 14 and section 6.2",
     parameters={
         "trace": azure.FILE,

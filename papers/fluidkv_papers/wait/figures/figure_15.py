@@ -67,7 +67,7 @@ def caption(data: Data) -> str:
 
 FIGURE = Figure(
     id="wait_figure_15",
-    title="Outputs have two humps; the second makes most of the load",
+    title="Output lengths have two peaks; the second makes up most of the load",
     source="WAIT, Figure 15 and section 7.2",
     parameters={"trace": azure.FILE, "bin": _WIDTH, "input_length": 62},
     size=(8.0, 3.8),

@@ -1,4 +1,4 @@
-"""Who may join a prefill pass: SGLang's reservation of memory, and the tokens of the pass.
+"""Which requests may join a prefill pass: SGLang's reservation of memory, the tokens of the pass.
 
 A request fits if what it computes, what it may still emit and a page are *less* than what is left
 of free memory past the reservation: a share of what those who run may still emit, and all of it for

@@ -1,4 +1,4 @@
-"""Decode passes in which nobody joins, leaves, is tried or evicted: only sums of them change.
+"""Decode passes in which no request joins, leaves, is tried or evicted: only sums change.
 
 How far those who decode are is written at them when something else happens. The literal scheduler
 does without, and looks at each in every pass.

@@ -1,4 +1,4 @@
-"""A run of SGLang's scheduler: who comes, a pass, its tokens.
+"""A run of SGLang's scheduler: arrivals, a pass, its tokens.
 
 The page to compare with SGLang's source: called as plain Python it is the literal scheduler, and
 compiled the fast one. An iteration is one pass of the model, or an idle one:

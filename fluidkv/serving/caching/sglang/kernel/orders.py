@@ -1,4 +1,4 @@
-"""Who comes first of some requests; of equals, as they stand."""
+"""Which of some requests comes first; equal ones stay in their order."""
 
 import numpy as np
 

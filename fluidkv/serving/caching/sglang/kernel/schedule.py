@@ -1,4 +1,4 @@
-"""The next pass: of those who can be prefilled, if there are any, else of those who decode."""
+"""The next pass: of requests that can be prefilled, if there are any, else of those that decode."""
 
 from typing import Any
 

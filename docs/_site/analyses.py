@@ -1,23 +1,26 @@
-"""The part of docs/sweep.md about analyses, from the registry. `python -m tests.sweeps.reference`
-writes it into the page.
-"""
+"""The page of a sweep's analyses, from their registry: settings, defaults, what each point has."""
 
-from pathlib import Path
-
+from docs._site.layout import Pages
 from fluidkv.questions.kinds import plain
 from fluidkv.sweeps import ANALYSES
 from fluidkv.sweeps.analysis import REQUIRED, Analysis, Setting, Variable
 
-PAGE = Path(__file__).parents[2] / "docs" / "sweep.md"
-MARK = "<!-- the reference, as tests/sweeps/reference.py writes it -->\n"
+_INTRO = """\
+# Analyses of a sweep
+
+What a [sweep](sweep.md) can ask at each point, with the settings and the variables of each. Units
+with *time* are seconds, or iterations where no clock is given; of `wait`, the unit in which its
+rates and times are said.
+"""
 
 
-def reference() -> str:
-    return "".join(map(_section, ANALYSES.values()))
+def analyses_page() -> Pages:
+    """`analyses.md`: a section for each analysis."""
+    return {"analyses.md": _INTRO + "".join(map(_section, ANALYSES.values()))}
 
 
 def _section(analysis: Analysis) -> str:
-    lines = [f"\n### {analysis.name}\n\n{analysis.title} Each point is `{analysis.call}`.\n\n"]
+    lines = [f"\n## {analysis.name}\n\n{analysis.title} Each point is `{analysis.call}`.\n\n"]
     lines.append("| setting | unit | what it is | allowed | default |\n|---|---|---|---|---|\n")
     lines += map(_setting, analysis.settings)
     lines.append("\n| variable | unit | what it is |\n|---|---|---|\n")
@@ -41,8 +44,3 @@ def _variable(analysis: Analysis, each: Variable) -> str:
     for dim in each.dims:
         said += f"; along `{dim}`: {', '.join(analysis.labels[dim])}"
     return f"| `{each.name}` | {each.units} | {said} |\n"
-
-
-if __name__ == "__main__":
-    text = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(text[: text.index(MARK) + len(MARK)] + reference(), encoding="utf-8")
