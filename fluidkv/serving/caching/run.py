@@ -1,14 +1,15 @@
 """Runs of SGLang's own scheduler, as `serve` returns them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import xarray as xr
 
+from fluidkv.labels import Column
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.batch import Progress
+from fluidkv.runs.dataset import as_dataset
 from fluidkv.runs.requests import Requests
 from fluidkv.runs.values import one_each
-from fluidkv.serving.caching.recorded import recorded
 from fluidkv.serving.caching.sglang.kernel.engine import SglangServer
 from fluidkv.serving.caching.sglang.run import run_servers
 from fluidkv.serving.caching.sglang.seen import COUNTS as SGLANG_COUNTS
@@ -44,12 +45,13 @@ def serve_sglang(
     keep_requests: bool = True,
     backend: str = "auto",
     on_progress: Progress | None = None,
+    along: Mapping[str, Column] | None = None,
 ) -> xr.Dataset:
     """Serve requests by SGLang's own scheduler and tree, under a server's options.
 
     As `serve`, with options instead of limits. Blocks are pages, and `used_blocks` those
     that requests hold or share; what nobody uses of the tree counts as free. A request that is
-    aborted has not finished.
+    aborted has not finished. `along` are coordinates of the runs.
 
     Raises:
         InputError: as `serve`.
@@ -78,7 +80,7 @@ def serve_sglang(
     check_backend(backend)
     texts = texts_of(tables, all_prompts)
     given = zip(tables, texts, options, clocks, populations, strict=True)
-    rows = run_servers(
+    records, hits = run_servers(
         [SglangServer(*each) for each in given],
         backend,
         iterations=horizon,
@@ -86,8 +88,8 @@ def serve_sglang(
         keep_requests=keep_requests,
         on_progress=on_progress,
     )
-    return recorded(
-        *rows,
+    return as_dataset(
+        records._replace(hits=hits),
         SGLANG_COUNTS,
         tables,
         every=every,
@@ -95,4 +97,5 @@ def serve_sglang(
         block_size=[each.page_size for each in options],
         label=f"{SGLANG.label} with its tree",
         unit=clocks[0].unit,
+        coords=along,
     )
