@@ -28,15 +28,12 @@ from numba import cfunc, njit, types
 from numba.core.errors import NumbaError
 from numba.extending import intrinsic
 
-from fluidkv.runs import inlined
+from fluidkv.runs import inlined, parts
 from fluidkv.runs.compiled_code import code_store
 
 CompileResult: Any = None
-Compiler: Any = object
-JITCodeLibrary: Any = object
-try:  # inner names of Numba; a version that lacks them compiles every time, and each part whole
-    from numba.core.codegen import JITCodeLibrary
-    from numba.core.compiler import Compiler, CompileResult
+try:  # inner names of Numba; a version that lacks them compiles every time
+    from numba.core.compiler import CompileResult
     from numba.core.serialize import dumps
 except ImportError:
     dumps: Any = None
@@ -63,56 +60,10 @@ def inner(function: Function) -> Function:
     """
     settings: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": False}
     alone: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
-    if dumps:
-        alone["pipeline_class"] = _PartCompiler
+    if compiler := parts.compiler():
+        alone["pipeline_class"] = compiler
     compiled: Any = njit(**settings, **alone, forceinline=True)(function)
     return cast(Function, compiled)
-
-
-class _NoPlace:
-    """What turns code into machine code, for a part that has no place in memory."""
-
-    def __init__(self, codegen: Any) -> None:
-        self._codegen = codegen
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._codegen, name)
-
-    def set_env(self, name: str, env: Any) -> None:
-        """Nothing: constants of Python are those of the kernel that a part becomes one with."""
-
-
-class _PartLibrary(JITCodeLibrary):
-    """The code of a part as its caller takes it in: neither optimised nor made machine code.
-
-    The kernel is optimised once, with all its parts in it. Optimised by itself too, a part would be
-    gone over again by everyone through whom it is called, which is a third of the compilation.
-    """
-
-    @property
-    def codegen(self) -> Any:
-        return _NoPlace(self._codegen)
-
-    def get_pointer_to_function(self, name: str) -> int:
-        """0: Python does not call it."""
-        self._ensure_finalized()
-        return 0
-
-    def _optimize_final_module(self) -> None:
-        """Not by itself."""
-
-    def _finalize_final_module(self) -> None:
-        self._finalized = True
-
-
-class _PartCompiler(Compiler):
-    """Numba's own, which puts what it makes of a part into a `_PartLibrary`."""
-
-    def _compile_core(self) -> Any:
-        state = self.state
-        if state.library is None:
-            state.library = _PartLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
-        return super()._compile_core()
 
 
 @cache
@@ -255,7 +206,7 @@ def _contents(folder: Path) -> str:
     """Of all files there, and of what makes kernels of them; nothing in a zip file."""
     contents = sha256()
     paths = sorted(folder.glob("*.py"))
-    paths += [Path(__file__), Path(inlined.__file__)] if paths else []
+    paths += [Path(each) for each in (__file__, inlined.__file__, parts.__file__)] if paths else []
     for path in paths:
         contents.update(path.name.encode() + b"\0" + path.read_bytes())
     return contents.hexdigest() if paths else ""
