@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 
 import fluidkv
-from fluidkv import InputError, RequestClass, System, Workload
+from fluidkv import InputError, RequestClass, System, Workload, labels
 from fluidkv.labels import column, completed, dataset, in_order, system_of, system_text
 from tests.conventions import complaints
 
@@ -108,3 +108,23 @@ def test_files_keep_it(kind: str, tmp_path: Path) -> None:
     assert read.attrs["system"] == found.attrs["system"]
     for name, each in found.variables.items():
         assert read[name].attrs == each.attrs
+
+
+@pytest.mark.parametrize("inner_way", [True, False])
+def test_a_dataset_put_together_at_once_is_the_one_that_xarray_makes(
+    inner_way: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(labels, "_inner_way", labels._inner_way if inner_way else lambda: None)
+    at_once = made()
+    columns = {name: each.variable for name, each in at_once.data_vars.items()}
+    along = {name: each.variable for name, each in at_once.coords.items()}
+    public = xr.Dataset(columns, along, at_once.attrs)
+    xr.testing.assert_identical(at_once, public)
+    assert at_once.indexes.keys() == public.indexes.keys() == at_once.sizes.keys()
+    assert at_once.sel(policy="fifo", stage=2).mass.sum() == 2
+
+
+def test_lengths_that_contradict_each_other_are_refused() -> None:
+    column = ("batch", [1.0], "1", "mass")
+    with pytest.raises(ValueError, match="2 along batch, elsewhere 1"):
+        dataset({"mass": column, "held": ("batch", [1.0, 2.0], "1", "held")})

@@ -1,11 +1,11 @@
 """Routers that weigh a worker's cache against its load by rules with fixed numbers."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from fluidkv.errors import InputError
 from fluidkv.record import Record
-from fluidkv.routing.router import Choice, View, one_of_best
+from fluidkv.routing.router import Choice, Router, View, one_of_best
 from fluidkv.runs.checks import count, real
 
 
@@ -22,7 +22,7 @@ def at_least_0(argument: str, value: object) -> float:
 
 
 @dataclass(frozen=True)
-class CacheAware(Record):
+class CacheAware(Record, Router):
     """SGLang's rule: by prefix while the queues are about even, else to the shortest queue.
 
     Queues are uneven if the longest has more than `balance_abs` requests more than the shortest,
@@ -55,7 +55,6 @@ class CacheAware(Record):
     balance_rel: float = 1.0001
     else_least: Literal["tree", "queue"] = "tree"
     label: ClassVar[str] = "cache-aware"
-    looks_at_caches: ClassVar[bool] = True
     draws: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -66,9 +65,6 @@ class CacheAware(Record):
         if self.else_least not in ("tree", "queue"):
             raise InputError("else_least", self.else_least, "'tree' or 'queue'")
 
-    def start(self, workers: int) -> None:
-        return None
-
     def route(self, state: None, view: View) -> Choice:
         most, least = int(view.pending.max()), int(view.pending.min())
         if most - least > self.balance_abs and most > least * self.balance_rel:
@@ -77,9 +73,6 @@ class CacheAware(Record):
             return Choice(one_of_best(view.hits, view.draws[0]), state)
         least = view.tree if self.else_least == "tree" else view.pending
         return Choice(int(least.argmin()), state)
-
-    def finished(self, state: None, ticket: Any, *, now: float, latency: float) -> None:
-        return state
 
 
 SGLANG_0_4_6 = CacheAware(0.5, 32, 1.0001)
@@ -104,7 +97,7 @@ nothing goes to the shortest queue since pull request 14650 (December 2025).
 
 
 @dataclass(frozen=True)
-class LinearScore(Record):
+class LinearScore(Record, Router):
     """The highest of affinity x (share of the prompt in the cache) - load x (place among queues).
 
     The place of a queue is 0 for the shortest, 1 for the longest and in proportion between them; 0
@@ -131,15 +124,11 @@ class LinearScore(Record):
     affinity: float = 3.0
     load: float = 2.0
     label: ClassVar[str] = "linear score"
-    looks_at_caches: ClassVar[bool] = True
     draws: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for name in ("affinity", "load"):
             at_least_0(name, getattr(self, name))
-
-    def start(self, workers: int) -> None:
-        return None
 
     def route(self, state: None, view: View) -> Choice:
         shortest = view.pending.min()
@@ -147,12 +136,9 @@ class LinearScore(Record):
         score = self.affinity * (view.hits / view.length) - self.load * place
         return Choice(one_of_best(score, view.draws[0]), state)
 
-    def finished(self, state: None, ticket: Any, *, now: float, latency: float) -> None:
-        return state
-
 
 @dataclass(frozen=True)
-class LoadAware:
+class LoadAware(Router):
     """The highest of (share of the prompt in the cache) - beta x (load above the mean, over it).
 
     Load is requests not finished, and the mean counts as at least 1. So with beta 1 a worker with
@@ -178,14 +164,10 @@ class LoadAware:
 
     beta: float = 1.0
     label: ClassVar[str] = "load-aware"
-    looks_at_caches: ClassVar[bool] = True
     draws: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         at_least_0("beta", self.beta)
-
-    def start(self, workers: int) -> None:
-        return None
 
     def route(self, state: None, view: View) -> Choice:
         mean = view.pending.mean()
@@ -193,12 +175,9 @@ class LoadAware:
         score = view.hits / view.length - self.beta * above
         return Choice(one_of_best(score, view.draws[0]), state)
 
-    def finished(self, state: None, ticket: Any, *, now: float, latency: float) -> None:
-        return state
-
 
 @dataclass(frozen=True)
-class LinearCost:
+class LinearCost(Router):
     """The lowest of overlap x (prompt tokens to compute) + (tokens of requests not finished).
 
     To compute are those of the request that are not in the worker's cache, and those of the
@@ -224,18 +203,11 @@ class LinearCost:
 
     overlap: float = 1.0
     label: ClassVar[str] = "linear cost"
-    looks_at_caches: ClassVar[bool] = True
     draws: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         at_least_0("overlap", self.overlap)
 
-    def start(self, workers: int) -> None:
-        return None
-
     def route(self, state: None, view: View) -> Choice:
         to_compute = view.to_compute + (view.length - view.hits)
         return Choice(one_of_best(-(self.overlap * to_compute + view.active), view.draws[0]), state)
-
-    def finished(self, state: None, ticket: Any, *, now: float, latency: float) -> None:
-        return state

@@ -1,15 +1,15 @@
 """Routers that do not look at caches: by chance, in turn, to the shortest queue."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from fluidkv.errors import InputError
-from fluidkv.routing.router import Choice, View
+from fluidkv.routing.router import Choice, Router, View
 from fluidkv.runs.checks import count
 
 
 @dataclass(frozen=True)
-class Random:
+class Random(Router):
     """Each worker is as likely as any other.
 
     Examples:
@@ -30,12 +30,9 @@ class Random:
     def route(self, state: int, view: View) -> Choice:
         return Choice(int(view.draws[0] * state), state)
 
-    def finished(self, state: int, ticket: Any, *, now: float, latency: float) -> int:
-        return state
-
 
 @dataclass(frozen=True)
-class RoundRobin:
+class RoundRobin(Router):
     """Workers in turn.
 
     Examples:
@@ -48,7 +45,6 @@ class RoundRobin:
 
     label: ClassVar[str] = "round-robin"
     looks_at_caches: ClassVar[bool] = False
-    draws: ClassVar[bool] = False
 
     def start(self, workers: int) -> int:
         return 0
@@ -56,12 +52,9 @@ class RoundRobin:
     def route(self, state: int, view: View) -> Choice:
         return Choice(state, (state + 1) % view.pending.size)
 
-    def finished(self, state: int, ticket: Any, *, now: float, latency: float) -> int:
-        return state
-
 
 @dataclass(frozen=True)
-class LeastLoaded:
+class LeastLoaded(Router):
     """The worker with the fewest requests that are not finished; of several the first.
 
     Examples:
@@ -74,7 +67,6 @@ class LeastLoaded:
 
     label: ClassVar[str] = "least loaded"
     looks_at_caches: ClassVar[bool] = False
-    draws: ClassVar[bool] = False
 
     def start(self, workers: int) -> int:
         return workers
@@ -82,12 +74,9 @@ class LeastLoaded:
     def route(self, state: int, view: View) -> Choice:
         return Choice(int(view.pending.argmin()), state)
 
-    def finished(self, state: int, ticket: Any, *, now: float, latency: float) -> int:
-        return state
-
 
 @dataclass(frozen=True)
-class PowerOfTwo:
+class PowerOfTwo(Router):
     """Of two different workers drawn, the one with fewer requests not finished; else the first.
 
     Source: M. Mitzenmacher, "The power of two choices in randomized load balancing" (2001); as in
@@ -113,12 +102,9 @@ class PowerOfTwo:
         other = (one + 1 + int(view.draws[1] * (state - 1))) % state
         return Choice(other if view.pending[other] < view.pending[one] else one, state)
 
-    def finished(self, state: int, ticket: Any, *, now: float, latency: float) -> int:
-        return state
-
 
 @dataclass(frozen=True)
-class Assigned:
+class Assigned(Router):
     """Every request to a worker that was fixed before: an offline schedule, played.
 
     Args:
@@ -139,7 +125,6 @@ class Assigned:
     workers: tuple[int, ...]
     label: ClassVar[str] = "assigned"
     looks_at_caches: ClassVar[bool] = False
-    draws: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         workers = tuple(count("workers", each, least=0) for each in self.workers)
@@ -152,6 +137,3 @@ class Assigned:
 
     def route(self, state: int, view: View) -> Choice:
         return Choice(self.workers[state], state + 1)
-
-    def finished(self, state: int, ticket: Any, *, now: float, latency: float) -> int:
-        return state

@@ -19,7 +19,7 @@ from fluidkv.runs.checks import count
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.names import BlockNames
 from fluidkv.serving.caching.sglang.stepped import SglangEngine
-from fluidkv.serving.caching.worker import Served, Worker
+from fluidkv.serving.caching.worker import ServedRequest, Worker
 from fluidkv.serving.clock import VIDUR_LLAMA3_8B_A100, IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.server import Server
@@ -159,7 +159,7 @@ class EngineWorker:
         return events
 
 
-def _times(request: Served) -> Times:
+def _times(request: ServedRequest) -> Times:
     return Times(
         began=_or_nan(request.admitted_at),
         first_token=_or_nan(request.first_token_at),

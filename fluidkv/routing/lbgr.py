@@ -13,7 +13,7 @@ from jaxtyping import Float
 from fluidkv.errors import InputError
 from fluidkv.routing.affine import at_least_0
 from fluidkv.routing.residual import STEPS, Residual, Step, no_residual, updated
-from fluidkv.routing.router import Choice, View
+from fluidkv.routing.router import Choice, Router, View
 from fluidkv.runs.checks import above_0, real
 
 THOUSAND = 1000.0
@@ -46,7 +46,7 @@ class Ticket(NamedTuple):
 
 
 @dataclass(frozen=True)
-class LBGR:
+class LBGR(Router):
     """Algorithm 2.
 
     A request goes to the worker i with the least Cost_i + P_i + theta_i . phi_i (of several the
@@ -93,8 +93,6 @@ class LBGR:
     error: Literal["now", "routed"] = "now"
     release: Literal["rest", "whole"] = "rest"
     label: ClassVar[str] = "LBGR"
-    looks_at_caches: ClassVar[bool] = True
-    draws: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for name in ("cached", "missed"):

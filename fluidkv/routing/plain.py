@@ -1,4 +1,4 @@
-"""A worker as the paper has it: requests in turn, each for as long as its tokens cost.
+"""A worker as the paper has it, without iterations: requests in turn, for what their tokens cost.
 
 Source: Routing, (1) to (3). What the cache has of a request is decided in the order of routing, as
 in (3); requests begin in that order, so that it is what the request finds when it begins.

@@ -74,21 +74,22 @@ class Router(Protocol):
     """
 
     label: ClassVar[str]
-    looks_at_caches: ClassVar[bool]
-    draws: ClassVar[bool]
+    looks_at_caches: ClassVar[bool] = True
+    draws: ClassVar[bool] = False
 
     def start(self, workers: int) -> Any:
-        """What it knows before the first request."""
-        ...
+        """What it knows before the first request; nothing, where it does not say."""
+        return None
 
     def route(self, state: Any, view: View) -> Choice: ...
 
     def finished(self, state: Any, ticket: Any, *, now: float, latency: float) -> Any:
         """What it knows when a request is done: that of a ticket, `latency` seconds after it came.
 
-        Requests are told of in the order in which they are done.
+        Requests are told of in the order in which they are done. Nothing new, where it does not
+        say.
         """
-        ...
+        return state
 
 
 def one_of_best(scores: Float[np.ndarray, " worker"], draw: float) -> int:

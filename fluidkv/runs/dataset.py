@@ -83,9 +83,14 @@ _OF_REQUESTS = {
     "halted": ("time from preemptions to the next new token", "time"),
 }
 
+_HITS = {
+    "hit_tokens": "tokens found in the cache, at all admissions",
+    "first_hit_tokens": "tokens found in the cache at the first admission",
+}  # of requests with a prefix cache, in the order of `RunRecords.hits`
+
 NAMES = frozenset(
-    {*KNOWN_COUNTS, *_OF_REQUESTS, "run", "window", "request", "iteration", "time", "peak_tokens"}
-    | {"input_length", "output_length", "class_index", "hit_tokens", "first_hit_tokens"}
+    {*KNOWN_COUNTS, *_OF_REQUESTS, *_HITS, "run", "window", "request", "iteration", "time"}
+    | {"peak_tokens", "input_length", "output_length", "class_index"}
     | {"status", "iterations", "served", "requests", "blocks", "block_size"}
 )
 """What a dataset of runs may have; a coordinate needs another name."""
@@ -101,6 +106,7 @@ def as_dataset(
     every: int,
     label: str,
     unit: str,
+    coords: Mapping[str, Column] | None = None,
 ) -> xr.Dataset:
     """Records and what they were made from, labelled; see `fluidkv.serving.run.serve`.
 
@@ -111,6 +117,7 @@ def as_dataset(
         blocks, block_size: memory of each run; NaN blocks: not limited.
         every: iterations of a window.
         label, unit: of the engine or policy, and of its clock.
+        coords: what tells runs apart, along `run`.
     """
     windows = -(-records.iterations // every)
     size = max(1, records.time.shape[1])
@@ -138,9 +145,14 @@ def as_dataset(
     if records.requests is not None:
         variables |= _of_requests(records, tables, unit)
     ends = np.arange(1, size + 1) * every
+    variables |= _of_runs(records, tables, blocks, block_size)
+    if records.hits is not None:
+        found = {n: (records.hits[:, k], t, "token") for k, (n, t) in enumerate(_HITS.items())}
+        variables |= labelled(("run", "request"), found)
     return dataset(
-        variables | _of_runs(records, tables, blocks, block_size),
-        {"iteration": ("window", ends, "iteration", "last iteration of the window")},
+        variables,
+        {"iteration": ("window", ends, "iteration", "last iteration of the window")}
+        | dict(coords or {}),
         engine=label,
         unit=unit,
         every=every,

@@ -40,7 +40,7 @@ def as_python(passes: int, is_compiled: Callable[[], bool]) -> bool:
 def interpreted(name: str, parts: Mapping[str, Any] | None = None) -> Any:
     """The module of this name, and those of its folder that it imports, with kernels as functions.
 
-    A kernel calls nothing outside of its own folder, so that no compiled one is called. Call what
+    What a kernel calls outside of its folder is a function of Python, too (`inlined`). Call what
     is in it under `numpy.errstate(all="ignore")`: in kernels x / 0 is no warning.
 
     Args:

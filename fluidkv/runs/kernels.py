@@ -8,16 +8,19 @@ half a second to load.
 The code is kept between processes, beside what JAX compiles. Numba's own way of keeping it looks
 only at the file of the function that is called, not at what that one calls; two processes that
 compile at once for other types may there find each other's code, and a full disk ends the
-computation. So a kernel calls nothing outside of its own folder, and its code is kept under a name
-that says what all files there contain, in a file for each set of types.
+computation. So a kernel calls nothing outside of its own folder but `inlined` functions of another
+`kernel` folder, which call no others; and its code is kept under a name that says what all these
+files contain, in a file for each set of types.
 """
 
 import os
 import pickle
 import platform
+import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -28,7 +31,7 @@ from numba import cfunc, njit, types
 from numba.core.errors import NumbaError
 from numba.extending import intrinsic
 
-from fluidkv.runs import inlined
+from fluidkv.runs import inlined, parts
 from fluidkv.runs.compiled_code import code_store
 
 CompileResult: Any = None
@@ -60,6 +63,8 @@ def inner(function: Function) -> Function:
     """
     settings: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": False}
     alone: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
+    if compiler := parts.compiler():
+        alone["pipeline_class"] = compiler
     compiled: Any = njit(**settings, **alone, forceinline=True)(function)
     return cast(Function, compiled)
 
@@ -199,12 +204,18 @@ class _Kept:
         """Nothing: what is unused goes by its age."""
 
 
+_ELSEWHERE = re.compile(r"^from (fluidkv(?:\.\w+)*\.kernel\.\w+) import ", re.MULTILINE)
+
+
 @cache
 def _contents(folder: Path) -> str:
-    """Of all files there, and of what makes kernels of them; nothing in a zip file."""
+    """Of all files there, of those elsewhere that have `inlined` functions for them, and of what
+    makes kernels of them; nothing in a zip file."""
     contents = sha256()
     paths = sorted(folder.glob("*.py"))
-    paths += [Path(__file__), Path(inlined.__file__)] if paths else []
+    imported = {name for path in paths for name in _ELSEWHERE.findall(path.read_text())}
+    paths += [Path(str(getattr(find_spec(name), "origin", ""))) for name in sorted(imported)]
+    paths += [Path(each) for each in (__file__, inlined.__file__, parts.__file__)] if paths else []
     for path in paths:
         contents.update(path.name.encode() + b"\0" + path.read_bytes())
     return contents.hexdigest() if paths else ""

@@ -1,6 +1,7 @@
 """What happened in runs, as plain arrays: a run by itself, and many together in windows."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,8 +71,45 @@ class RunRecords(NamedTuple):
     hits: Int[np.ndarray, "run kind request"] | None = None
 
 
+@dataclass(eq=False, kw_only=True)
+class RequestHistory:
+    """What a request of a literal engine knows of itself. Times are the run's clock; None: not yet.
+
+    Fields:
+        admitted_at: start of its first prefill.
+        longest_gap: between two tokens that its client sees.
+        halted: from evictions to the next new output; `halted_since`: there has been one.
+    """
+
+    evictions: int = 0
+    admitted_at: float | None = None
+    first_token_at: float | None = None
+    last_token_at: float | None = None
+    longest_gap: float = 0.0
+    halted: float = 0.0
+    halted_since: float | None = None
+    finished: bool = False
+
+    def halt(self, now: float) -> None:
+        """It is evicted. Another eviction before its next new output is of the same halt."""
+        self.evictions += 1
+        if self.halted_since is None:
+            self.halted_since = now
+
+    def tell(self, now: float) -> None:
+        """Its client gets an output that it has not seen."""
+        if self.last_token_at is None:
+            self.first_token_at = now
+        else:
+            self.longest_gap = max(self.longest_gap, now - self.last_token_at)
+        self.last_token_at = now
+        if self.halted_since is not None:
+            self.halted += now - self.halted_since
+            self.halted_since = None
+
+
 def times_of(requests: Sequence[Any], outputs: Sequence[int]) -> RequestTimes:
-    """What the requests of a literal engine know of themselves: `admitted_at` and so on."""
+    """What the requests of a literal engine know of themselves: `RequestHistory`, and arrivals."""
 
     def column(name: str) -> np.ndarray:
         return np.array([getattr(request, name) for request in requests], np.float64)

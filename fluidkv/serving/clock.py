@@ -11,6 +11,7 @@ from typing import Literal
 
 from fluidkv.errors import InputError
 from fluidkv.record import Record
+from fluidkv.serving.kernel.budget import duration
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,10 @@ class IterationClock(Record):
 
     def duration(self, kv_tokens: int, prefill_tokens: int, prefill_pairs: int = 0) -> float:
         """tau of one iteration, in `unit`. `pairs` counts the pairs of a piece of prefill."""
-        kv, prefill = self.per_kv_token * kv_tokens, self.per_prefill_token * prefill_tokens
-        return ((self.base + kv) + prefill) + self.per_prefill_pair * prefill_pairs
+        base, per_kv, per_prefill, per_pair = self.durations
+        return duration(
+            base, per_kv, kv_tokens, per_prefill, prefill_tokens, per_pair, prefill_pairs
+        )
 
     @property
     def durations(self) -> tuple[float, float, float, float]:
@@ -80,14 +83,6 @@ class IterationClock(Record):
     def prefills(self) -> bool:
         """Whether a token of prefill takes time. If not, no time to first token can be said."""
         return self.per_prefill_token > 0 or self.per_prefill_pair > 0
-
-
-def pairs(computed: int, tokens: int) -> int:
-    """Of the next `tokens` of a request, each with itself and with all before it.
-
-    `computed` tokens are there already: sum of `computed` + 1 ... `computed` + `tokens`.
-    """
-    return tokens * (2 * computed + tokens + 1) // 2
 
 
 FREE_PREFILL = (

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
-from fluidkv.labels import Column, Said, completed, said_columns, variable
+from fluidkv.labels import Column, Said, said_columns
 from fluidkv.runs.dataset import NAMES
 from fluidkv.runs.values import one_each
 from fluidkv.serving.clock import IterationClock
@@ -64,11 +63,6 @@ def run_coordinates(coords: Said | None, **given: Any) -> dict[str, Column]:
     if len(set(clients)) > 1:
         found["clients"] = "run", _numbers(clients), "request", "closed population; NaN: none"
     return found | said_columns(coords, "run", runs, NAMES | found.keys())
-
-
-def with_coordinates(found: xr.Dataset, along: Mapping[str, Column]) -> xr.Dataset:
-    """A dataset of runs with these."""
-    return completed(found.assign_coords({name: variable(*each) for name, each in along.items()}))
 
 
 def _columns(

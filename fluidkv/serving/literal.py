@@ -1,15 +1,9 @@
-"""Which form of the engine serves, and how an engine is played that does a step at a time."""
-
-from collections.abc import Sequence
-from typing import Any, Protocol
+"""Which form of the engine serves: the loop as machine code, or as plain Python."""
 
 import numpy as np
 
 from fluidkv.errors import InputError
-from fluidkv.runs.batch import Watch
-from fluidkv.runs.records import Outcome, times_of
 from fluidkv.serving.arrays import RunArrays
-from fluidkv.serving.counts import COUNTS
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.running.engine import covers, is_loaded
 
@@ -19,7 +13,6 @@ LITERAL_STEPS = 100_000
 It computes about 300,000 a second; to load the kernel takes about as long as this, and nothing once
 it is loaded.
 """
-_EVERY_SO_OFTEN = 1024  # iterations between two reports of progress
 
 
 def goes_literally(
@@ -43,50 +36,6 @@ def goes_literally(
     little = not is_loaded() and _steps(rules, arrays, jumps, horizon) <= LITERAL_STEPS
     little = little or not fits
     return backend == "reference" or (backend == "auto" and little)
-
-
-class Steps(Protocol):
-    """An engine that does one iteration after the other, as `reference.Engine`."""
-
-    @property
-    def now(self) -> float: ...
-    @property
-    def done(self) -> int: ...
-    @property
-    def arrived(self) -> int: ...
-    @property
-    def clients(self) -> int | None: ...
-    @property
-    def all(self) -> Sequence[Any]: ...
-    @property
-    def iteration(self) -> int: ...
-    @property
-    def stuck(self) -> bool: ...
-    def step(self) -> dict[str, int]: ...
-
-
-def played(engine: Steps, iterations: int, watch: Watch, names: Sequence[str] = COUNTS) -> Outcome:
-    """An engine's run until all is done, it is stuck, or to the horizon.
-
-    Args:
-        names: of the counts of an iteration.
-    """
-    rows: list[list[int]] = []
-    time: list[float] = []
-    stuck, told, done, size = False, 0, engine.done, len(engine.all)
-    while engine.iteration < iterations and engine.done < size and not stuck:
-        rows.append(list(engine.step().values()))
-        time.append(engine.now)
-        stuck = engine.stuck
-        if len(rows) % _EVERY_SO_OFTEN == 0:
-            watch.report(len(rows) - told, engine.done - done)
-            told, done = len(rows), engine.done
-    watch.report(len(rows) - told, engine.done - done)
-    requests = times_of(engine.all, [request.outputs for request in engine.all])
-    if engine.clients:
-        requests.arrival[engine.arrived :] = np.nan  # has not come
-    counts = np.array(rows, np.int64).reshape(-1, len(names))
-    return Outcome(counts, np.array(time), engine.done, stuck, requests)
 
 
 def _steps(rules: EngineRules, arrays: RunArrays, jumps: bool, horizon: int) -> int:

@@ -1,24 +1,24 @@
 """Run requests through an engine: one call for one run or for thousands."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
 
 from fluidkv.errors import InputError
-from fluidkv.labels import Said
+from fluidkv.labels import Column, Said
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.batch import Progress
+from fluidkv.runs.dataset import as_dataset
 from fluidkv.runs.requests import Requests
 from fluidkv.runs.values import one_each
 from fluidkv.serving.arrays import arrays_of
 from fluidkv.serving.caching.names import NamesOfRuns
-from fluidkv.serving.caching.recorded import recorded
 from fluidkv.serving.caching.table import check_modelled, texts_of
 from fluidkv.serving.checks import check_batch_size, check_horizon, check_runs
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.coordinates import run_coordinates, with_coordinates
+from fluidkv.serving.coordinates import run_coordinates
 from fluidkv.serving.counts import COUNTS
 from fluidkv.serving.counts import WITH_CACHE as CACHE_COUNTS
 from fluidkv.serving.engines import WITH_CACHE
@@ -115,22 +115,21 @@ def serve(
         settings = [
             served.settings_of(each) for each in one_each({"limits": server.limits})["limits"]
         ]
-        how |= {"clients": clients, "backend": server.backend}
-        found = serve_sglang(requests, settings, server.clock, server.prompts, **how)
-        return with_coordinates(found, along)
+        how |= {"clients": clients, "backend": server.backend, "along": along}
+        return serve_sglang(requests, settings, server.clock, server.prompts, **how)
     if not served.caching and server.prompts is not None:
         raise InputError("prompts", "given", f"None, or an engine with a cache: {WITH_CACHE}")
     order = ("requests", "limits", "clock", "clients", "prompts")
     tables, limits, clocks, *others = one_each({name: columns[name] for name in order}).values()
     runs = _Runs(tables, limits, [each or IterationClock.iterations() for each in clocks], *others)
-    found = _serve(runs, server, start, batch_size=batch_size, **how)
-    return with_coordinates(found, along)
+    return _serve(runs, server, start, along, batch_size=batch_size, **how)
 
 
 def _serve(
     runs: _Runs,
     server: Server,
     start: Sequence[int],
+    along: Mapping[str, Column],
     *,
     iterations: int | None,
     every: int,
@@ -169,8 +168,8 @@ def _serve(
     )
     counts = CACHE_COUNTS if caching else COUNTS
     memory = {"blocks": arrays.blocks, "block_size": arrays.block_size}
-    label = {"label": rules.label, "unit": unit}
-    return recorded(records, records.hits, counts, runs.tables, **memory, every=every, **label)
+    said: dict[str, Any] = {"label": rules.label, "unit": unit, "coords": along}
+    return as_dataset(records, counts, runs.tables, **memory, every=every, **said)
 
 
 def _checked_start(

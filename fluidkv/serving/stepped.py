@@ -18,7 +18,7 @@ from fluidkv.runs.requests import Requests
 from fluidkv.serving.arrays import arrays_of
 from fluidkv.serving.caching.names import BlockNames, names_of
 from fluidkv.serving.caching.table import check_modelled
-from fluidkv.serving.caching.worker import Offers
+from fluidkv.serving.caching.worker import ServedRequest, Worker, number
 from fluidkv.serving.checks import check_fits
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.counts import COUNTS, WITH_CACHE
@@ -30,7 +30,7 @@ from fluidkv.serving.running.batches import (
     new_blocks,
     new_found,
     new_passes,
-    new_space,
+    new_scratch,
     rule_numbers,
     run_records,
     tables_of,
@@ -39,110 +39,37 @@ from fluidkv.serving.running.engine import MOST_COST, covers
 from fluidkv.serving.running.own import give_own
 from fluidkv.serving.server import Server
 
+_TIMES = {
+    "admitted": layout.ADMITTED,
+    "first_token": layout.FIRST,
+    "last_token": layout.LAST,
+    "longest_gap": layout.GAP,
+    "halted": layout.HALT,
+}
+_OF_REQUEST = frozenset(layout.REQUEST.names or ())
 
-class SteppedRequest:
-    """One request and how far it is, read from its engine's records. Times: None is not yet."""
 
-    __slots__ = ("_engine", "index")
+class SteppedRequest(ServedRequest):
+    """As `ServedRequest`.
 
-    def __init__(self, engine: "Engine", index: int) -> None:
-        self._engine, self.index = engine, index
+    Fields:
+        computed: tokens whose cache is in memory.
+        blocks: that it holds.
+        kept: tokens whose cache is in the host's memory.
+    """
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SteppedRequest) and self.index == other.index
-
-    def __hash__(self) -> int:
-        return self.index
-
-    @property
-    def outputs(self) -> int:
-        """Tokens emitted and kept."""
-        return self._of("outputs")
-
-    @property
-    def computed(self) -> int:
-        """Tokens whose cache is in memory."""
-        return self._of("computed")
-
-    @property
-    def highest(self) -> int:
-        """Most tokens ever computed: what lies below is computed again."""
-        return self._of("highest")
-
-    @property
-    def blocks(self) -> int:
-        """Blocks that it holds."""
-        return self._of("blocks")
-
-    @property
-    def kept(self) -> int:
-        """Tokens whose cache is in the host's memory."""
-        return self._of("kept")
-
-    @property
-    def evictions(self) -> int:
-        return self._of("evictions")
-
-    @property
-    def input_length(self) -> int:
-        return int(self._engine.requests.input_length[self.index])
-
-    @property
-    def output_length(self) -> int:
-        return int(self._engine.requests.output_length[self.index])
+    __slots__ = ()
+    computed: int = number("computed")
+    blocks: int = number("blocks")
+    kept: int = number("kept")
 
     @property
     def length(self) -> int:
         """Tokens that must be in the cache before the next output comes."""
         return self.input_length + self.outputs
 
-    @property
-    def hit_tokens(self) -> int:
-        """Found in a prefix cache, at all admissions."""
-        return int(self._engine.batch.space.aside[self.index]["hits"])
 
-    @property
-    def first_hit_tokens(self) -> int:
-        return int(self._engine.batch.space.aside[self.index]["first_hits"])
-
-    @property
-    def finished(self) -> bool:
-        return self.outputs == self.output_length
-
-    @property
-    def arrival(self) -> float:
-        return self._engine.arrival_of(self.index)
-
-    @property
-    def admitted_at(self) -> float | None:
-        return self._time(layout.ADMITTED)
-
-    @property
-    def first_token_at(self) -> float | None:
-        return self._time(layout.FIRST)
-
-    @property
-    def last_token_at(self) -> float | None:
-        return self._time(layout.LAST)
-
-    @property
-    def longest_gap(self) -> float:
-        return float(self._engine.batch.found.times[0, layout.GAP, self.index])
-
-    @property
-    def halted(self) -> float:
-        """From evictions to the next new output."""
-        return float(self._engine.batch.found.times[0, layout.HALT, self.index])
-
-    def _of(self, name: str) -> int:
-        return int(self._engine.batch.space.requests[self.index][name])
-
-    def _time(self, row: int) -> float | None:
-        time = float(self._engine.batch.found.times[0, row, self.index])
-        return None if time != time else time
-
-
-class Engine:
+class Engine(Worker[SteppedRequest]):
     """The state of one server. `step` does one iteration and returns its counts.
 
     Args:
@@ -204,20 +131,23 @@ class Engine:
         tables = tables_of(self.rules, arrays)
         runs = run_records(self.rules, arrays, clock.jumps, True, caching=blocks is not None)
         found = new_found(1, len(requests), caching=blocks is not None)
-        batch = layout.Batch(runs, tables, new_space(tables), found)
+        batch = layout.Batch(runs, tables, new_scratch(tables), found)
         if not compiled:
             batch, blocks = as_objects(batch), as_objects(blocks)
         self.batch, self.blocks = batch, blocks
         give_own(self.rules, batch.runs, literally=not compiled)
         passes = None if blocks is not None else new_passes(None)
         self._memory = passes if compiled else as_objects(passes), blocks
-        self._call(worker.start, batch, *self._memory, offered)
         self._look(offered)
+        self._call(worker.start, *self._server, batch.tables, *self._memory, offered)
 
     def _look(self, offered: bool) -> None:
         """At what stands in `batch`."""
-        self.all = [SteppedRequest(self, index) for index in range(len(self.requests))]
-        self._run, self._offers = self.batch.runs[0], Offers(self.all, by_table=not offered)
+        self._run, (requests, aside, lists) = self.batch.runs[0], self.batch.scratch
+        times, arrival = self.batch.found.times[0], self.batch.tables.arrival[0]
+        self._server = self.batch.runs, layout.Space(requests, aside, lists, times, arrival)
+        every = [SteppedRequest(self, index) for index in range(len(self.requests))]
+        self._serves(every, offered=offered)
         self._counts = np.zeros(len(WITH_CACHE if self.blocks is not None else COUNTS), np.int64)
 
     def _blocks(self, names: BlockNames | None) -> layout.Blocks:
@@ -238,22 +168,17 @@ class Engine:
 
     # ---------------------------------------------------------------------------------- as a worker
 
-    @property
-    def now(self) -> float:
-        return float(self._run["now"])
-
-    @property
-    def iteration(self) -> int:
-        """Iterations done."""
-        return int(self._run["iteration"])
-
-    @property
-    def done(self) -> int:
-        return int(self._run["done"])
-
-    @property
-    def arrived(self) -> int:
-        return int(self._run["arrived"])
+    def known(self, index: int, name: str) -> Any:
+        """A field of a request's records; its arrival: when it came, or will come."""
+        scratch, times = self.batch.scratch, self.batch.found.times
+        if name in _OF_REQUEST:
+            return scratch.requests[index][name]
+        if name in _TIMES:
+            return times[0, _TIMES[name], index]
+        if name == "arrival":
+            came = self.clients is not None and index < self.arrived
+            return times[0, layout.ARRIVAL, index] if came else self.requests.arrival[index]
+        return scratch.aside[index][name]
 
     @property
     def free(self) -> int:
@@ -276,21 +201,21 @@ class Engine:
 
         An engine with a cache refuses such requests.
         """
-        return self.blocks is None and bool(self._call(worker.stuck, self.batch))
+        return self.blocks is None and bool(self._call(worker.stuck, *self._server))
 
     @property
     def running(self) -> Sequence[SteppedRequest]:
         """In the order of admission."""
-        places = self.batch.space.lists[: self._run["loose"]]
+        places = self.batch.scratch.lists[: self._run["loose"]]
         return [self.all[place["loose"]] for place in places]
 
     @property
     def waiting(self) -> Sequence[SteppedRequest]:
         """From the head of the queue."""
-        lists, size = self.batch.space.lists, self._run["waiting"]
+        lists, size = self.batch.scratch.lists, self._run["waiting"]
         if self.rules.requeue is Requeue.BY_PRIORITY:
             ranks = sorted(place["waiting"] for place in lists[:size])
-            return [self.all[self.batch.space.aside[rank]["who"]] for rank in ranks]
+            return [self.all[self.batch.scratch.aside[rank]["who"]] for rank in ranks]
         places = ((self._run["head"] + place) % lists.size for place in range(size))
         return [self.all[lists[place]["waiting"]] for place in places]
 
@@ -319,35 +244,29 @@ class Engine:
             line.append(int(blocks[line[-1]]["after"]))
         return line[:-1]
 
-    def arrival_of(self, index: int) -> float:
-        """When a request came, or will come."""
-        if self.clients is not None and index < self.arrived:
-            return float(self.batch.found.times[0, layout.ARRIVAL, index])
-        return float(self.requests.arrival[index])
-
     def offer(self, index: int) -> None:
         """A request joins the queue; the clock of an idle engine goes on to its arrival."""
-        request = self._offers.take(index, self, stuck=self.stuck)
+        request = self._take(index)
         if self.idle:
             self._run["now"] = max(self.now, request.arrival)
-        self._call(worker.join, self.batch, index)
+        self._call(worker.join, *self._server, index)
 
     def found(self, index: int) -> int:
         """Tokens that a request would find, were it admitted now; looking changes nothing."""
-        index = self._offers.of_table(index).index
+        index = self._of_table(index)
         if self.blocks is None:
             return 0
-        return self._call(worker.found_tokens, self.batch, self.blocks, index)
+        return self._call(worker.found_tokens, *self._server, self.blocks, index)
 
     def advance(self, until: float) -> None:
         """Iterations until the clock is at `until` or later, or the engine is idle."""
         while not self.idle and self.now < until:
-            self._call(worker.go_on, self.batch, *self._memory, self._counts, until, MOST_COST)
+            self._call(worker.go_on, *self._server, *self._memory, self._counts, until, MOST_COST)
 
     def step(self) -> dict[str, int]:
         """One iteration; its counts, keyed and ordered as `COUNTS`, or `WITH_CACHE`."""
         self._counts[:] = 0
-        self._call(worker.go_on, self.batch, *self._memory, self._counts, np.inf, 0)
+        self._call(worker.go_on, *self._server, *self._memory, self._counts, np.inf, 0)
         names = WITH_CACHE if self.blocks is not None else COUNTS
         return dict(zip(names, self._counts.tolist(), strict=True))
 
@@ -365,7 +284,7 @@ class Engine:
     def name_victims(self, first: Sequence[int]) -> None:
         """These go first, in this order, whatever the rules say; somebody else after them."""
         ranks = {index: len(first) - place for place, index in enumerate(first)}
-        for index, aside in enumerate(self.batch.space.aside):
+        for index, aside in enumerate(self.batch.scratch.aside):
             aside.rank = ranks.get(index, 0)
         rules = replace(self.rules, victim=Victim.LEAST_URGENT)
         for name, value in rule_numbers(rules).items():

@@ -27,8 +27,8 @@ from fluidkv.routing import (
     measures,
     run_cluster,
 )
-from fluidkv.routing.reference import route_literally
 from fluidkv.runs.requests import Requests
+from tests.routing.reference import route_literally
 from tests.routing.tables import TokenLRU, drawn
 
 ROUTERS = (

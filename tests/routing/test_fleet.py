@@ -25,7 +25,7 @@ from fluidkv.routing import (
     route,
     route_many,
 )
-from fluidkv.routing.reference import route_literally
+from tests.routing.reference import route_literally
 from tests.routing.tables import TokenLRU, drawn
 
 SERVICE = Service(missed=120.0, output=0.05)

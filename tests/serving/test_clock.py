@@ -10,11 +10,8 @@ import pytest
 
 from fluidkv.errors import InputError
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.clock import (
-    VIDUR_LLAMA3_8B_A100,
-    IterationClock,
-    pairs,
-)
+from fluidkv.serving.clock import VIDUR_LLAMA3_8B_A100, IterationClock
+from fluidkv.serving.kernel.budget import pairs
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
 from fluidkv.serving.server import Server

@@ -1,4 +1,6 @@
-"""CacheOPT iteration by iteration: the engine to read beside section 3 of the paper.
+"""CacheOPT iteration by iteration; no server's loop, as memory is lent and inherited.
+
+The engine to read beside section 3 of the paper:
 
     arrive    who has come joins the queue
     clear     guests that lie where their hosts write next are sent away (3.3.1)

@@ -11,13 +11,14 @@ from fluidkv.preempt.cacheopt.settings import CacheOpt
 from fluidkv.runs.batch import Progress, Watch
 from fluidkv.runs.checks import count
 from fluidkv.runs.dataset import as_dataset
-from fluidkv.runs.records import in_windows
+from fluidkv.runs.records import Outcome, in_windows, times_of
 from fluidkv.runs.requests import Requests
 from fluidkv.runs.values import one_each
 from fluidkv.serving.checks import NO_HORIZON, check_values
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.literal import played
+
+_EVERY_SO_OFTEN = 1024  # iterations between two reports of progress
 
 
 def serve_cacheopt(
@@ -90,7 +91,7 @@ def serve_cacheopt(
     watch = Watch(on_progress)
     given = zip(tables, all_settings, all_limits, clocks, populations, strict=True)
     engines = (CacheOptEngine(*each, literally=literally) for each in given)
-    found = (played(engine, iterations or NO_HORIZON, watch, COUNTS) for engine in engines)
+    found = (_played(engine, iterations or NO_HORIZON, watch) for engine in engines)
     records = in_windows(
         (each if keep_requests else each._replace(requests=None) for each in found),
         every,
@@ -106,6 +107,26 @@ def serve_cacheopt(
         label="CacheOPT (section 3)",
         unit=clocks[0].unit,
     )
+
+
+def _played(engine: CacheOptEngine, iterations: int, watch: Watch) -> Outcome:
+    """A run until all is done, it is stuck, or to the horizon."""
+    rows: list[list[int]] = []
+    time: list[float] = []
+    stuck, told, done, size = False, 0, engine.done, len(engine.all)
+    while engine.iteration < iterations and engine.done < size and not stuck:
+        rows.append(list(engine.step().values()))
+        time.append(engine.now)
+        stuck = engine.stuck
+        if len(rows) % _EVERY_SO_OFTEN == 0:
+            watch.report(len(rows) - told, engine.done - done)
+            told, done = len(rows), engine.done
+    watch.report(len(rows) - told, engine.done - done)
+    requests = times_of(engine.all, [request.outputs for request in engine.all])
+    if engine.clients:
+        requests.arrival[engine.arrived :] = np.nan  # has not come
+    counts = np.array(rows, np.int64).reshape(-1, len(COUNTS))
+    return Outcome(counts, np.array(time), engine.done, stuck, requests)
 
 
 def _check_fits(table: Requests, settings: CacheOpt, limits: Limits) -> None:

@@ -1,34 +1,16 @@
 """A server under CacheOPT: who runs and waits, and the few things that all its parts do to it."""
 
-import math
 from dataclasses import dataclass, field
 
 from fluidkv.preempt.cacheopt.copies import Copies
 from fluidkv.preempt.cacheopt.memory import CountedMemory
-from fluidkv.preempt.cacheopt.progress import Request as AnyRequest
+from fluidkv.preempt.cacheopt.progress import Request
 from fluidkv.preempt.cacheopt.settings import CacheOpt
 from fluidkv.preempt.cacheopt.slots import SlotMemory
-from fluidkv.serving.clock import IterationClock, pairs
+from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.kernel.budget import pairs
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
-
-
-@dataclass(eq=False)
-class Request(AnyRequest):
-    """A request, with what CacheOPT alone looks at."""
-
-    ttft_slo: float = math.inf
-    is_new: bool = False  # it has emitted nothing since it was let in
-
-    @property
-    def to_come(self) -> int:
-        """s^o: outputs that it is still estimated to have; one more, once they are exceeded."""
-        return max(self.estimated - self.outputs, 1)
-
-    @property
-    def demand(self) -> int:
-        """M: prompt and estimated outputs, whose last one is never stored."""
-        return self.length + self.to_come - 1
 
 
 @dataclass(eq=False)

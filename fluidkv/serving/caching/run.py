@@ -1,17 +1,20 @@
 """Runs of SGLang's own scheduler, as `serve` returns them."""
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 
+import numpy as np
 import xarray as xr
 
+from fluidkv.labels import Column
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.batch import Progress
+from fluidkv.runs.dataset import as_dataset
 from fluidkv.runs.requests import Requests
 from fluidkv.runs.values import one_each
-from fluidkv.serving.caching.recorded import recorded
-from fluidkv.serving.caching.sglang.kernel.engine import SglangServer
-from fluidkv.serving.caching.sglang.run import run_servers
+from fluidkv.serving.caching.sglang.kernel.engine import LOOP, SglangServer, run_sglang
 from fluidkv.serving.caching.sglang.seen import COUNTS as SGLANG_COUNTS
+from fluidkv.serving.caching.sglang.table import check_table
 from fluidkv.serving.caching.table import texts_of
 from fluidkv.serving.checks import check_backend, check_horizon, check_values
 from fluidkv.serving.clock import IterationClock
@@ -19,6 +22,10 @@ from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.engines import SGLANG, served_engine
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.sglang_settings import SglangSettings
+
+LITERAL_STEPS = 10_000
+"""Tokens, chunks and ticks, in all runs, up to which "auto" takes plain Python in a new process: it
+does 25,000 to 200,000 a second, and the kernel takes about half a second to load."""
 
 
 def one_by_one(engine: str | EngineRules | ServedEngine) -> bool:
@@ -44,12 +51,13 @@ def serve_sglang(
     keep_requests: bool = True,
     backend: str = "auto",
     on_progress: Progress | None = None,
+    along: Mapping[str, Column] | None = None,
 ) -> xr.Dataset:
     """Serve requests by SGLang's own scheduler and tree, under a server's options.
 
     As `serve`, with options instead of limits. Blocks are pages, and `used_blocks` those
     that requests hold or share; what nobody uses of the tree counts as free. A request that is
-    aborted has not finished.
+    aborted has not finished. `along` are coordinates of the runs.
 
     Raises:
         InputError: as `serve`.
@@ -78,16 +86,20 @@ def serve_sglang(
     check_backend(backend)
     texts = texts_of(tables, all_prompts)
     given = zip(tables, texts, options, clocks, populations, strict=True)
-    rows = run_servers(
-        [SglangServer(*each) for each in given],
-        backend,
+    servers = [SglangServer(*each) for each in given]
+    for each in servers:
+        check_table(each.requests, each.settings)
+    literally = backend == "reference" or (backend == "auto" and _is_little(servers, horizon))
+    records = run_sglang(
+        servers,
+        literally=literally,
         iterations=horizon,
         every=every,
         keep_requests=keep_requests,
         on_progress=on_progress,
     )
-    return recorded(
-        *rows,
+    return as_dataset(
+        records,
         SGLANG_COUNTS,
         tables,
         every=every,
@@ -95,4 +107,18 @@ def serve_sglang(
         block_size=[each.page_size for each in options],
         label=f"{SGLANG.label} with its tree",
         unit=clocks[0].unit,
+        coords=along,
     )
+
+
+def _is_little(servers: Sequence[SglangServer], iterations: int) -> bool:
+    """Whether plain Python is done before the kernel, which is not there, is loaded."""
+    if LOOP in sys.modules:
+        return False
+    steps = 0
+    for each in servers:
+        idle = 0 if each.clock.jumps else each.requests.arrival.max() / each.clock.base
+        chunks = each.requests.input_length / float(each.settings.chunked_prefill_size or np.inf)
+        passes = int(each.requests.output_length.sum() + chunks.sum() + idle)
+        steps += min(passes, len(each.requests) * iterations)
+    return steps <= LITERAL_STEPS

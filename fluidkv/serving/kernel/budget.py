@@ -17,7 +17,8 @@ def decodes(prompt: int, outputs: int, computed: int) -> bool:
 
 @inlined
 def pairs(computed: int, tokens: int) -> int:
-    """Of tokens computed and those that each of them attends to, itself among them."""
+    """Of tokens computed and those that each of them attends to, itself among them: the sum of
+    `computed` + 1 to `computed` + `tokens`."""
     return tokens * (2 * computed + tokens + 1) // 2
 
 
@@ -37,5 +38,5 @@ def duration(
     per_pair: float,
     pair: int,
 ) -> float:
-    """What an iteration lasts, as `IterationClock.duration`: d0 + d1 kv + d2 prefill + d3 pairs."""
+    """What an iteration lasts: d0 + d1 kv + d2 prefill + d3 pairs."""
     return ((base + per_kv * kv) + per_prefill * prefill) + per_pair * pair

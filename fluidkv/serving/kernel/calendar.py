@@ -1,7 +1,5 @@
 """Which requests compute a token in every pass: recorded when something changes, not before."""
 
-import numpy as np
-
 from fluidkv.runs.inlined import inlined
 from fluidkv.serving.kernel.finding import into_line
 from fluidkv.serving.kernel.grants import outgrown
@@ -20,6 +18,7 @@ from fluidkv.serving.kernel.layout import (
     SILENT,
     Record,
     Records,
+    Space,
 )
 from fluidkv.serving.kernel.memory import blocks_held, blocks_of, peak_of, possible_of
 
@@ -60,18 +59,18 @@ def widest(run: Record, passes: Records, first: int) -> float:
 
 
 @inlined
-def emit_new(run: Record, requests: Records, aside: Records, times: np.ndarray, r: int) -> None:
+def emit_new(run: Record, space: Space, r: int) -> None:
     """An output at this time that its client has not seen; it ends a halt."""
-    request = requests[r]
+    request = space.requests[r]
     if run.keeps_times:
-        last = times[LAST, r]
+        last = space.times[LAST, r]
         if last != last:
-            times[FIRST, r] = run.now
+            space.times[FIRST, r] = run.now
         else:
-            times[GAP, r] = max(times[GAP, r], run.now - last)
-        times[LAST, r] = run.now
+            space.times[GAP, r] = max(space.times[GAP, r], run.now - last)
+        space.times[LAST, r] = run.now
         if request.marks & HALTED:
-            times[HALT, r] += run.now - aside[r].since
+            space.times[HALT, r] += run.now - space.aside[r].since
     request.marks &= ~HALTED
 
 
@@ -79,9 +78,9 @@ def emit_new(run: Record, requests: Records, aside: Records, times: np.ndarray, 
 
 
 @inlined
-def lock(run: Record, requests: Records, passes: Records, r: int) -> None:
+def lock(run: Record, space: Space, passes: Records, r: int) -> None:
     """It has emitted, and will in every pass."""
-    request = requests[r]
+    request = space.requests[r]
     request.marks = (request.marks & ~LOOSE) | LOCKED
     request.base = run.passes
     request.residue = NONE
@@ -89,13 +88,13 @@ def lock(run: Record, requests: Records, passes: Records, r: int) -> None:
     if request.highest > request.computed or request.marks & HALTED:
         request.marks |= SILENT
         run.silent += 1
-    settle(run, requests, passes, r)
+    settle(run, space, passes, r)
 
 
 @inlined
-def settle(run: Record, requests: Records, passes: Records, r: int) -> None:
+def settle(run: Record, space: Space, passes: Records, r: int) -> None:
     """What is true of it from now on; and its next event, which is put into the calendar."""
-    request = requests[r]
+    request = space.requests[r]
     steps = request.target - request.outputs
     if request.marks & SILENT:
         steps = min(steps, request.highest - request.computed + 1)
@@ -112,7 +111,7 @@ def settle(run: Record, requests: Records, passes: Records, r: int) -> None:
         else:
             steps = min(steps, spare)
     if run.counts_possible and not request.marks & FALLING:
-        counted = requests[r].most - request.outputs - run.clip
+        counted = space.requests[r].most - request.outputs - run.clip
         if counted > 0:
             steps = min(steps, counted)
         else:
@@ -134,9 +133,9 @@ def note_outgrown(run: Record, request: Record) -> None:
 
 
 @inlined
-def write_down(run: Record, requests: Records, passes: Records, times: np.ndarray, r: int) -> None:
+def write_down(run: Record, space: Space, passes: Records, r: int) -> None:
     """What the passes since `base` did to a locked request."""
-    request = requests[r]
+    request = space.requests[r]
     steps = run.passes - request.base
     if steps == 0:
         return
@@ -147,19 +146,19 @@ def write_down(run: Record, requests: Records, passes: Records, times: np.ndarra
         request.highest = request.computed
         if run.keeps_times:
             mask = passes.size - 1
-            gap = passes[(request.base + 1) & mask].tick - times[LAST, r]
+            gap = passes[(request.base + 1) & mask].tick - space.times[LAST, r]
             if steps > 1:
                 gap = max(gap, widest(run, passes, request.base + 2))
-            times[GAP, r] = max(times[GAP, r], gap)
-            times[LAST, r] = passes[run.passes & mask].tick
+            space.times[GAP, r] = max(space.times[GAP, r], gap)
+            space.times[LAST, r] = passes[run.passes & mask].tick
     request.base = run.passes
 
 
 @inlined
-def unlock(run: Record, requests: Records, passes: Records, times: np.ndarray, r: int) -> None:
+def unlock(run: Record, space: Space, passes: Records, r: int) -> None:
     """It is as it is written down, and in no sum but those of all that run."""
-    request = requests[r]
-    write_down(run, requests, passes, times, r)
+    request = space.requests[r]
+    write_down(run, space, passes, r)
     if request.residue != NONE:
         passes[request.residue].growing -= 1
     if request.marks & SILENT:
@@ -171,36 +170,34 @@ def unlock(run: Record, requests: Records, passes: Records, times: np.ndarray, r
 
 
 @inlined
-def out_of_calendar(run: Record, requests: Records, passes: Records, r: int) -> None:
+def out_of_calendar(run: Record, space: Space, passes: Records, r: int) -> None:
     """Before its event. Who was put in last is found first."""
-    bucket = requests[r].event & (passes.size - 1)
+    bucket = space.requests[r].event & (passes.size - 1)
     at = passes[bucket].first
     if at == r:
-        passes[bucket].first = requests[r].after
+        passes[bucket].first = space.requests[r].after
         return
-    while requests[at].after != r:
-        at = requests[at].after
+    while space.requests[at].after != r:
+        at = space.requests[at].after
         run.cost += 1
-    requests[at].after = requests[r].after
+    space.requests[at].after = space.requests[r].after
 
 
 @inlined
-def unlock_all(
-    run: Record, requests: Records, lists: Records, passes: Records, times: np.ndarray
-) -> None:
+def unlock_all(run: Record, space: Space, passes: Records) -> None:
     """Everybody who runs is loose, in running order."""
     run.loose = 0
     mask = passes.size - 1
     for place in range(run.low, run.tail):
-        r = lists[place].running
+        r = space.lists[place].running
         if r == NONE:
             continue
-        request = requests[r]
+        request = space.requests[r]
         if request.marks & LOCKED:
             passes[request.event & mask].first = NONE
-            unlock(run, requests, passes, times, r)
+            unlock(run, space, passes, r)
             request.marks |= LOOSE
-        lists[run.loose].loose = r
+        space.lists[run.loose].loose = r
         run.loose += 1
     run.cost += 4 * (run.tail - run.low)
 
@@ -209,57 +206,50 @@ def unlock_all(
 
 
 @inlined
-def events(
-    run: Record,
-    requests: Records,
-    aside: Records,
-    lists: Records,
-    passes: Records,
-    times: np.ndarray,
-) -> int:
+def events(run: Record, space: Space, passes: Records) -> int:
     """What happens to who is locked in this pass, which is over; returns how many are done."""
     bucket = run.passes & (passes.size - 1)
     r = passes[bucket].first
     passes[bucket].first = NONE
     done = 0
     while r != NONE:
-        request = requests[r]
+        request = space.requests[r]
         after = request.after
-        write_down(run, requests, passes, times, r)
+        write_down(run, space, passes, r)
         if request.computed > request.highest:  # as only of who is silent
             request.marks &= ~SILENT
             run.silent -= 1
             request.highest = request.computed
-            emit_new(run, requests, aside, times, r)
+            emit_new(run, space, r)
         if request.outputs == request.target:
-            unlock(run, requests, passes, times, r)
-            leave(run, requests, aside, lists, r)
+            unlock(run, space, passes, r)
+            leave(run, space, r)
             done += 1
         else:
-            settle(run, requests, passes, r)
+            settle(run, space, passes, r)
         r = after
         run.cost += 8
     return done
 
 
 @inlined
-def leave(run: Record, requests: Records, aside: Records, lists: Records, r: int) -> None:
+def leave(run: Record, space: Space, r: int) -> None:
     """It is in the running list no more, and holds nothing. Who is locked was unlocked."""
-    request = requests[r]
+    request = space.requests[r]
     if run.finds:
-        into_line(run, requests[r], aside, r)
+        into_line(run, space.requests[r], space, r)
     run.free += request.blocks
     run.cached -= request.computed
     if run.counts_possible:
-        run.possible -= possible_of(run, requests[r])
+        run.possible -= possible_of(run, space.requests[r])
     if run.counts_peaks:
-        run.peaks -= peak_of(run, requests[r])
+        run.peaks -= peak_of(run, space.requests[r])
     if request.marks & OUTGROWN:
         run.outgrown -= 1
     request.marks &= ~(RUNS | OUTGROWN)
-    lists[request.place].running = NONE
+    space.lists[request.place].running = NONE
     run.running -= 1
-    while run.tail > run.low and lists[run.tail - 1].running == NONE:
+    while run.tail > run.low and space.lists[run.tail - 1].running == NONE:
         run.tail -= 1
-    while run.low < run.tail and lists[run.low].running == NONE:
+    while run.low < run.tail and space.lists[run.low].running == NONE:
         run.low += 1

@@ -1,7 +1,7 @@
 """Which running request goes first under the rule of a run: the one with the largest key."""
 
 from fluidkv.runs.inlined import call, inlined
-from fluidkv.serving.kernel.layout import NONE, Blocks, Record, Records
+from fluidkv.serving.kernel.layout import NONE, Blocks, Record, Space
 from fluidkv.serving.kernel.memory import blocks_held, steps_of
 from fluidkv.serving.kernel.open_rules import OWN
 from fluidkv.serving.kernel.pool import own_blocks
@@ -11,9 +11,7 @@ LAST_ADMITTED = Victim.LAST_ADMITTED.number
 
 
 @inlined
-def first_to_go(
-    run: Record, requests: Records, aside: Records, lists: Records, blocks: Blocks | None
-) -> int:
+def first_to_go(run: Record, space: Space, blocks: Blocks | None) -> int:
     """Of who runs and is no newcomer."""
     spared = NONE
     if run.asker_stays and run.running - run.newcomers > 1:
@@ -21,20 +19,20 @@ def first_to_go(
     end = run.tail - run.newcomers  # they stand last
     if run.victim == LAST_ADMITTED:  # nobody else need be looked at
         end -= 1
-        while lists[end].running == NONE or lists[end].running == spared:
+        while space.lists[end].running == NONE or space.lists[end].running == spared:
             end -= 1
-        return lists[end].running
+        return space.lists[end].running
     chosen, most, tie = NONE, 0.0, 0
     for place in range(run.low, end):
-        r = lists[place].running
+        r = space.lists[place].running
         if r in (NONE, spared):
             continue
-        held = blocks_held(run, requests[r]) if run.counts_blocks else 0
+        held = blocks_held(run, space.requests[r]) if run.counts_blocks else 0
         own = held
         if blocks is not None and run.counts_own:
-            own = own_blocks(requests[r], blocks, r)
-            run.cost += requests[r].blocks
-        candidate = _candidate(run, requests[r], aside[r], r, held, own)
+            own = own_blocks(space.requests[r], blocks, r)
+            run.cost += space.requests[r].blocks
+        candidate = _candidate(run, space.requests[r], space.aside[r], r, held, own)
         if run.victim == OWN:
             key, second = call(run.own_victim, candidate), 0
         else:

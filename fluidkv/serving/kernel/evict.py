@@ -1,7 +1,5 @@
 """Running requests ask for tokens and blocks, and victims go until all that is asked for fits."""
 
-import numpy as np
-
 from fluidkv.runs.inlined import inlined
 from fluidkv.serving.kernel.budget import tokens_of
 from fluidkv.serving.kernel.calendar import leave, out_of_calendar, unlock, unlock_all
@@ -18,6 +16,7 @@ from fluidkv.serving.kernel.layout import (
     Blocks,
     Record,
     Records,
+    Space,
 )
 from fluidkv.serving.kernel.memory import blocks_of, next_ratio
 from fluidkv.serving.kernel.pool import compute, note, release
@@ -26,45 +25,31 @@ from fluidkv.serving.kernel.restore import RECOMPUTE, copied_out
 
 
 @inlined
-def end_grants(
-    run: Record,
-    requests: Records,
-    aside: Records,
-    lists: Records,
-    passes: Records | None,
-    times: np.ndarray,
-) -> int:
+def end_grants(run: Record, space: Space, passes: Records | None) -> int:
     """Who has outgrown what it was given goes, from the end of the list. Returns how many."""
     gone, place = 0, run.tail - 1
     run.cost += run.tail - run.low
     while run.outgrown > 0:
-        r = lists[place].running
+        r = space.lists[place].running
         place -= 1
-        if r != NONE and requests[r].marks & OUTGROWN:
-            request, memory = requests[r], run.blocks * run.block_size
-            aside[r].estimated = next_estimate(
+        if r != NONE and space.requests[r].marks & OUTGROWN:
+            request, memory = space.requests[r], run.blocks * run.block_size
+            space.aside[r].estimated = next_estimate(
                 run.allocation,
                 request.input,
                 request.outputs,
-                aside[r].estimated,
+                space.aside[r].estimated,
                 run.more_outputs,
                 memory,
             )
-            let_go(run, requests, aside, lists, passes, times, r, None)
+            let_go(run, space, passes, r, None)
             gone += 1
     return gone
 
 
 @inlined
 def evict(
-    run: Record,
-    requests: Records,
-    aside: Records,
-    lists: Records,
-    passes: Records | None,
-    times: np.ndarray,
-    budget: int,
-    blocks: Blocks | None,
+    run: Record, space: Space, passes: Records | None, budget: int, blocks: Blocks | None
 ) -> int:
     """Victims go; the others get their blocks. Returns evictions.
 
@@ -72,43 +57,35 @@ def evict(
     """
     evicted = 0
     if blocks is not None:
-        evicted = _one_after_the_other(run, requests, aside, lists, None, times, budget, blocks)
+        evicted = _one_after_the_other(run, space, None, budget, blocks)
     if passes is not None:
-        evicted = _counted(run, requests, aside, lists, passes, times, budget)
+        evicted = _counted(run, space, passes, budget)
     if run.counts_possible:
-        next_ratio(run, requests, lists, evicted)
+        next_ratio(run, space, evicted)
     return evicted
 
 
 @inlined
-def _counted(
-    run: Record,
-    requests: Records,
-    aside: Records,
-    lists: Records,
-    passes: Records,
-    times: np.ndarray,
-    budget: int,
-) -> int:
+def _counted(run: Record, space: Space, passes: Records, budget: int) -> int:
     """Victims go until all that is asked for fits; or in turn, where that is not the same."""
-    growth, spare = _ask(run, requests, lists, passes, times, budget)
+    growth, spare = _ask(run, space, passes, budget)
     if run.in_turn and run.free < growth + spare:
-        return _one_after_the_other(run, requests, aside, lists, passes, times, budget, None)
+        return _one_after_the_other(run, space, passes, budget, None)
     evicted, taken = 0, 0
     while run.free < growth + spare:
-        gone = first_to_go(run, requests, aside, lists, None)
+        gone = first_to_go(run, space, None)
         if run.finds:  # those before it have asked, and took what was free
-            before = growth - _asks(run, requests[gone])
+            before = growth - _asks(run, space.requests[gone])
             more = min(before, run.free) - taken
-            from_line(run, aside, more)
+            from_line(run, space, more)
             taken += more
-        let_go(run, requests, aside, lists, passes, times, gone, None)
+        let_go(run, space, passes, gone, None)
         evicted += 1
-        growth, spare = _ask(run, requests, lists, passes, times, budget)
-    _take(run, requests, lists)
+        growth, spare = _ask(run, space, passes, budget)
+    _take(run, space)
     run.free -= growth
     if run.finds:
-        from_line(run, aside, growth - taken)
+        from_line(run, space, growth - taken)
     return evicted
 
 
@@ -121,14 +98,7 @@ def _asks(run: Record, request: Record) -> int:
 
 
 @inlined
-def _ask(
-    run: Record,
-    requests: Records,
-    lists: Records,
-    passes: Records,
-    times: np.ndarray,
-    budget: int,
-) -> tuple[int, int]:
+def _ask(run: Record, space: Space, passes: Records, budget: int) -> tuple[int, int]:
     """Tokens that loose requests compute next, newcomers apart.
 
     Who is locked computes one; where the budget does not serve all of these, nobody is locked.
@@ -139,17 +109,17 @@ def _ask(
     old = run.loose - run.newcomers
     wanted = 0
     for place in range(old):
-        request = requests[lists[place].loose]
+        request = space.requests[space.lists[place].loose]
         if request.kept == 0:
             wanted += request.input + request.outputs - request.computed
     short = run.locked > 0 and run.locked + wanted > budget
-    if short and (run.locked > budget or not _locked_come_first(run, requests, lists)):
-        unlock_all(run, requests, lists, passes, times)
+    if short and (run.locked > budget or not _locked_come_first(run, space)):
+        unlock_all(run, space, passes)
         old = run.loose - run.newcomers
     left = budget - run.locked
     growth = 0
     for place in range(old):
-        request = requests[lists[place].loose]
+        request = space.requests[space.lists[place].loose]
         if request.kept == 0:
             length = request.input + request.outputs
             request.tokens = tokens_of(length, request.computed, left)
@@ -161,32 +131,32 @@ def _ask(
         growth += passes[run.passes % run.modulus].growing
     spare = 0
     if run.one_free:
-        spare = _spare(run, requests, lists)
+        spare = _spare(run, space)
     return growth, spare
 
 
 @inlined
-def _locked_come_first(run: Record, requests: Records, lists: Records) -> bool:
+def _locked_come_first(run: Record, space: Space) -> bool:
     """Whether all loose requests stand behind them; somebody is loose."""
-    first = requests[lists[0].loose].place
+    first = space.requests[space.lists[0].loose].place
     for place in range(first, run.tail):
-        r = lists[place].running
-        if r != NONE and requests[r].marks & LOCKED:
+        r = space.lists[place].running
+        if r != NONE and space.requests[r].marks & LOCKED:
             return False
     run.cost += run.tail - first
     return True
 
 
 @inlined
-def _spare(run: Record, requests: Records, lists: Records) -> int:
+def _spare(run: Record, space: Space) -> int:
     """1 where the last who asks needs no block, as one must be free for it all the same."""
     place = run.tail - run.newcomers  # they stand last
     while place > run.low:
         place -= 1
-        r = lists[place].running
+        r = space.lists[place].running
         if r == NONE:
             continue
-        request = requests[r]
+        request = space.requests[r]
         if request.marks & LOCKED:
             return 0 if request.residue == run.passes % run.modulus else 1
         if request.tokens > 0:
@@ -196,10 +166,10 @@ def _spare(run: Record, requests: Records, lists: Records) -> int:
 
 
 @inlined
-def _take(run: Record, requests: Records, lists: Records) -> None:
+def _take(run: Record, space: Space) -> None:
     """Loose requests hold the blocks of their next tokens."""
     for place in range(run.loose - run.newcomers):
-        request = requests[lists[place].loose]
+        request = space.requests[space.lists[place].loose]
         if request.tokens > 0:
             needed = blocks_of(run, request.computed + request.tokens)
             request.blocks = max(request.blocks, needed)
@@ -207,14 +177,7 @@ def _take(run: Record, requests: Records, lists: Records) -> None:
 
 @inlined
 def _one_after_the_other(
-    run: Record,
-    requests: Records,
-    aside: Records,
-    lists: Records,
-    passes: Records | None,
-    times: np.ndarray,
-    budget: int,
-    blocks: Blocks | None,
+    run: Record, space: Space, passes: Records | None, budget: int, blocks: Blocks | None
 ) -> int:
     """Each asks in its turn, and for one that finds no room victims go, itself maybe.
 
@@ -225,16 +188,16 @@ def _one_after_the_other(
     taken in this round, which all at once are not.
     """
     if passes is not None:
-        unlock_all(run, requests, lists, passes, times)
+        unlock_all(run, space, passes)
     for place in range(run.loose - run.newcomers):
-        requests[lists[place].loose].tokens = 0
+        space.requests[space.lists[place].loose].tokens = 0
     left, evicted, place = budget, 0, run.low
     while place < run.tail - run.newcomers and left > 0:  # newcomers stand last
-        r = lists[place].running
+        r = space.lists[place].running
         place += 1
         if r == NONE:
             continue
-        request = requests[r]
+        request = space.requests[r]
         if request.kept > 0:
             continue
         tokens = tokens_of(request.input + request.outputs, request.computed, left)
@@ -243,9 +206,9 @@ def _one_after_the_other(
         least = max(1, growth) if run.one_free else growth
         while request.marks & LOOSE and run.free < least:
             run.asker = r
-            gone = first_to_go(run, requests, aside, lists, blocks)
-            left += requests[gone].tokens
-            let_go(run, requests, aside, lists, passes, times, gone, blocks)
+            gone = first_to_go(run, space, blocks)
+            left += space.requests[gone].tokens
+            let_go(run, space, passes, gone, blocks)
             evicted += 1
         if request.marks & LOOSE:
             if blocks is not None:
@@ -261,44 +224,37 @@ def _one_after_the_other(
 
 @inlined
 def let_go(
-    run: Record,
-    requests: Records,
-    aside: Records,
-    lists: Records,
-    passes: Records | None,
-    times: np.ndarray,
-    r: int,
-    blocks: Blocks | None,
+    run: Record, space: Space, passes: Records | None, r: int, blocks: Blocks | None
 ) -> None:
     """It is evicted: it leaves the running list and its memory, and waits."""
-    request = requests[r]
+    request = space.requests[r]
     if passes is not None and request.marks & LOCKED:
-        out_of_calendar(run, requests, passes, r)
-        unlock(run, requests, passes, times, r)
+        out_of_calendar(run, space, passes, r)
+        unlock(run, space, passes, r)
     else:
-        _out_of_loose(run, lists, r)
+        _out_of_loose(run, space, r)
     if blocks is not None:
         run.cost += request.blocks
         release(run, request, blocks, r)
         note(run, blocks, PREEMPTED, r, 0, 0)
-    leave(run, requests, aside, lists, r)
+    leave(run, space, r)
     if run.restore != RECOMPUTE and request.kept == 0:
         _copy_out(run, request)
-    _back_to_queue(run, request, aside, lists, r)
+    _back_to_queue(run, request, space, r)
 
 
 @inlined
-def _back_to_queue(run: Record, request: Record, aside: Records, lists: Records, r: int) -> None:
+def _back_to_queue(run: Record, request: Record, space: Space, r: int) -> None:
     """What it had computed is no longer its own; another eviction before its next new output is
     of the same halt."""
     request.blocks = request.computed = 0
     request.evictions += 1
     if not request.marks & HALTED:
         request.marks |= HALTED
-        aside[r].since = run.now
+        space.aside[r].since = run.now
     if not run.keeps_outputs:
         request.outputs = 0
-    come_back(run, aside, lists, r)
+    come_back(run, space, r)
 
 
 @inlined
@@ -315,14 +271,14 @@ def _copy_out(run: Record, request: Record) -> None:
 
 
 @inlined
-def _out_of_loose(run: Record, lists: Records, r: int) -> None:
+def _out_of_loose(run: Record, space: Space, r: int) -> None:
     """The others move up, in their order."""
     at = run.loose - 1
-    moved = lists[at].loose
+    moved = space.lists[at].loose
     while moved != r:
         at -= 1
-        before = lists[at].loose
-        lists[at].loose = moved
+        before = space.lists[at].loose
+        space.lists[at].loose = moved
         moved = before
     run.loose -= 1
     run.cost += run.loose - at

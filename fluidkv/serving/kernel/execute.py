@@ -7,25 +7,25 @@ import numpy as np
 from fluidkv.runs.inlined import inlined
 from fluidkv.serving.kernel import budget
 from fluidkv.serving.kernel.calendar import emit_new, events, leave, lock, note_outgrown, tick
-from fluidkv.serving.kernel.layout import FINISHED, LOOSE, Blocks, Record, Records
+from fluidkv.serving.kernel.layout import FINISHED, LOOSE, Blocks, Record, Records, Space
 from fluidkv.serving.kernel.memory import possible_of
 from fluidkv.serving.kernel.pool import note, release
 from fluidkv.serving.kernel.restore import end_of_copies
 
 
 @inlined
-def land(run: Record, requests: Records, aside: Records, lists: Records) -> None:
+def land(run: Record, space: Space) -> None:
     """Who is back by now leaves the host."""
     for place in range(run.loose):
-        r = lists[place].loose
-        request = requests[r]
-        if request.kept > 0 and aside[r].ready <= run.now:
+        r = space.lists[place].loose
+        request = space.requests[r]
+        if request.kept > 0 and space.aside[r].ready <= run.now:
             run.held -= request.kept
             request.kept = 0
 
 
 @inlined
-def copy(run: Record, requests: Records, aside: Records, lists: Records) -> int:
+def copy(run: Record, space: Space) -> int:
     """Copies of this iteration, as `swap` says: those out, then those in. Returns tokens."""
     shared = run.shared != 0
     free = max(run.now, run.free_at) if shared else run.now
@@ -37,15 +37,15 @@ def copy(run: Record, requests: Records, aside: Records, lists: Records) -> int:
         run.now = free
     back, tokens, copies, last = 0, 0, 0, free
     for place in range(run.loose - run.newcomers, run.loose):
-        r = lists[place].loose
-        kept = requests[r].kept
+        r = space.lists[place].loose
+        kept = space.requests[r].kept
         if kept == 0:
             continue
         back += kept
         tokens = tokens + kept if shared else kept
         copies = copies + 1 if shared else 1
         last = end_of_copies(free, run.per_token, tokens, run.per_copy, copies)
-        aside[r].ready = last
+        space.aside[r].ready = last
     run.free_at = last
     copied = run.out + back
     run.out = run.leaving = run.longest = 0
@@ -55,12 +55,8 @@ def copy(run: Record, requests: Records, aside: Records, lists: Records) -> int:
 @inlined
 def execute(
     run: Record,
-    requests: Records,
-    aside: Records,
-    lists: Records,
+    space: Space,
     passes: Records | None,
-    times: np.ndarray,
-    arrival: np.ndarray,
     counts: np.ndarray,
     decodes: bool,
     blocks: Blocks | None,
@@ -69,14 +65,14 @@ def execute(
 
     `blocks`: of a run with a prefix cache, where nobody is locked and there are no `passes`.
     """
-    computing, tokens, prefilled, pairs, recomputed = _compute(run, requests, lists)
+    computing, tokens, prefilled, pairs, recomputed = _compute(run, space)
     locked = run.locked if decodes else 0
     run.cached += tokens + locked
     counts[8] += computing + locked
     counts[9] += tokens + locked
     counts[10] += prefilled
     counts[12] += run.cached
-    _advance(run, requests, aside, lists, arrival, computing + locked == 0, prefilled, pairs)
+    _advance(run, space, computing + locked == 0, prefilled, pairs)
     done, new_outputs = 0, 0
     if passes is not None and locked > 0:
         run.passes += 1
@@ -85,10 +81,10 @@ def execute(
         if run.keeps_times:
             tick(run, passes)
         run.possible -= run.falling
-        done = events(run, requests, aside, lists, passes, times)
+        done = events(run, space, passes)
         recomputed += run.silent
         new_outputs = locked - run.silent
-    more, new = _emit(run, requests, aside, lists, passes, times, blocks)
+    more, new = _emit(run, space, passes, blocks)
     done += more
     run.done += done
     counts[7] += done
@@ -99,11 +95,11 @@ def execute(
 
 
 @inlined
-def _compute(run: Record, requests: Records, lists: Records) -> tuple[int, int, int, int, int]:
+def _compute(run: Record, space: Space) -> tuple[int, int, int, int, int]:
     """Of loose requests: how many compute, tokens, those of prefill, their pairs, those again."""
     computing, tokens, prefilled, pairs, recomputed = 0, 0, 0, 0, 0
     for place in range(run.loose):
-        request = requests[lists[place].loose]
+        request = space.requests[space.lists[place].loose]
         new = request.tokens
         if new == 0:
             continue
@@ -121,16 +117,7 @@ def _compute(run: Record, requests: Records, lists: Records) -> tuple[int, int, 
 
 
 @inlined
-def _advance(
-    run: Record,
-    requests: Records,
-    aside: Records,
-    lists: Records,
-    arrival: np.ndarray,
-    idle: bool,
-    prefilled: int,
-    pairs: int,
-) -> None:
+def _advance(run: Record, space: Space, idle: bool, prefilled: int, pairs: int) -> None:
     """An iteration lasts what it costs; an idle one, a tick or until who it waits for."""
     if not idle:
         run.now += budget.duration(
@@ -138,7 +125,7 @@ def _advance(
         )
         return
     if run.jumps:
-        waits, until = _awaited(run, requests, aside, lists, arrival)
+        waits, until = _awaited(run, space)
         if waits:
             run.now = max(run.now, until)
             return
@@ -146,30 +133,22 @@ def _advance(
 
 
 @inlined
-def _awaited(
-    run: Record, requests: Records, aside: Records, lists: Records, arrival: np.ndarray
-) -> tuple[bool, Any]:
+def _awaited(run: Record, space: Space) -> tuple[bool, Any]:
     """What an idle engine waits for: who is copied back; if nobody waits, who comes next."""
     waits, until = False, 0.0
     for place in range(run.loose):
-        r = lists[place].loose
-        if requests[r].kept > 0 and (not waits or aside[r].ready < until):
-            waits, until = True, aside[r].ready
+        r = space.lists[place].loose
+        if space.requests[r].kept > 0 and (not waits or space.aside[r].ready < until):
+            waits, until = True, space.aside[r].ready
     more_come = run.clients == 0 and run.waiting == 0 and run.arrived < run.requests
-    if more_come and (not waits or arrival[run.arrived] < until):
-        waits, until = True, arrival[run.arrived]
+    if more_come and (not waits or space.arrival[run.arrived] < until):
+        waits, until = True, space.arrival[run.arrived]
     return waits, until
 
 
 @inlined
 def _emit(
-    run: Record,
-    requests: Records,
-    aside: Records,
-    lists: Records,
-    passes: Records | None,
-    times: np.ndarray,
-    blocks: Blocks | None,
+    run: Record, space: Space, passes: Records | None, blocks: Blocks | None
 ) -> tuple[int, int]:
     """Loose requests whose length is computed emit, and are locked or done.
 
@@ -178,35 +157,35 @@ def _emit(
     """
     done, new, left, size = 0, 0, 0, run.loose
     for place in range(size):
-        r = lists[place].loose
-        request = requests[r]
+        r = space.lists[place].loose
+        request = space.requests[r]
         if request.computed != request.input + request.outputs:
             request.highest = max(request.highest, request.computed)
-            lists[left].loose = r
+            space.lists[left].loose = r
             left += 1
             continue
         if run.counts_possible:
-            run.possible -= possible_of(run, requests[r])
+            run.possible -= possible_of(run, space.requests[r])
         request.outputs += 1
         if run.counts_possible:
-            run.possible += possible_of(run, requests[r])
+            run.possible += possible_of(run, space.requests[r])
         if request.computed > request.highest:
             new += 1
-            emit_new(run, requests, aside, times, r)
+            emit_new(run, space, r)
             request.highest = request.computed
         if request.outputs == request.target:
             request.marks &= ~LOOSE
             if blocks is not None:
                 release(run, request, blocks, r)
                 note(run, blocks, FINISHED, r, 0, 0)
-            leave(run, requests, aside, lists, r)
+            leave(run, space, r)
             done += 1
             continue
         if passes is not None and passes.size > 0:
-            lock(run, requests, passes, r)
+            lock(run, space, passes, r)
         else:
             note_outgrown(run, request)
-            lists[left].loose = r
+            space.lists[left].loose = r
             left += 1
     run.loose = left
     return done, new

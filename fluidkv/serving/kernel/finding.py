@@ -8,27 +8,27 @@ of a request in the line are its leading blocks, and the line is a list of reque
 import numpy as np
 
 from fluidkv.runs.inlined import inlined
-from fluidkv.serving.kernel.layout import NONE, Record, Records
+from fluidkv.serving.kernel.layout import NONE, Record, Space
 
 
 @inlined
-def into_line(run: Record, request: Record, aside: Records, r: int) -> None:
+def into_line(run: Record, request: Record, space: Space, r: int) -> None:
     """Its full blocks go to the end of the line; one that is not full, to the front."""
     full = request.computed // run.block_size
     run.blank += request.blocks - full
     if full == 0:
         return
-    aside[r].line = full
-    aside[r].older, aside[r].newer = run.newest, NONE
+    space.aside[r].line = full
+    space.aside[r].older, space.aside[r].newer = run.newest, NONE
     if run.newest == NONE:
         run.oldest = r
     else:
-        aside[run.newest].newer = r
+        space.aside[run.newest].newer = r
     run.newest = r
 
 
 @inlined
-def from_line(run: Record, aside: Records, blocks: int) -> None:
+def from_line(run: Record, space: Space, blocks: int) -> None:
     """So many blocks from the front of the line; what they said is forgotten."""
     left = blocks - min(run.blank, blocks)
     run.blank -= blocks - left
@@ -36,35 +36,35 @@ def from_line(run: Record, aside: Records, blocks: int) -> None:
     run.known -= left
     while left > 0:
         r = run.oldest
-        gone = min(aside[r].line, left)
-        aside[r].line -= gone
+        gone = min(space.aside[r].line, left)
+        space.aside[r].line -= gone
         left -= gone
-        if aside[r].line == 0:
-            _out_of_line(run, aside, r)
+        if space.aside[r].line == 0:
+            _out_of_line(run, space, r)
 
 
 @inlined
-def find_itself(run: Record, aside: Records, r: int) -> None:
+def find_itself(run: Record, space: Space, r: int) -> None:
     """It is admitted, and holds what is left of it in the line."""
-    tokens = aside[r].line * run.block_size
+    tokens = space.aside[r].line * run.block_size
     if tokens > 0:
-        aside[r].line = 0
-        _out_of_line(run, aside, r)
-        aside[r].hits += tokens
+        space.aside[r].line = 0
+        _out_of_line(run, space, r)
+        space.aside[r].hit_tokens += tokens
         run.found += tokens
 
 
 @inlined
-def _out_of_line(run: Record, aside: Records, r: int) -> None:
-    older, newer = aside[r].older, aside[r].newer
+def _out_of_line(run: Record, space: Space, r: int) -> None:
+    older, newer = space.aside[r].older, space.aside[r].newer
     if older == NONE:
         run.oldest = newer
     else:
-        aside[older].newer = newer
+        space.aside[older].newer = newer
     if newer == NONE:
         run.newest = older
     else:
-        aside[newer].older = older
+        space.aside[newer].older = older
 
 
 @inlined

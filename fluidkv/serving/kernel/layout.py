@@ -192,8 +192,8 @@ ASIDE = np.dtype(
         ("who", np.int64),  # has this rank
         ("predicted", np.int32),
         ("looseness", np.int32),
-        ("hits", np.int64),  # tokens found in the cache
-        ("first_hits", np.int64),  # of these, at its first admission
+        ("hit_tokens", np.int64),  # tokens found in the cache
+        ("first_hit_tokens", np.int64),  # of these, at its first admission
         ("line", np.int64),  # its leading blocks in the line of free ones
         ("older", np.int32),  # the request that stands before it there
         ("newer", np.int32),
@@ -257,12 +257,22 @@ class Tables(NamedTuple):
     start: Int[np.ndarray, "run started"]  # outputs of who runs at the start
 
 
-class Space(NamedTuple):
-    """Of the one run that is being done: records, as named."""
+class Scratch(NamedTuple):
+    """For the one run that a thread is at: records, as named."""
 
     requests: Records
     aside: Records
     lists: Records
+
+
+class Space(NamedTuple):
+    """Of the one run that is being done: `Scratch`, and its rows of `Found` and `Tables`."""
+
+    requests: Records
+    aside: Records
+    lists: Records
+    times: Float[np.ndarray, "time request"]
+    arrival: Float[np.ndarray, " request"]
 
 
 class NamedBlocks(NamedTuple):
@@ -299,5 +309,5 @@ class Batch(NamedTuple):
 
     runs: Records
     tables: Tables
-    space: Space
+    scratch: Scratch
     found: Found

@@ -25,6 +25,7 @@ from fluidkv.serving.kernel.layout import (
     Found,
     Record,
     Records,
+    Space,
     Tables,
 )
 from fluidkv.serving.kernel.memory import blocks_of, given_blocks
@@ -61,15 +62,15 @@ def advance(
     Returns:
         `ENDED`, `FULL` or `TIRED`.
     """
-    requests, aside, lists = batch.space
+    requests, aside, lists = batch.scratch
     cost = 0
     while at[0] < batch.runs.size:
         run = batch.runs[at[0]]
-        times = batch.found.times[run.row]
-        arrival = batch.tables.arrival[run.table]
+        times, arrival = batch.found.times[run.row], batch.tables.arrival[run.table]
+        space = Space(requests, aside, lists, times, arrival)
         if at[2] == 0:
-            begin(run, requests, aside, times, batch.tables)
-            start(run, requests, aside, lists, passes, times, batch.tables)
+            begin(run, space, batch.tables)
+            start(run, space, passes, batch.tables)
             if blocks is not None:
                 clear(run, blocks)
             cost += 8 * run.requests
@@ -84,10 +85,9 @@ def advance(
                 at[3] = 1
                 run.rows += 1
             run.cost = 0
-            row = counts[at[1]]
-            iterate(run, requests, aside, lists, passes, times, arrival, row, blocks)
+            iterate(run, space, passes, counts[at[1]], blocks)
             if passes is not None:
-                run.stuck = is_stuck(run, requests, aside, lists)
+                run.stuck = is_stuck(run, space)
             time[at[1]] = run.now
             if run.iteration % every == 0:
                 at[1] += 1
@@ -98,46 +98,32 @@ def advance(
             at[3] = 0
         if run.keeps_times:
             if passes is not None:
-                settle_all(run, requests, lists, passes, times)
-            record(run, requests, aside, batch.found)
+                settle_all(run, space, passes)
+            record(run, space, batch.found)
         at[0] += 1
         at[2] = 0
     return ENDED
 
 
 @inlined
-def begin(
-    run: Record,
-    requests: Records,
-    aside: Records,
-    times: np.ndarray,
-    tables: Tables,
-) -> None:
+def begin(run: Record, space: Space, tables: Tables) -> None:
     """Before the first iteration: nobody has come."""
     for r in range(run.requests):
-        fill(run, requests[r], aside[r], tables, r)
+        fill(run, space.requests[r], space.aside[r], tables, r)
     if tables.rank.size > 0:
         for r in range(run.requests):
-            aside[aside[r].rank].who = r
+            space.aside[space.aside[r].rank].who = r
     if run.keeps_times:
-        for r in range(times.shape[1]):
+        for r in range(space.times.shape[1]):
             real = r < run.requests
-            times[ADMITTED, r] = times[FIRST, r] = times[LAST, r] = np.nan
-            times[GAP, r] = times[HALT, r] = 0.0 if real else np.nan
+            space.times[ADMITTED, r] = space.times[FIRST, r] = space.times[LAST, r] = np.nan
+            space.times[GAP, r] = space.times[HALT, r] = 0.0 if real else np.nan
             come = real and run.clients == 0
-            times[ARRIVAL, r] = tables.arrival[run.table, r] if come else np.nan
+            space.times[ARRIVAL, r] = tables.arrival[run.table, r] if come else np.nan
 
 
 @inlined
-def start(
-    run: Record,
-    requests: Records,
-    aside: Records,
-    lists: Records,
-    passes: Records | None,
-    times: np.ndarray,
-    tables: Tables,
-) -> None:
+def start(run: Record, space: Space, passes: Records | None, tables: Tables) -> None:
     """The calendar is empty; the requests that `tables.start` names run."""
     if passes is not None:
         for place in range(passes.size):
@@ -145,24 +131,24 @@ def start(
             passes[place].growing = 0
             passes[place].tick = 0.0
     for r in range(run.started):
-        request = requests[r]
+        request = space.requests[r]
         request.outputs = tables.start[run.index, r]
         request.computed = request.input + request.outputs - 1
         request.highest = request.computed
         held = blocks_of(run, request.input + request.outputs - 1)
-        request.blocks = given_blocks(run, request, aside[r].estimated, held)
+        request.blocks = given_blocks(run, request, space.aside[r].estimated, held)
         run.free -= request.blocks
         run.cached += request.computed
         if run.keeps_times:
-            times[ADMITTED, r] = times[FIRST, r] = times[LAST, r] = 0.0
-            times[ARRIVAL, r] = tables.arrival[run.table, r]
-        enter(run, requests, lists, r)
+            space.times[ADMITTED, r] = space.times[FIRST, r] = space.times[LAST, r] = 0.0
+            space.times[ARRIVAL, r] = tables.arrival[run.table, r]
+        enter(run, space, r)
     for r in range(run.started):
         if passes is not None and passes.size > 0:
-            lock(run, requests, passes, r)
+            lock(run, space, passes, r)
             run.loose = 0
         else:
-            note_outgrown(run, requests[r])
+            note_outgrown(run, space.requests[r])
     run.arrived = run.started
 
 
@@ -180,7 +166,7 @@ def fill(run: Record, request: Record, aside: Record, tables: Tables, r: int) ->
     request.kept = 0
     request.evictions = 0
     if run.caching:
-        aside.hits = aside.first_hits = 0
+        aside.hit_tokens = aside.first_hit_tokens = 0
     if run.finds:
         aside.line = 0
     if tables.estimated.size > 0:
@@ -195,43 +181,35 @@ def fill(run: Record, request: Record, aside: Record, tables: Tables, r: int) ->
 
 @inlined
 def iterate(
-    run: Record,
-    requests: Records,
-    aside: Records,
-    lists: Records,
-    passes: Records | None,
-    times: np.ndarray,
-    arrival: np.ndarray,
-    counts: np.ndarray,
-    blocks: Blocks | None,
+    run: Record, space: Space, passes: Records | None, counts: np.ndarray, blocks: Blocks | None
 ) -> None:
     """One iteration; `counts` are added to, as `COUNTS` or, with a cache, as `WITH_CACHE`."""
     counts[0] += run.running
     run.newcomers = run.noted = 0
     run.asker = NONE
-    arrive(run, aside, lists, times, arrival)
+    arrive(run, space)
     early, decodes, tokens, gone, resumed = False, True, 0, 0, 0
     run.may_admit = 1
     if passes is not None:  # else nobody comes first or is prefilled alone, nothing is copied
         if run.restore != RECOMPUTE:
-            land(run, requests, aside, lists)
+            land(run, space)
         early = bool(run.prefill_alone or run.newcomers_first)
         if run.prefill_alone:
-            tokens = prefill(run, requests, lists)
+            tokens = prefill(run, space)
         if early:
-            more, resumed = admit(run, requests, aside, lists, times, run.budget - tokens, None)
+            more, resumed = admit(run, space, run.budget - tokens, None)
             tokens += more
             decodes = bool(run.newcomers_first or tokens == 0)
     if decodes:
         budget = UNLIMITED if run.prefill_alone else run.budget - tokens
         if passes is not None:
-            gone = end_grants(run, requests, aside, lists, passes, times)
-        evicted = evict(run, requests, aside, lists, passes, times, budget, blocks)
+            gone = end_grants(run, space, passes)
+        evicted = evict(run, space, passes, budget, blocks)
         run.may_admit = run.admits_after_eviction or evicted == 0
         gone += evicted
     if not early:
-        left = run.budget - _asked(run, requests, lists)
-        _, resumed = admit(run, requests, aside, lists, times, left, blocks)
+        left = run.budget - _asked(run, space)
+        _, resumed = admit(run, space, left, blocks)
     counts[1] += run.running
     counts[2] += run.waiting
     counts[3] += run.blocks - run.free
@@ -239,8 +217,8 @@ def iterate(
     counts[5] += run.newcomers - resumed
     counts[6] += resumed
     if passes is not None and run.restore != RECOMPUTE:
-        counts[14] += copy(run, requests, aside, lists)
-    execute(run, requests, aside, lists, passes, times, arrival, counts, decodes, blocks)
+        counts[14] += copy(run, space)
+    execute(run, space, passes, counts, decodes, blocks)
     if run.finds:
         run.distinct = run.known
     if run.caching:
@@ -248,34 +226,32 @@ def iterate(
 
 
 @inlined
-def _asked(run: Record, requests: Records, lists: Records) -> int:
+def _asked(run: Record, space: Space) -> int:
     """Tokens that who runs computes."""
     tokens = run.locked
     for place in range(run.loose):
-        tokens += requests[lists[place].loose].tokens
+        tokens += space.requests[space.lists[place].loose].tokens
     return tokens
 
 
 @inlined
-def settle_all(
-    run: Record, requests: Records, lists: Records, passes: Records, times: np.ndarray
-) -> None:
+def settle_all(run: Record, space: Space, passes: Records) -> None:
     """How far those are that are locked is written at them."""
     for place in range(run.low, run.tail):
-        r = lists[place].running
-        if r != NONE and requests[r].marks & LOCKED:
-            write_down(run, requests, passes, times, r)
+        r = space.lists[place].running
+        if r != NONE and space.requests[r].marks & LOCKED:
+            write_down(run, space, passes, r)
 
 
 @inlined
-def record(run: Record, requests: Records, aside: Records, found: Found) -> None:
+def record(run: Record, space: Space, found: Found) -> None:
     """What became of each request."""
     row = run.row
     for r in range(found.outputs.shape[1]):
         real = r < run.requests
-        found.outputs[row, r] = requests[r].outputs if real else 0
-        found.evictions[row, r] = requests[r].evictions if real else 0
-        found.finished[row, r] = real and requests[r].outputs == requests[r].target
+        found.outputs[row, r] = space.requests[r].outputs if real else 0
+        found.evictions[row, r] = space.requests[r].evictions if real else 0
+        found.finished[row, r] = real and space.requests[r].outputs == space.requests[r].target
         if run.caching:
-            found.hits[row, 0, r] = aside[r].hits if real else 0
-            found.hits[row, 1, r] = aside[r].first_hits if real else 0
+            found.hits[row, 0, r] = space.aside[r].hit_tokens if real else 0
+            found.hits[row, 1, r] = space.aside[r].first_hit_tokens if real else 0

@@ -4,7 +4,7 @@ from fluidkv.runs.inlined import call, inlined
 from fluidkv.serving.kernel import ratio
 from fluidkv.serving.kernel.gates import Entering, passes
 from fluidkv.serving.kernel.grants import granted
-from fluidkv.serving.kernel.layout import LOCKED, NONE, Record, Records
+from fluidkv.serving.kernel.layout import LOCKED, NONE, Record, Space
 from fluidkv.serving.kernel.open_rules import OWN
 
 
@@ -100,7 +100,7 @@ def may_enter(
 
 
 @inlined
-def next_ratio(run: Record, requests: Records, lists: Records, evicted: int) -> None:
+def next_ratio(run: Record, space: Space, evicted: int) -> None:
     """A step down in an iteration that evicts nobody; reset in one that does, and when idle."""
     if run.running == 0 or (evicted > 0 and not run.estimates):
         run.ratio = run.ratio_start
@@ -109,9 +109,9 @@ def next_ratio(run: Record, requests: Records, lists: Records, evicted: int) -> 
     else:
         outputs, most = 0, 0
         for place in range(run.low, run.tail):
-            r = lists[place].running
+            r = space.lists[place].running
             if r != NONE:
-                outputs += requests[r].outputs + steps_of(run, requests[r]) + run.ahead
-                most += requests[r].most
+                outputs += space.requests[r].outputs + steps_of(run, space.requests[r]) + run.ahead
+                most += space.requests[r].most
         run.cost += run.tail - run.low
         run.ratio = ratio.estimated(outputs, most)

@@ -3,7 +3,7 @@
 from enum import Enum
 
 from fluidkv.runs.inlined import inlined
-from fluidkv.serving.kernel.layout import Record, Records
+from fluidkv.serving.kernel.layout import Record, Records, Space
 
 
 class Requeue(Enum):
@@ -19,43 +19,43 @@ HEAD, BY_PRIORITY = QUEUES[Requeue.HEAD], QUEUES[Requeue.BY_PRIORITY]
 
 
 @inlined
-def first(run: Record, aside: Records, lists: Records) -> int:
+def first(run: Record, space: Space) -> int:
     """Who is served next; somebody must wait."""
     if run.requeue == BY_PRIORITY:
-        return aside[lists[0].waiting].who
-    return lists[run.head].waiting
+        return space.aside[space.lists[0].waiting].who
+    return space.lists[run.head].waiting
 
 
 @inlined
-def come(run: Record, aside: Records, lists: Records, r: int) -> None:
+def come(run: Record, space: Space, r: int) -> None:
     """It joins the tail."""
     if run.requeue == BY_PRIORITY:
-        _push(run, lists, aside[r].rank)
+        _push(run, space.lists, space.aside[r].rank)
     else:
         at = run.head + run.waiting
-        lists[at if at < lists.size else at - lists.size].waiting = r
+        space.lists[at if at < space.lists.size else at - space.lists.size].waiting = r
     run.waiting += 1
 
 
 @inlined
-def come_back(run: Record, aside: Records, lists: Records, r: int) -> None:
+def come_back(run: Record, space: Space, r: int) -> None:
     """It was evicted."""
     if run.requeue != HEAD:
-        come(run, aside, lists, r)
+        come(run, space, r)
         return
-    run.head = run.head - 1 if run.head > 0 else lists.size - 1
-    lists[run.head].waiting = r
+    run.head = run.head - 1 if run.head > 0 else space.lists.size - 1
+    space.lists[run.head].waiting = r
     run.waiting += 1
 
 
 @inlined
-def served(run: Record, lists: Records) -> None:
+def served(run: Record, space: Space) -> None:
     """The first is taken out."""
     run.waiting -= 1
     if run.requeue == BY_PRIORITY:
-        _pop(run, lists)
+        _pop(run, space.lists)
     else:
-        run.head = run.head + 1 if run.head + 1 < lists.size else 0
+        run.head = run.head + 1 if run.head + 1 < space.lists.size else 0
 
 
 @inlined

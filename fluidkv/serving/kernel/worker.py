@@ -3,47 +3,55 @@
 import numpy as np
 
 from fluidkv.serving.kernel.admit import is_stuck
-from fluidkv.serving.kernel.layout import Batch, Blocks, Records
+from fluidkv.serving.kernel.layout import Blocks, Records, Space, Tables
 from fluidkv.serving.kernel.loop import begin, iterate
 from fluidkv.serving.kernel.loop import start as start_with
 from fluidkv.serving.kernel.pool import clear, look_up
 from fluidkv.serving.kernel.requeue import come
 
 
-def start(batch: Batch, passes: Records | None, blocks: Blocks | None, offered: bool) -> None:
+def start(
+    runs: Records,
+    space: Space,
+    tables: Tables,
+    passes: Records | None,
+    blocks: Blocks | None,
+    offered: bool,
+) -> None:
     """Before the first iteration; nobody comes by itself, if all are offered.
 
     Args:
+        runs: the one record.
         passes, blocks: as of `loop.advance`, without a calendar.
     """
-    run, times = batch.runs[0], batch.found.times[0]
-    requests, aside, lists = batch.space
-    begin(run, requests, aside, times, batch.tables)
-    start_with(run, requests, aside, lists, passes, times, batch.tables)
+    run = runs[0]
+    begin(run, space, tables)
+    start_with(run, space, passes, tables)
     if blocks is not None:
         clear(run, blocks)
     if offered:
         run.arrived = run.requests
 
 
-def join(batch: Batch, r: int) -> None:
+def join(runs: Records, space: Space, r: int) -> None:
     """A request is at the tail of the queue, or where its priority puts it."""
-    come(batch.runs[0], batch.space.aside, batch.space.lists, r)
+    come(runs[0], space, r)
 
 
-def stuck(batch: Batch) -> bool:
+def stuck(runs: Records, space: Space) -> bool:
     """Whether whoever waits first can never be admitted."""
-    return is_stuck(batch.runs[0], *batch.space)
+    return is_stuck(runs[0], space)
 
 
-def found_tokens(batch: Batch, blocks: Blocks, r: int) -> int:
+def found_tokens(runs: Records, space: Space, blocks: Blocks, r: int) -> int:
     """Tokens of a request that are in the cache."""
-    run = batch.runs[0]
-    return look_up(run, batch.space.requests[r], blocks, r)[0] * run.block_size
+    run = runs[0]
+    return look_up(run, space.requests[r], blocks, r)[0] * run.block_size
 
 
 def go_on(
-    batch: Batch,
+    runs: Records,
+    space: Space,
     passes: Records | None,
     blocks: Blocks | None,
     counts: np.ndarray,
@@ -51,12 +59,10 @@ def go_on(
     most: int,
 ) -> None:
     """One iteration and more, until the clock is there, the server is idle, or `most` work."""
-    run = batch.runs[0]
-    requests, aside, lists = batch.space
-    times, arrival = batch.found.times[run.row], batch.tables.arrival[run.table]
+    run = runs[0]
     run.cost = 0
     while True:
-        iterate(run, requests, aside, lists, passes, times, arrival, counts, blocks)
+        iterate(run, space, passes, counts, blocks)
         idle = run.running == 0 and run.waiting == 0
         if run.now >= until or idle or run.cost > most:
             return

@@ -4,9 +4,10 @@ A kind of record is a reader, from the fields of a file to an object that can re
 those objects have in common is here; the kinds are listed in `replay.py`.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from fluidkv.record import Record as Result
 
@@ -58,25 +59,24 @@ class Replay(Result):
     difference: Difference | None
 
 
-class Record(Protocol):
+@dataclass(frozen=True, eq=False)
+class Record(ABC):
     """What a file says was run, of whatever kind.
 
-    `source`: the file; `engine`, `version`: whose record, as it says; `notes`: what a reader of
-    the replay must know; `unit`: what a row is, in one word that takes an s.
+    Args:
+        source, version: the file; the engine's version as it says.
+        notes: what a reader of the replay must know: settings that contradict, versions not known.
     """
 
+    source: str
+    version: str
+    notes: tuple[str, ...]
     engine: ClassVar[str]
-    unit: ClassVar[str]
+    unit: ClassVar[str] = "row"  # what a row is, in one word that takes an s
 
-    @property
-    def source(self) -> str: ...
-    @property
-    def version(self) -> str: ...
-    @property
-    def notes(self) -> tuple[str, ...]: ...
+    @abstractmethod
     def replay(self, on_progress: Progress) -> Replay:
         """Run it, and stop at the first row that differs."""
-        ...
 
 
 def difference(

@@ -15,7 +15,7 @@ from fluidkv.prefix.radix.operations import CALLS, COLUMNS, Operations
 from fluidkv.prefix.radix.reference import RadixTree
 from fluidkv.prefix.radix.values import POLICIES, SplitBirth, Tree
 from fluidkv.serving.engines import SGLANG
-from fluidkv.serving.records.comparison import EVERY, Progress, Replay, difference
+from fluidkv.serving.records.comparison import EVERY, Progress, Record, Replay, difference
 from fluidkv.serving.records.fields import Fields, version_notes
 from fluidkv.serving.records.table import (
     COUNT,
@@ -50,12 +50,11 @@ class Call:
 
 
 @dataclass(frozen=True, eq=False)
-class RadixRecord:
+class RadixRecord(Record):
     """Calls on one tree, which SGLang made on two.
 
     Args:
-        source, version: the file; SGLang's version as it says.
-        notes: what a reader of the replay must know.
+        source, version, notes: as of every `Record`.
         page_size, policy: of the tree; `capacity`: tokens of the pool.
         calls: in their order.
         columns: names out of `operations.COLUMNS`, in the file's order.
@@ -76,9 +75,6 @@ class RadixRecord:
         True
     """
 
-    source: str
-    version: str
-    notes: tuple[str, ...]
     page_size: int
     policy: Policy
     capacity: int

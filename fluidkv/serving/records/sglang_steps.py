@@ -14,7 +14,7 @@ from fluidkv.serving.caching.sglang.table import tokens_alone
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import SGLANG
 from fluidkv.serving.records.arrivals import Arrivals, read_arrivals
-from fluidkv.serving.records.comparison import Progress, Replay, step_by_step
+from fluidkv.serving.records.comparison import Progress, Record, Replay, step_by_step
 from fluidkv.serving.records.fields import Fields, version_notes
 from fluidkv.serving.records.table import COUNT, COUNTS, NUMBER, WORD, lists_of, read_steps
 from fluidkv.serving.sglang_settings import SglangSettings
@@ -42,12 +42,11 @@ _SAID = ("engine", "what", "summary")  # for a reader of the file; sums of its r
 
 
 @dataclass(frozen=True, eq=False)
-class SglangRecord:
+class SglangRecord(Record):
     """One run of SGLang's scheduler.
 
     Args:
-        source, version: the file; SGLang's version as it says.
-        notes: what a reader of the replay must know.
+        source, version, notes: as of every `Record`.
         settings, arrivals: the run.
         columns: names out of `COLUMNS`, in the file's order.
         rows: a row a step.
@@ -65,15 +64,11 @@ class SglangRecord:
         (True, 4)
     """
 
-    source: str
-    version: str
-    notes: tuple[str, ...]
     settings: SglangSettings
     arrivals: Arrivals
     columns: tuple[str, ...]
     rows: list[list[Any]]
     engine: ClassVar[str] = "sglang"
-    unit: ClassVar[str] = "row"
 
     def replay(self, on_progress: Progress, *, compiled: bool = False) -> Replay:
         """Steps of the engine, literal or compiled."""

@@ -13,7 +13,7 @@ from fluidkv.errors import InputError
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.engines import VIDUR_SARATHI
 from fluidkv.serving.limits import UNLIMITED, Limits
-from fluidkv.serving.records.comparison import EVERY, Progress, Replay, difference
+from fluidkv.serving.records.comparison import EVERY, Progress, Record, Replay, difference
 from fluidkv.serving.records.fields import Fields
 from fluidkv.serving.server import Server
 from fluidkv.serving.stepped import Engine
@@ -36,7 +36,7 @@ class VidurRun:
 
 
 @dataclass(frozen=True, eq=False)
-class VidurCounts:
+class VidurCounts(Record):
     """Runs of one file; the rules are those of `VIDUR_SARATHI`. `version`: Vidur's commit.
 
     Examples:
@@ -49,9 +49,6 @@ class VidurCounts:
         (True, 1, 11)
     """
 
-    source: str
-    version: str
-    notes: tuple[str, ...]
     runs: tuple[VidurRun, ...]
     engine: ClassVar[str] = "vidur"
     unit: ClassVar[str] = "run"

@@ -13,7 +13,7 @@ from jaxtyping import Int
 
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.records.comparison import Progress, Replay, step_by_step
+from fluidkv.serving.records.comparison import Progress, Record, Replay, step_by_step
 from fluidkv.serving.records.fields import Fields
 from fluidkv.serving.records.table import COUNT, read_steps
 from fluidkv.serving.records.vllm_settings import (
@@ -37,12 +37,11 @@ COLUMNS = (
 
 
 @dataclass(frozen=True, eq=False)
-class VllmRecord:
+class VllmRecord(Record):
     """One run of vLLM's scheduler.
 
     Args:
-        source, version: the file; vLLM's version as it says.
-        notes: what a reader of the replay must know: settings that contradict, versions not known.
+        source, version, notes: as of every `Record`.
         rules, limits, requests: the run; a request that never came in the record arrives after it.
         columns: names out of `COLUMNS`, in the file's order.
         rows: counts, shape (step, column).
@@ -56,16 +55,12 @@ class VllmRecord:
         True
     """
 
-    source: str
-    version: str
-    notes: tuple[str, ...]
     rules: EngineRules
     limits: Limits
     requests: Requests
     columns: tuple[str, ...]
     rows: Int[np.ndarray, "step column"]
     engine: ClassVar[str] = "vllm"
-    unit: ClassVar[str] = "row"
 
     def replay(self, on_progress: Progress) -> Replay:
         """Steps of the literal engine."""

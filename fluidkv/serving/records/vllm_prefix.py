@@ -13,7 +13,7 @@ import numpy as np
 from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.records.arrivals import Arrivals, read_arrivals
-from fluidkv.serving.records.comparison import Progress, Replay, step_by_step
+from fluidkv.serving.records.comparison import Progress, Record, Replay, step_by_step
 from fluidkv.serving.records.fields import Fields
 from fluidkv.serving.records.table import COUNT, COUNTS, lists_of, read_steps
 from fluidkv.serving.records.vllm_settings import (
@@ -51,12 +51,11 @@ _SAID = ("what", "summary")  # for a reader of the file; sums of its rows
 
 
 @dataclass(frozen=True, eq=False)
-class VllmPrefixRecord:
+class VllmPrefixRecord(Record):
     """One run of vLLM's scheduler with its prefix cache.
 
     Args:
-        source, version: the file; vLLM's version as it says.
-        notes: what a reader of the replay must know.
+        source, version, notes: as of every `Record`.
         rules, limits, arrivals: the run.
         columns: names out of `COLUMNS`, in the file's order.
         rows: counts and lists, a row a step.
@@ -74,16 +73,12 @@ class VllmPrefixRecord:
         True
     """
 
-    source: str
-    version: str
-    notes: tuple[str, ...]
     rules: EngineRules
     limits: Limits
     arrivals: Arrivals
     columns: tuple[str, ...]
     rows: list[list[Any]]
     engine: ClassVar[str] = "vllm"
-    unit: ClassVar[str] = "row"
 
     def replay(
         self,

@@ -22,7 +22,7 @@ from fluidkv.serving.kernel.layout import (
     Found,
     NamedBlocks,
     Records,
-    Space,
+    Scratch,
     Tables,
 )
 from fluidkv.serving.kernel.ratio import RatioReset
@@ -34,6 +34,7 @@ from fluidkv.serving.rules import EngineRules, Growth, Guard, Keeps
 
 LONGEST = 2**29
 """Tokens of a request must be fewer, so that keys of victims fit in 64 bits."""
+_OF_RUN = frozenset(RUN.names or ())  # the numbers of a run have one name, in `RunArrays` as well
 
 
 def looks_at_most(rules: EngineRules) -> bool:
@@ -61,25 +62,17 @@ def run_records(
 ) -> Records:
     """A record for each run: its numbers and the rules."""
     runs = np.zeros(arrays.requests.size, RUN)
-    values = rule_numbers(rules) | {
+    columns = arrays._asdict().items()
+    values = {name: each for name, each in columns if name in _OF_RUN and each.ndim == 1}
+    values |= rule_numbers(rules)
+    values |= {
         "index": np.arange(runs.size),
         "row": np.arange(runs.size) * keep_requests,
         "table": 0 if _shared(arrays) else np.arange(runs.size),
-        "requests": arrays.requests,
-        "blocks": arrays.blocks,
-        "block_size": arrays.block_size,
         "watermark": arrays.watermark_blocks,
-        "sequences": arrays.sequences,
-        "budget": arrays.budget,
         "rate": arrays.rate[:, 0],
         "rate_unit": arrays.rate[:, 1],
-        "clients": arrays.clients,
         "started": (arrays.start > 0).sum(axis=1),
-        "pool": arrays.pool,
-        "sweet_spot": arrays.sweet_spot,
-        "shared": arrays.shared,
-        "more_outputs": arrays.more_outputs,
-        "seed": arrays.seed,
         "jumps": jumps,
         "keeps_times": keep_requests,
         "caching": caching,
@@ -201,10 +194,10 @@ def _only_read(values: np.ndarray, kind: type = np.int64) -> np.ndarray:
     return view
 
 
-def new_space(tables: Tables) -> Space:
+def new_scratch(tables: Tables) -> Scratch:
     """For the one run that a thread is at."""
     size = tables.input.shape[1]
-    return Space(
+    return Scratch(
         requests=np.empty(size, REQUEST),
         aside=np.empty(size, ASIDE),
         lists=np.empty(2 * size + 64, LISTS),
@@ -217,7 +210,7 @@ def new_passes(tables: Tables | None) -> Records:
 
 
 def new_blocks(blocks: int, names: NamedBlocks, requests: int) -> Blocks:
-    """Space for the prefix cache of a run.
+    """Scratch for the prefix cache of a run.
 
     Where there are more blocks than all requests together can hold, the others are never taken.
     """

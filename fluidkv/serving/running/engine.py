@@ -40,7 +40,7 @@ from fluidkv.serving.running.batches import (
     new_blocks,
     new_found,
     new_passes,
-    new_space,
+    new_scratch,
     run_records,
     tables_of,
 )
@@ -144,7 +144,7 @@ def run_batch(
     def run(which: np.ndarray) -> _Rows:
         """A group: records of runs are views, so that all groups write to the same."""
         part = runs[which[0] : which[-1] + 1]
-        batch = Batch(part, tables, new_space(tables), found)
+        batch = Batch(part, tables, new_scratch(tables), found)
         blocks = None
         if names is not None:
             blocks = new_blocks(int(arrays.blocks[which[0]]), names(int(which[0])), size)

@@ -1,7 +1,8 @@
-"""One run of WAIT or Nested WAIT, literally: prompts as objects, stage by stage. Slow on purpose.
+"""One run of WAIT or Nested WAIT, literally: batches by stage, which no server forms.
 
-This is the meaning of the faster runs of this room, which equal it iteration by iteration, and the
-page to compare with the paper's algorithms. An iteration is four verbs:
+Prompts are objects; slow on purpose. This is the meaning of the faster runs of this room, which
+equal it iteration by iteration, and the page to compare with the paper's algorithms. An iteration
+is four verbs:
 
     arrive    who has come waits at stage 0; nobody holds memory there
     select    the policy forms the batch
@@ -21,6 +22,7 @@ from dataclasses import dataclass, field
 from typing import SupportsIndex
 
 from fluidkv.errors import InputError
+from fluidkv.runs.records import RequestHistory
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.wait.policy import NestedWait, Policy, Wait
@@ -50,8 +52,8 @@ MOST_TOKENS = 2**53
 
 
 @dataclass(eq=False)
-class Prompt:
-    """One prompt and the stage it computes next. Times are the run's clock; None: not yet."""
+class Prompt(RequestHistory):
+    """One prompt and the stage it computes next."""
 
     index: int
     type: int
@@ -60,14 +62,6 @@ class Prompt:
     arrival: float
     stage: int = 0
     seen: int = 0  # output tokens that its client has
-    evictions: int = 0
-    admitted_at: float | None = None  # start of its first prefill
-    first_token_at: float | None = None
-    last_token_at: float | None = None
-    longest_gap: float = 0.0  # between two tokens that its client sees
-    halted: float = 0.0  # from evictions to the next new token
-    halted_since: float | None = None
-    finished: bool = False
 
     @property
     def computing(self) -> int:
@@ -222,9 +216,7 @@ class WaitEngine:
                 continue
             victim = self.inside.pop()
             victim.stage = 0
-            victim.evictions += 1
-            if victim.halted_since is None:
-                victim.halted_since = self.now
+            victim.halt(self.now)
             self.lost += 1
             self.waiting.append(victim)
             if victim in batch:
@@ -283,14 +275,7 @@ class WaitEngine:
         if prompt.stage <= prompt.seen:
             return False
         prompt.seen = prompt.stage
-        if prompt.last_token_at is None:
-            prompt.first_token_at = self.now
-        else:
-            prompt.longest_gap = max(prompt.longest_gap, self.now - prompt.last_token_at)
-        prompt.last_token_at = self.now
-        if prompt.halted_since is not None:
-            prompt.halted += self.now - prompt.halted_since
-            prompt.halted_since = None
+        prompt.tell(self.now)
         return True
 
 

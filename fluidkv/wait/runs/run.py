@@ -1,4 +1,4 @@
-"""Run WAIT or Nested WAIT: one call for one run or for thousands, on any device."""
+"""Run WAIT or Nested WAIT: one call for one run or for thousands."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -14,18 +14,14 @@ from fluidkv.runs.dataset import as_dataset
 from fluidkv.runs.records import Outcome, in_windows
 from fluidkv.runs.requests import Requests
 from fluidkv.runs.values import one_each
+from fluidkv.serving.checks import check_backend
 from fluidkv.serving.clock import IterationClock
 from fluidkv.wait.policy import NestedWait, Policy, Wait
+from fluidkv.wait.runs.engine import schedule_of
 from fluidkv.wait.runs.history import counts_of, times_of
 from fluidkv.wait.runs.literal import NO_LIMIT, run_literally
-from fluidkv.wait.runs.reference import COUNTS, check_run
-from fluidkv.wait.runs.turns import segments_of
-
-LITERAL_STEPS = 200_000
-"""Stages of prompts, in all runs, up to which "auto" takes the literal engine: it computes some 400
-thousand a second, and the other one takes about a second to compile (2 cores)."""
-
-_GLANCES = 50  # prompts that wait, looked at in the time that a stage takes
+from fluidkv.wait.runs.reference import COUNTS, MOST_TOKENS, check_run
+from fluidkv.wait.runs.turns import segments_of, tokens_of
 
 
 def run_policy(
@@ -38,7 +34,7 @@ def run_policy(
     iterations: int | None = None,
     every: int = 1,
     keep_requests: bool = True,
-    backend: Literal["auto", "jax", "reference"] = "auto",
+    backend: Literal["auto", "kernel", "reference"] = "auto",
     on_progress: Progress | None = None,
 ) -> xr.Dataset:
     """Run a policy until nothing more can run, or to a horizon.
@@ -57,8 +53,8 @@ def run_policy(
         iterations: at most so many. None: as many as there can be.
         every: length of a window; one record a window. At most 2^62.
         keep_requests: record each prompt's times too.
-        backend: "reference" is the literal engine, "jax" the fast one; they agree bit by bit, times
-            included. "auto" takes the literal one for very little work, and where it must.
+        backend: "reference" is the literal engine, "kernel" the fast one; they agree bit by bit,
+            times included. "auto" takes the literal one where it must.
         on_progress: called now and then with the iterations and the prompts done in all runs.
 
     Returns:
@@ -81,7 +77,7 @@ def run_policy(
 
     Raises:
         InputError: before anything runs: what cannot run (`reference.check_run`), numbers of runs
-            that differ, a horizon or window out of range. After: with backend "jax", a run that
+            that differ, a horizon or window out of range. After: with backend "kernel", a run that
             would have to evict.
 
     Source: WAIT, Algorithms 1 and 2; sections 2 and 4.3 for what is measured.
@@ -109,7 +105,7 @@ def run_policy(
     every, limit = _windows(every, iterations)
     runs = [_checked(_Run(*row)) for row in zip(*columns.values(), strict=True)]
     _check(runs, backend)
-    literal = backend == "reference" or (backend == "auto" and _steps(runs) <= LITERAL_STEPS)
+    literal = backend == "reference"
     way = _Way(limit, keep_requests, backend, Watch(on_progress))
     return _dataset(runs, _literal(runs, way) if literal else _fast(runs, way), every)
 
@@ -157,54 +153,28 @@ def _literal(runs: list[_Run], way: _Way) -> Iterator[Outcome]:
 
 
 def _fast(runs: list[_Run], way: _Way) -> Iterator[Outcome]:
-    """Groups of runs through the fast engine; what would have to evict, literally."""
-    from fluidkv.wait.runs.engine import groups, schedules
-
-    for group in groups([_entries(run) for run in runs]):
-        some = runs[group]
-        segments = [segments_of(run.requests, run.policy) for run in some]
-        found = schedules(
-            segments,
-            [run.clock for run in some],
-            horizon=[run.until for run in some],
-            iterations=way.iterations,
-            watch=way.watch,
-        )
-        for run, own, (schedule, stuck) in zip(some, segments, found, strict=True):
-            counts = counts_of(run.requests, own, schedule)
-            peak = int(counts[:, COUNTS.index("held_tokens")].max(initial=0))
-            if run.capacity is not None and peak > run.capacity:
-                if way.backend == "jax":
-                    allowed = f"at least {peak} tokens, which a run holds; 'auto' evicts"
-                    raise InputError("capacity", run.capacity, allowed)
-                yield from _literal([run], way)
-            else:
-                keep = way.keep_requests
-                prompts = times_of(run.requests, own, schedule) if keep else None
-                done = int(counts[:, COUNTS.index("completed")].sum())
-                way.watch.report(0, done)
-                yield Outcome(counts, schedule.end, done, stuck, prompts)
-
-
-def _entries(run: _Run) -> int:
-    """About what the tables of a run take: its turns."""
-    if isinstance(run.policy, Wait):
-        types = np.bincount(run.requests.class_index, minlength=len(run.policy.thresholds))
-        return sum(int(t) // n + 1 for t, n in zip(types, run.policy.thresholds, strict=True))
-    return sum(
-        int((run.requests.output_length >= start).sum()) // n + 1
-        for start, n in zip(run.policy.starts, run.policy.thresholds, strict=True)
-    )
-
-
-def _steps(runs: list[_Run]) -> int:
-    """At most what the literal engine does: stages, and a look at who waits in each iteration."""
-    steps = 0
+    """Run after run through the fast engine; what would have to evict, literally."""
     for run in runs:
-        size = len(run.requests)
-        stages = int(run.requests.output_length.sum()) + size
-        steps += stages + size * (size // min(run.policy.thresholds)) // _GLANCES
-    return steps
+        if way.backend == "auto" and tokens_of(run.requests) >= MOST_TOKENS:
+            yield from _literal([run], way)
+            continue
+        segments = segments_of(run.requests, run.policy)
+        schedule, stuck = schedule_of(
+            segments, run.clock, horizon=run.until, iterations=way.iterations, watch=way.watch
+        )
+        counts = counts_of(run.requests, segments, schedule)
+        peak = int(counts[:, COUNTS.index("held_tokens")].max(initial=0))
+        if run.capacity is not None and peak > run.capacity:
+            if way.backend == "kernel":
+                allowed = f"at least {peak} tokens, which a run holds; 'auto' evicts"
+                raise InputError("capacity", run.capacity, allowed)
+            yield from _literal([run], way)
+            continue
+        keep = way.keep_requests
+        prompts = times_of(run.requests, segments, schedule) if keep else None
+        done = int(counts[:, COUNTS.index("completed")].sum())
+        way.watch.report(0, done)
+        yield Outcome(counts, schedule.end, done, stuck, prompts)
 
 
 def _windows(every: int, iterations: int | None) -> tuple[int, int]:
@@ -233,7 +203,6 @@ def _checked(run: _Run) -> _Run:
 
 
 def _check(runs: list[_Run], backend: str) -> None:
-    if backend not in ("auto", "jax", "reference"):
-        raise InputError("backend", backend, "'auto', 'jax' or 'reference'")
+    check_backend(backend)
     if len({run.clock.unit for run in runs}) > 1:
         raise InputError("clock", "several units", "one unit for all runs")

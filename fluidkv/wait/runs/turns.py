@@ -97,12 +97,16 @@ def segments_of(requests: Requests, policy: Policy) -> list[Segment]:
     Raises:
         InputError: prompts of 2^53 tokens or more in all.
     """
-    total = float((requests.input_length + requests.output_length).sum(dtype=np.float64))
-    if total >= MOST_TOKENS:
+    if (total := tokens_of(requests)) >= MOST_TOKENS:
         raise InputError("requests", f"{total:.3g} tokens in all", "fewer than 2^53")
     if isinstance(policy, Wait):
         return _types(requests, policy)
     return list(_nested(requests, policy))
+
+
+def tokens_of(requests: Requests) -> float:
+    """Inputs and outputs of all prompts."""
+    return float((requests.input_length + requests.output_length).sum(dtype=np.float64))
 
 
 def _types(requests: Requests, policy: Wait) -> list[Segment]:

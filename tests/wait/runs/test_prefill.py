@@ -29,7 +29,7 @@ def crowd(size: int) -> Requests:
     return Requests(6, outputs, class_index=np.tile([0, 1], size // 2))
 
 
-@pytest.mark.parametrize("backend", ["jax", "reference"])
+@pytest.mark.parametrize("backend", ["kernel", "reference"])
 def test_a_full_batch_lasts_as_long_as_the_theory_says(backend):
     """Every number is a sum of powers of two, so that floats are exact."""
     run = run_policy(crowd(80), Wait([3, 2]), clock=SYSTEM.clock, backend=backend)

@@ -4,7 +4,6 @@ The loop is that of whole runs, `kernel.loop`. As plain Python it is the page to
 SGLang's source; compiled it gives the same counts, rows and times, bit for bit.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -29,7 +28,7 @@ from fluidkv.serving.caching.sglang.kernel.engine import (
 from fluidkv.serving.caching.sglang.seen import COUNTS, Row
 from fluidkv.serving.caching.sglang.table import check_table, tokens_alone
 from fluidkv.serving.caching.table import checked_prompts
-from fluidkv.serving.caching.worker import Offers
+from fluidkv.serving.caching.worker import ServedRequest, Worker, number
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.sglang_settings import SglangSettings
 
@@ -38,65 +37,28 @@ _ALL_IN_ONE = 2**62
 """Iterations of a window, and of a run, that never ends for their number."""
 
 
-def _number(field: str) -> Any:
-    """A property that reads an integer of the kernel's records."""
-    return property(lambda request: int(request._engine.records[request.index][field]))
-
-
-def _flag(field: str) -> Any:
-    return property(lambda request: bool(request._engine.records[request.index][field]))
-
-
-def _time(field: str) -> Any:
-    """A property that reads a time, or None where there is none yet."""
-
-    def read(request: "SglangRequest") -> float | None:
-        time = float(request._engine.records[request.index][field])
-        return None if math.isnan(time) else time
-
-    return property(read)
-
-
-class SglangRequest:
-    """One request and how far it is, read from its engine's records. Times: None is not yet.
+class SglangRequest(ServedRequest):
+    """As `ServedRequest`; its halts end retractions.
 
     Fields:
-        highest: most tokens ever computed: what lies below is computed again.
         slots: tokens that have a place in memory.
         shared: of these, in the tree and locked; whole pages.
-        halted: from retractions to the next output.
     """
 
-    __slots__ = ("_engine", "index")
-    input_length: int = _number("input")
-    output_length: int = _number("target")
-    outputs: int = _number("outputs")
-    evictions: int = _number("evictions")
-    hit_tokens: int = _number("hit_tokens")
-    first_hit_tokens: int = _number("first_hit_tokens")
-    highest: int = _number("highest")
-    slots: int = _number("slots")
-    shared: int = _number("shared")
-    finished: bool = _flag("finished")
-    aborted: bool = _flag("aborted")
-    arrival: float = _time("arrival")
-    admitted_at: float | None = _time("admitted")
-    first_token_at: float | None = _time("first_token")
-    last_token_at: float | None = _time("last_token")
-    longest_gap: float = _time("longest_gap")
-    halted: float = _time("halted")
+    __slots__ = ()
+    slots: int = number("slots")
+    shared: int = number("shared")
 
-    def __init__(self, engine: "SglangEngine", index: int) -> None:
-        self._engine, self.index = engine, index
+    @property
+    def finished(self) -> bool:
+        return bool(self._engine.known(self.index, "finished"))
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SglangRequest) and self.index == other.index
-
-    def __hash__(self) -> int:
-        return self.index
+    @property
+    def aborted(self) -> bool:
+        return bool(self._engine.known(self.index, "aborted"))
 
 
-class SglangEngine:
+class SglangEngine(Worker[SglangRequest]):
     """One server of SGLang. `step` does one iteration.
 
     Args:
@@ -154,8 +116,8 @@ class SglangEngine:
         if lots is not None:
             self._loop = interpreted(LOOP, {DrawnLeaves.instead_of: DrawnLeaves(lots)})
         self._run = self._state.runs[0]
-        self._all = [SglangRequest(self, index) for index in range(len(requests))]
-        self._offers = Offers(self._all, by_table=not offered)
+        every = [SglangRequest(self, index) for index in range(len(requests))]
+        self._serves(every, offered=offered)
         self._counts, self._clock = np.zeros((1, len(COUNTS)), np.int64), np.zeros(1)
 
     # ---------------------------------------------------------------------------------- as a worker
@@ -166,23 +128,9 @@ class SglangEngine:
         self._write_down()
         return self._state.space.requests
 
-    @property
-    def all(self) -> Sequence[SglangRequest]:
-        """Every request of the table."""
-        return self._all
-
-    @property
-    def now(self) -> float:
-        return float(self._run["now"])
-
-    @property
-    def arrived(self) -> int:
-        return int(self._run["arrived"])
-
-    @property
-    def done(self) -> int:
-        """Aborted ones among them."""
-        return int(self._run["done"])
+    def known(self, index: int, name: str) -> Any:
+        """A field of a request's records, as far as it is now."""
+        return self.records[index][name]
 
     @property
     def aborted(self) -> int:
@@ -211,13 +159,13 @@ class SglangEngine:
         inside = list(places[layout.DECODING, : run["decoding"]])
         if run["pass_admitted"]:
             inside += list(places[layout.PASSING, : run["pass_size"]])
-        return [self._all[r] for r in inside if not self.records[r]["finished"]]
+        return [self.all[r] for r in inside if not self.records[r]["finished"]]
 
     @property
     def waiting(self) -> Sequence[SglangRequest]:
         """From the head of the queue."""
         queue = self._state.space.places[layout.WAITING]
-        return [self._all[r] for r in queue[self._run["head"] : self._run["tail"]]]
+        return [self.all[r] for r in queue[self._run["head"] : self._run["tail"]]]
 
     @property
     def stuck(self) -> bool:
@@ -265,11 +213,11 @@ class SglangEngine:
     def found(self, index: int) -> int:
         """Tokens of a request's prompt that it would find now; looking changes nothing."""
         self._write_down()
-        return int(self._call(self._loop.found_tokens, self._offers.of_table(index).index))
+        return int(self._call(self._loop.found_tokens, self._of_table(index)))
 
     def offer(self, index: int) -> None:
         """Request `index` of the table joins the queue; an idle clock goes on to its arrival."""
-        self._offers.take(index, self, stuck=self.stuck)
+        self._take(index)
         self._call(self._loop.offer, index)
 
     def advance(self, until: float) -> None:

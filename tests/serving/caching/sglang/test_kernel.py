@@ -9,8 +9,8 @@ import pytest
 import xarray as xr
 
 from fluidkv.runs.requests import Requests
+from fluidkv.serving.caching import run as sglang_run
 from fluidkv.serving.caching.run import serve_sglang
-from fluidkv.serving.caching.sglang import run as sglang_run
 from fluidkv.serving.caching.sglang.kernel import engine
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.sglang_settings import SglangSettings

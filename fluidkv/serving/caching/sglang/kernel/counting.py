@@ -5,6 +5,7 @@ import numpy as np
 from fluidkv.runs.kernels import inner
 from fluidkv.serving.caching.sglang.kernel.layout import Record
 from fluidkv.serving.caching.sglang.kernel.memory import free_tokens
+from fluidkv.serving.kernel.budget import duration
 
 
 @inner
@@ -43,7 +44,8 @@ def show(run: Record) -> None:
 
 
 @inner
-def duration(run: Record, held: int, prefill: int, pairs: int) -> float:
-    """As `clock.IterationClock.duration`."""
-    of_kv, of_prefill = run.per_kv * held, run.per_prefill * prefill
-    return ((run.base + of_kv) + of_prefill) + run.per_pair * pairs
+def passes(run: Record, held: int) -> None:
+    """The clock goes on by what the pass costs."""
+    run.now += duration(
+        run.base, run.per_kv, held, run.per_prefill, run.prefill, run.per_pair, run.pairs
+    )

@@ -5,7 +5,6 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Int
 
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.processes import cores
@@ -72,7 +71,7 @@ def run_sglang(
     every: int = 1,
     keep_requests: bool = True,
     on_progress: Progress | None = None,
-) -> tuple[RunRecords, Int[np.ndarray, "run kind request"] | None]:
+) -> RunRecords:
     """SGLang's scheduler until all requests of a run are done, or it is stuck, or to the horizon.
 
     A run at a time on each thread.
@@ -85,8 +84,7 @@ def run_sglang(
         on_progress: called with the iterations and the requests that are done in all runs.
 
     Returns:
-        Records, whose counts are `seen.COUNTS`; and tokens that requests found in the tree, at all
-        admissions and at their first.
+        Records, whose counts are `seen.COUNTS`.
     """
     strands: dict[tuple[int, int], Strands] = {}
     watch = Watch(on_progress)
@@ -113,14 +111,14 @@ def run_sglang(
         runs["stuck"].astype(bool),
     )
     if not keep_requests:
-        return records, None
+        return records
     hits, first_hits, *columns = (
         joined([column[None] for column in of_runs], 1, np.nan if of_runs[0].dtype == float else 0)
         for of_runs in zip(*(row.columns for row in rows), strict=True)
     )
     times = RequestTimes(*columns)
     times = times._replace(finished=times.finished.astype(bool))
-    return records._replace(requests=times), np.stack([hits, first_hits], axis=1)
+    return records._replace(requests=times, hits=np.stack([hits, first_hits], axis=1))
 
 
 _COLUMNS = (

@@ -7,7 +7,7 @@ does without, and looks at each in every pass.
 import numpy as np
 
 from fluidkv.runs.kernels import inner, routine
-from fluidkv.serving.caching.sglang.kernel.counting import begin_pass, count, duration, show
+from fluidkv.serving.caching.sglang.kernel.counting import begin_pass, count, passes, show
 from fluidkv.serving.caching.sglang.kernel.layout import (
     DECODE,
     DECODING,
@@ -52,7 +52,7 @@ def glides(run: Record, space: Space, counts: np.ndarray) -> bool:
     counts[0] += run.in_memory
     count(run, counts, run.decoding, run.held)
     show(run)
-    run.now += duration(run, run.held, 0, 0)
+    passes(run, run.held)
     landed = run.now
     if run.overlap:
         landed = run.flight_ended

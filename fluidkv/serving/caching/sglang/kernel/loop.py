@@ -16,7 +16,7 @@ import numpy as np
 
 from fluidkv.runs.kernels import kernel, routine, unfolded
 from fluidkv.serving.caching.sglang.kernel.admission import needed_alone
-from fluidkv.serving.caching.sglang.kernel.counting import begin_pass, count, duration, show
+from fluidkv.serving.caching.sglang.kernel.counting import begin_pass, count, passes, show
 from fluidkv.serving.caching.sglang.kernel.glide import glides, settle
 from fluidkv.serving.caching.sglang.kernel.layout import (
     DECODING,
@@ -243,7 +243,7 @@ def _held(run: Record, space: Space, extends: bool) -> int:
 def _run(run: Record, space: Space, held: int) -> None:
     """A pass lasts what it costs; an idle one nothing, or a tick of the theory's clock."""
     if run.pass_mode != IDLE:
-        run.now += duration(run, held, run.prefill, run.pairs)
+        passes(run, held)
     elif not run.jumps:
         run.now += run.base
 

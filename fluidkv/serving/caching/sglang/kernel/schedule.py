@@ -35,6 +35,7 @@ from fluidkv.serving.caching.sglang.kernel.orders import (
     sort,
 )
 from fluidkv.serving.caching.sglang.kernel.ratio import estimate, sink
+from fluidkv.serving.kernel.budget import again, pairs
 from fluidkv.serving.sglang_settings import RETRACT_STEPS, TOUCH_EVERY, TOUCHED
 
 
@@ -272,8 +273,8 @@ def _enter(run: Record, space: Space, going_on: int) -> None:
         computed = request.end - request.prefix
         grow(run, request, request.end)
         run.prefill += computed
-        run.pairs += computed * (2 * request.prefix + computed + 1) // 2
-        run.recomputed += max(0, min(request.end, request.highest) - request.prefix)
+        run.pairs += pairs(request.prefix, computed)
+        run.recomputed += again(computed, request.highest, request.prefix)
         request.highest = max(request.highest, request.end)
         note(run, space, ADMITTED, r, request.prefix, computed)
         if r == going_on:
