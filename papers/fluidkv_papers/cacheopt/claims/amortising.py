@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 
-from fluidkv.ledger.claim import Origin
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Origin, Range
 from fluidkv_papers.cacheopt.paper import statements
 
 CLAIMS = statements()

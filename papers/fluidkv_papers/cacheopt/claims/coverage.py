@@ -9,9 +9,7 @@ from fractions import Fraction
 from itertools import product
 
 from fluidkv import preempt
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Range
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, Range
 from fluidkv_papers import theory
 from fluidkv_papers.cacheopt.claims.hoeffding import TENTHS, Law
 from fluidkv_papers.cacheopt.paper import statements

@@ -6,8 +6,7 @@ the experiments ran on such a device, one for each copy of OPT-13B, is printed.
 
 import numpy as np
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin
 from fluidkv_papers.cacheopt.instances import opt_13b, table_1
 from fluidkv_papers.cacheopt.instances.table_1 import TABLE_1, number
 from fluidkv_papers.cacheopt.paper import statements

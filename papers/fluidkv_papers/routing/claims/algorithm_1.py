@@ -1,7 +1,6 @@
 """Routing, Algorithm 1 and the rule of the optimum (section 3.2): what they are, literally."""
 
-from fluidkv.ledger.claim import Origin
-from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.ledger import Origin, Range, Seen
 from fluidkv.prefix.paging.marking import marking
 from fluidkv.prefix.paging.optimum import fewest_misses, furthest_misses, unlocked_furthest
 from fluidkv.prefix.paging.tokens import Path, Token, closed, leaves, singles

@@ -1,8 +1,7 @@
 """Routing, Table 3 and section 4.1 in a prefix cache alone: where its hit rates lie, and how much
 RLT is worth on prompts that were really asked."""
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin
 from fluidkv_papers.routing.instances import engines, mooncake, one_cache
 from fluidkv_papers.routing.instances.one_cache import NODES, TOKENS, hit_rate, reaches, slope
 from fluidkv_papers.routing.instances.printed import CAPACITY, TABLE_3

@@ -4,13 +4,11 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement, pairwise, product
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.ledger import Evidence, Finding, Origin, Range, Seen
 from fluidkv.prefix.paging.bounds import lru_in_a_phase, lru_ratio
 from fluidkv.prefix.paging.lru import lru_misses
 from fluidkv.prefix.paging.optimum import fewest_misses
 from fluidkv.prefix.paging.tokens import Request, Token
-from fluidkv.verdict import Evidence
 from fluidkv_papers.routing.instances.universes import (
     batched,
     largest,

@@ -10,14 +10,12 @@ from math import log
 from typing import TYPE_CHECKING
 
 from fluidkv import prefix
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.ledger import Evidence, Finding, Origin, Range, Seen
 from fluidkv.prefix.paging.adversaries import drawn, in_a_loop, tails
 from fluidkv.prefix.paging.bounds import harmonic, rlt_in_a_phase, rlt_ratio
 from fluidkv.prefix.paging.marking import expected_misses
 from fluidkv.prefix.paging.optimum import furthest_misses
 from fluidkv.prefix.paging.tokens import Path, Request, Token, singles, tokens_of
-from fluidkv.verdict import Evidence
 from fluidkv_papers.routing.instances.universes import (
     batched,
     small_sequences,

@@ -3,9 +3,7 @@
 from fractions import Fraction
 from itertools import combinations, pairwise
 
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import rounds_to, span
-from fluidkv.ledger.ranges import Seen
+from fluidkv.ledger import Finding, Origin, Outcome, Seen, rounds_to, span
 from fluidkv_papers.tokenpd.instances.tables import (
     EVERY,
     LARGEST_SD,

@@ -6,8 +6,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from fluidkv import runs, serving, wait
-from fluidkv.ledger.claim import Origin
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Origin, Range
 from fluidkv_papers.wait.instances.nested import literal_peak
 from fluidkv_papers.wait.instances.systems import RANDOM, one_input, proposition_3
 from fluidkv_papers.wait.paper import LOST, statements

@@ -10,9 +10,7 @@ prompts come in each iteration, as the example has it, or Poisson(4).
 from fractions import Fraction
 from functools import cache
 
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import decimal, equals, rounds_to
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.ledger import Evidence, Finding, Origin, Outcome, Verdict, decimal, equals, rounds_to
 from fluidkv_papers.wait import instances
 from fluidkv_papers.wait.instances.statistics import ERRORS, mean_and_error
 from fluidkv_papers.wait.paper import statements

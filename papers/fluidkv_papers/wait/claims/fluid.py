@@ -7,9 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from fluidkv import runs, symbolic, wait
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import equals
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Finding, Origin, Outcome, Range, equals
 from fluidkv_papers.wait.instances.systems import (
     RANDOM,
     hello,

@@ -5,8 +5,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from fluidkv import runs, wait
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin
 from fluidkv_papers.wait import instances
 from fluidkv_papers.wait.instances.statistics import margin
 from fluidkv_papers.wait.paper import statements

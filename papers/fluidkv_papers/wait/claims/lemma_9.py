@@ -7,9 +7,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from fluidkv import wait
-from fluidkv.ledger.claim import Origin
-from fluidkv.ledger.ranges import Range
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Origin, Range
 from fluidkv_papers.wait.paper import statements
 
 if TYPE_CHECKING:

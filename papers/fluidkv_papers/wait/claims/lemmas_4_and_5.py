@@ -10,9 +10,7 @@ from functools import cache
 from math import factorial
 from typing import TYPE_CHECKING
 
-from fluidkv.ledger.claim import Origin
-from fluidkv.ledger.ranges import Range
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Origin, Range
 from fluidkv_papers.wait.paper import statements
 
 if TYPE_CHECKING:

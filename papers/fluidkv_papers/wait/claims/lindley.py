@@ -13,8 +13,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from fluidkv import runs, wait
-from fluidkv.ledger.claim import Origin
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Origin, Range
 from fluidkv_papers.wait.instances.systems import hello
 from fluidkv_papers.wait.paper import statements
 

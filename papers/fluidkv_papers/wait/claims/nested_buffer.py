@@ -8,8 +8,7 @@ from math import log
 from typing import TYPE_CHECKING
 
 from fluidkv import wait
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.ledger import Evidence, Finding, Origin, Verdict
 from fluidkv_papers.wait.instances.designs import LOADS, best, swept
 from fluidkv_papers.wait.instances.nested import INSTANCE, NESTED, SYNTHETIC, instance, synthetic
 from fluidkv_papers.wait.paper import statements

@@ -6,10 +6,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from fluidkv import wait
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import equals
-from fluidkv.ledger.ranges import Range
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, Outcome, Range, equals
 from fluidkv_papers.wait.paper import statements
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from itertools import product
 from typing import NamedTuple
 
 from fluidkv import runs, serving, wait
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin
 from fluidkv_papers.wait.instances.nested import INSTANCE, NESTED
 from fluidkv_papers.wait.instances.statistics import margin
 from fluidkv_papers.wait.instances.systems import proposition_3

@@ -14,8 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from fluidkv import runs, wait
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin
 from fluidkv_papers.wait.instances.served import serve
 from fluidkv_papers.wait.paper import statements
 

@@ -7,8 +7,7 @@ is just what comes, sum of lambda c. Below M* less is done than comes, whatever 
 from fractions import Fraction
 
 from fluidkv import wait
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin
 from fluidkv_papers.wait.instances.served import FCFS, outputs
 from fluidkv_papers.wait.instances.statistics import margin
 from fluidkv_papers.wait.instances.systems import RANDOM, proposition_3, random_systems

@@ -10,9 +10,7 @@ from math import factorial
 from typing import TYPE_CHECKING
 
 from fluidkv import wait
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import equals
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, Outcome, equals
 from fluidkv_papers.wait import instances
 from fluidkv_papers.wait.instances.served import FCFS, outputs, serve
 from fluidkv_papers.wait.instances.statistics import margin

@@ -8,8 +8,7 @@ from fractions import Fraction
 from functools import cache
 
 from fluidkv import wait
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin
 from fluidkv_papers.wait.instances import server
 from fluidkv_papers.wait.instances.served import FCFS, outputs, serve
 from fluidkv_papers.wait.instances.statistics import mean_and_error

@@ -10,8 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from fluidkv import wait
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin
 from fluidkv_papers.wait.instances.designs import (
     DELTA,
     HORIZON,

@@ -9,9 +9,7 @@ from itertools import product
 from math import comb
 
 from fluidkv import wait
-from fluidkv.ledger.claim import Origin
-from fluidkv.ledger.ranges import Range
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Origin, Range
 from fluidkv_papers.wait.instances.nested import four_types
 from fluidkv_papers.wait.paper import LOST, statements
 

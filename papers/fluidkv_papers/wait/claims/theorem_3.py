@@ -3,8 +3,7 @@
 from fractions import Fraction
 
 from fluidkv import runs, serving, wait
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin
 from fluidkv_papers.wait.instances.measured import counted, first_queue
 from fluidkv_papers.wait.instances.nested import (
     INSTANCE,

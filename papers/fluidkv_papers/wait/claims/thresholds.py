@@ -5,9 +5,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from fluidkv import runs, serving, wait
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Range
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, Range
 from fluidkv_papers.wait import instances
 from fluidkv_papers.wait.instances.served import FCFS, serve
 from fluidkv_papers.wait.instances.systems import (

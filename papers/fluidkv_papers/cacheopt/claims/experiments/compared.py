@@ -5,8 +5,7 @@ Runs are on record (`instances.runs`); what they are is said at `instances.segme
 
 from itertools import pairwise
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin
 from fluidkv_papers.cacheopt.instances.runs import RATES, SEEDS, SEGMENTS, mean
 from fluidkv_papers.cacheopt.instances.segment import COMPARED
 from fluidkv_papers.cacheopt.paper import statements

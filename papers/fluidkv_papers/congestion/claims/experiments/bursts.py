@@ -9,8 +9,7 @@ from functools import cache
 from itertools import pairwise
 
 from fluidkv import fluid, runs
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin
 from fluidkv_papers.congestion.experiments.nodes import (
     COPRIME,
     PARTIAL,

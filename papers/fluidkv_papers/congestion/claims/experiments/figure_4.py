@@ -9,9 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from fluidkv import exact, fluid
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import rounds_to
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, Outcome, rounds_to
 from fluidkv.workload import System
 from fluidkv_papers.congestion.experiments.open_runs import one_class, poisson
 from fluidkv_papers.congestion.paper import statements

@@ -8,8 +8,7 @@ period, and which modes grow at the printed lengths.
 from fractions import Fraction
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.ledger import Evidence, Finding, Origin, Verdict
 from fluidkv_papers.congestion.experiments.nodes import Lengths, flows, period
 from fluidkv_papers.congestion.paper import statements
 

@@ -10,8 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from fluidkv import serving
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin
 from fluidkv.workload import RequestClass
 from fluidkv_papers.congestion.paper import statements
 

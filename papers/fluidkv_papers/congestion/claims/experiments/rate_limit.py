@@ -12,9 +12,7 @@ from typing import Any
 
 from fluidkv import exact, fluid
 from fluidkv.exact.mass import memory_used
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Range, Seen
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, Range, Seen
 from fluidkv.workload import RequestClass, System, Workload
 from fluidkv_papers.congestion.experiments.nodes import COPRIME, node
 from fluidkv_papers.congestion.experiments.open_runs import poisson

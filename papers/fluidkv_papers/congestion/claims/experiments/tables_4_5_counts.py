@@ -8,8 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from fluidkv import fluid
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin
 from fluidkv_papers.congestion.experiments.nodes import COPRIME, PARTIAL, Lengths, Routing, node
 from fluidkv_papers.congestion.experiments.open_runs import poisson
 from fluidkv_papers.congestion.experiments.printed_tables import TABLE_4, TABLE_5, ModelTable

@@ -11,7 +11,7 @@ from functools import cache
 from itertools import pairwise
 
 from fluidkv import exact
-from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.ledger import Range, Seen
 from fluidkv_papers.congestion.claims.mixed.limit_roots import described, two_classes
 from fluidkv_papers.congestion.paper import statements
 

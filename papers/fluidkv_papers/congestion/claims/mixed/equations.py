@@ -10,7 +10,7 @@ from itertools import combinations, product
 from typing import Any
 
 from fluidkv import exact, symbolic
-from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.ledger import Range, Seen
 from fluidkv.workload import RequestClass, System, Workload
 from fluidkv_papers.congestion.instances import printed
 from fluidkv_papers.congestion.paper import statements

@@ -3,15 +3,17 @@
 from fractions import Fraction
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import (
+from fluidkv.ledger import (
+    Evidence,
+    Finding,
+    Origin,
+    Outcome,
     ball_rounds_to,
     conjugate_modulus_squared,
     equals,
     root_rounds_to,
     rounds_to,
 )
-from fluidkv.verdict import Evidence
 from fluidkv_papers.congestion.instances.near_equilibrium import example
 from fluidkv_papers.congestion.paper import statements
 

@@ -6,15 +6,17 @@ from itertools import islice, pairwise
 
 from fluidkv import exact
 from fluidkv.errors import InputError
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import (
+from fluidkv.ledger import (
+    Evidence,
+    Finding,
+    Origin,
+    Outcome,
     ball_rounds_to,
     decimal,
     equals,
     root_rounds_to,
     rounds_to,
 )
-from fluidkv.verdict import Evidence
 from fluidkv_papers.congestion.claims.mixed.example_10 import effective_weights, modulus_squared
 from fluidkv_papers.congestion.instances.near_equilibrium import (
     BETA,

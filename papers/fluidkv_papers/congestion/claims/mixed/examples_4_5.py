@@ -6,8 +6,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from fluidkv import exact, symbolic
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import (
+from fluidkv.ledger import (
+    Finding,
+    Origin,
+    Outcome,
     conjugate_modulus_squared,
     decimal,
     equals,

@@ -4,15 +4,18 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from fluidkv import exact, symbolic
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import (
+from fluidkv.ledger import (
+    Evidence,
+    Finding,
+    Origin,
+    Outcome,
+    Range,
+    Verdict,
     ball_rounds_to,
     conjugate_modulus_squared,
     equals,
     root_rounds_to,
 )
-from fluidkv.ledger.ranges import Range
-from fluidkv.verdict import Evidence, Verdict
 from fluidkv_papers.congestion.paper import statements
 
 if TYPE_CHECKING:

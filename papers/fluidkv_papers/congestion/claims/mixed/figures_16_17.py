@@ -10,9 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from fluidkv import exact, fluid, runs
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Range
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, Range
 from fluidkv.workload import System
 from fluidkv_papers.congestion.paper import statements
 

@@ -11,8 +11,7 @@ from fractions import Fraction
 from itertools import product
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Seen
+from fluidkv.ledger import Finding, Origin, Seen
 from fluidkv.workload import System
 from fluidkv_papers.congestion.paper import statements
 

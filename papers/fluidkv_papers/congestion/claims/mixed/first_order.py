@@ -6,9 +6,7 @@ from itertools import pairwise, product
 from typing import Any
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Range, Seen
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, Range, Seen
 from fluidkv_papers.congestion.instances.coprime_pairs import (
     SHARES,
     SWEPT,

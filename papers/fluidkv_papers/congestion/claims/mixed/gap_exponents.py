@@ -21,9 +21,7 @@ from functools import cache
 from itertools import pairwise
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Seen
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, Seen
 from fluidkv_papers.congestion.paper import statements
 
 CLAIMS = statements()

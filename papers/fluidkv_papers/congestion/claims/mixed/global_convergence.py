@@ -5,9 +5,7 @@ from fractions import Fraction
 from itertools import product
 
 from fluidkv import exact, fluid, runs
-from fluidkv.ledger.claim import Origin
-from fluidkv.ledger.ranges import Range, Seen
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Origin, Range, Seen
 from fluidkv_papers.congestion.instances.return_survey import (
     Survey,
     named,

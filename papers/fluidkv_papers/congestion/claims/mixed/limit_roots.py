@@ -11,8 +11,7 @@ from math import gcd
 from typing import TYPE_CHECKING
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Finding, Range
 from fluidkv_papers.congestion.paper import statements
 
 if TYPE_CHECKING:

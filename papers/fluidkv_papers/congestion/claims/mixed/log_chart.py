@@ -12,8 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from fluidkv import exact
-from fluidkv.ledger.ranges import Range, Seen
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Range, Seen
 from fluidkv_papers.congestion.instances.coprime_pairs import (
     SHARES,
     SWEPT,

@@ -7,10 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import decimal, rounds_to
-from fluidkv.ledger.ranges import Range, Seen
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, Outcome, Range, Seen, decimal, rounds_to
 from fluidkv.workload import System
 from fluidkv_papers.congestion.instances.near_equilibrium import (
     BETA,

@@ -7,8 +7,7 @@ from fractions import Fraction
 from itertools import product
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding
-from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.ledger import Finding, Range, Seen
 from fluidkv_papers.congestion.instances.pulse_cases import (
     SHARES,
     class_masses,

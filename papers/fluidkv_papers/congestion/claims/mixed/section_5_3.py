@@ -5,10 +5,7 @@ from fractions import Fraction
 from itertools import product
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import equals
-from fluidkv.ledger.ranges import Range, Seen
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, Outcome, Range, Seen, equals
 from fluidkv_papers.congestion.paper import statements
 
 CLAIMS = statements()

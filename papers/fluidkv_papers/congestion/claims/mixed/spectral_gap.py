@@ -9,9 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from fluidkv import exact, symbolic
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Seen
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, Seen
 from fluidkv_papers.congestion.instances.coprime_pairs import (
     SHARES,
     SWEPT,

@@ -7,10 +7,7 @@ from fractions import Fraction
 from itertools import islice
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding
-from fluidkv.ledger.outcomes import decimal
-from fluidkv.ledger.ranges import Range, Seen
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Range, Seen, decimal
 from fluidkv.workload import System
 from fluidkv_papers.congestion.instances.near_equilibrium import (
     BETA,

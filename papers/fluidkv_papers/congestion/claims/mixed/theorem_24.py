@@ -7,9 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding
-from fluidkv.ledger.ranges import Range, Seen
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Range, Seen
 from fluidkv_papers.congestion.instances.coprime_pairs import Case, cases, named, remainder
 from fluidkv_papers.congestion.paper import statements
 

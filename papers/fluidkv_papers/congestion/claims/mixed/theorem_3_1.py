@@ -6,8 +6,7 @@ from fractions import Fraction
 from itertools import product
 
 from fluidkv import exact, fluid, runs
-from fluidkv.ledger.ranges import Seen
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Seen
 from fluidkv_papers.congestion.instances.return_survey import system_of
 from fluidkv_papers.congestion.paper import statements
 

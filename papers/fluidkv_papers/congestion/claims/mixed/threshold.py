@@ -10,9 +10,7 @@ from fractions import Fraction
 from itertools import pairwise, product
 from typing import TYPE_CHECKING
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Seen
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, Seen
 from fluidkv_papers.congestion.instances.coprime_pairs import (
     PAIRS,
     SHARES,

@@ -8,9 +8,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import equals
-from fluidkv.ledger.ranges import Seen
+from fluidkv.ledger import Finding, Origin, Outcome, Seen, equals
 from fluidkv_papers.congestion.instances.boundary_states import (
     HORIZON,
     STARTS,

@@ -7,9 +7,7 @@ from fractions import Fraction
 from functools import cache
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import equals, rounds_to
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Finding, Origin, Outcome, Range, equals, rounds_to
 from fluidkv_papers.congestion.claims.one_class.families import (
     completions,
     contiguous_rate,

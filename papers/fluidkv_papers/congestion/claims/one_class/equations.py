@@ -5,8 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from fluidkv import exact, symbolic
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Verdict
+from fluidkv.ledger import Finding, Origin, Verdict
 from fluidkv_papers.congestion.instances.boundary_states import STARTS, Case
 from fluidkv_papers.congestion.instances.one_class import grid, system_of, weight
 from fluidkv_papers.congestion.paper import statements

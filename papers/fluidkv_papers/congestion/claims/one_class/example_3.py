@@ -6,15 +6,17 @@ from functools import cache
 from itertools import pairwise
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import (
+from fluidkv.ledger import (
+    Finding,
+    Origin,
+    Outcome,
+    Verdict,
     conjugate_modulus_squared,
     decimal,
     equals,
     root_rounds_to,
     rounds_to,
 )
-from fluidkv.verdict import Verdict
 from fluidkv_papers.congestion.claims.one_class.examples import (
     LEVELS,
     SYSTEM,

@@ -6,7 +6,7 @@ Tried on every start of a small range (`boundary_states`).
 from fractions import Fraction
 from functools import cache
 
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Range
 from fluidkv_papers.congestion.instances.boundary_states import STARTS, Case, cases, shown
 from fluidkv_papers.congestion.paper import statements
 

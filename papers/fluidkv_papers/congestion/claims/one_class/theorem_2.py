@@ -10,9 +10,8 @@ from functools import cache
 from itertools import combinations, islice, pairwise
 
 from fluidkv import exact, fluid
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Range, Seen
-from fluidkv.verdict import Evidence, Stability
+from fluidkv.ledger import Evidence, Finding, Origin, Range, Seen
+from fluidkv.verdict import Stability
 from fluidkv.workload import System
 from fluidkv_papers.congestion.instances.one_class import grid, intermediate_gaps, system_of, weight
 from fluidkv_papers.congestion.paper import statements

@@ -12,8 +12,7 @@ from functools import cache
 from itertools import islice
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Origin
-from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.ledger import Origin, Range, Seen
 from fluidkv.workload import System
 from fluidkv_papers.congestion.instances.one_class import grid, intermediate_gaps, system_of, weight
 from fluidkv_papers.congestion.paper import statements

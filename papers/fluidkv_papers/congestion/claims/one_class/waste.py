@@ -10,8 +10,7 @@ from functools import cache
 from itertools import accumulate
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Origin
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Origin, Range
 from fluidkv_papers.congestion.instances.boundary_states import STARTS, Case, cases
 from fluidkv_papers.congestion.instances.one_class import compositions, system_of, weight
 from fluidkv_papers.congestion.paper import statements

@@ -2,8 +2,7 @@
 
 from fractions import Fraction
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.outcomes import decimal, span
+from fluidkv.ledger import Finding, Origin, decimal, span
 from fluidkv_papers.routing.claims.experiments.spans import Span, agree, less, more, ratio
 from fluidkv_papers.routing.instances.printed import REQUESTS_A_GROUP, SHARED, TABLE_2, TABLE_3
 from fluidkv_papers.routing.paper import statements

@@ -12,8 +12,7 @@ from itertools import pairwise
 from math import isqrt
 
 from fluidkv import tokenpd
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Finding, Origin, Range
 from fluidkv_papers.tokenpd.instances.rounds import (
     HALF,
     HORIZONS,

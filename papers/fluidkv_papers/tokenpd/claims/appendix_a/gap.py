@@ -10,8 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 from math import isqrt
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Finding, Origin, Range
 from fluidkv_papers.tokenpd.instances.rounds import (
     HALF,
     ONE,

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
 
-from fluidkv.ledger.claim import Origin
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Origin, Range
 from fluidkv_papers.tokenpd.instances.rounds import HALF, ONE
 from fluidkv_papers.tokenpd.paper import statements
 

@@ -7,8 +7,7 @@ the 95 % interval over seeds is on one side of 0.
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin
 from fluidkv_papers.tokenpd.instances.compared import (
     AT_ONCE,
     LARGE,

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 from math import isqrt
 
-from fluidkv.ledger.claim import Finding, Origin
+from fluidkv.ledger import Evidence, Finding, Origin
 from fluidkv.tokenpd.pricing import Budget
-from fluidkv.verdict import Evidence
 from fluidkv_papers.theory import price_rule
 from fluidkv_papers.tokenpd.instances.rounds import (
     HALF,

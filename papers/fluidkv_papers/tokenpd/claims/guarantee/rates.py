@@ -9,8 +9,7 @@ from fractions import Fraction
 from math import exp
 from typing import TYPE_CHECKING
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin
 from fluidkv_papers.tokenpd.paper import statements
 
 if TYPE_CHECKING:

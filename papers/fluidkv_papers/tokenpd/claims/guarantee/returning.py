@@ -6,9 +6,8 @@ from math import isqrt
 from typing import Any
 
 from fluidkv import tokenpd
-from fluidkv.ledger.claim import Finding, Origin
+from fluidkv.ledger import Evidence, Finding, Origin
 from fluidkv.tokenpd.pricing import Budget, Demand
-from fluidkv.verdict import Evidence
 from fluidkv_papers.theory import price_rule
 from fluidkv_papers.tokenpd.instances.rounds import HALF, HORIZONS, ONE, outgrows
 from fluidkv_papers.tokenpd.paper import statements
