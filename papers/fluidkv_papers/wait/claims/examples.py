@@ -94,14 +94,12 @@ def _third_iteration() -> Finding:
     return _third(new_first=False)
 
 
-@CLAIMS.fails(
+CLAIMS.fails(
     "example-2.third-iteration.new-first",
     "Example 2, iteration 3 (read with the rule of iteration 2)",
+    "In iteration 3 of Example 2 four complete though all who wait go first, as in iteration 2.",
     origin=Origin.READING,
-)
-def _third_new_first() -> Finding:
-    """In iteration 3 of Example 2 four complete though all who wait go first, as in iteration 2."""
-    return _third(new_first=True)
+)(lambda: _third(new_first=True))
 
 
 # --- the long run -------------------------------------------------------------------------------

@@ -82,16 +82,14 @@ def _latency() -> Finding:
     )
 
 
-@CLAIMS.claim(
+CLAIMS.claim(
     "appendix-d-1.mean-queue",
     "appendix D.1",
+    "With rates that change, the mean queue before segment 1 is at most n_1 + Var / (2 "
+    "|drift|) at the worst of them.",
     checked=f"{INSTANCE}: {RUNS} runs (seed 3) to T = {_LONG}",
     kind="lemma",
-)
-def _first_segment() -> Finding:
-    """With rates that change, the mean queue before segment 1 is at most n_1 + Var / (2 |drift|) at
-    the worst of them."""
-    return first_queue(varying_runs(_LONG), f"Rates halved for every other {PIECE} d0.")
+)(lambda: first_queue(varying_runs(_LONG), f"Rates halved for every other {PIECE} d0."))
 
 
 # --- shares that change -------------------------------------------------------------------------

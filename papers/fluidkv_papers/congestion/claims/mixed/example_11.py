@@ -89,34 +89,21 @@ def _beta() -> Outcome:
     return equals(example().beta, str(BETA))
 
 
-@CLAIMS.claim("example-11.delta", "Example 11")
-def _delta() -> Outcome:
-    """delta is about 0.57."""
-    return root_rounds_to(example().delta_squared, "0.57")
-
-
-@CLAIMS.claim("example-11.delta-squared", "Example 11")
-def _delta_squared() -> Outcome:
-    """delta^2 is about 0.32."""
-    return rounds_to(example().delta_squared, "0.32")
-
-
-@CLAIMS.claim("example-11.post-shift-memory", "Example 11")
-def _post_shift() -> Outcome:
-    """V_1 x* + V_2 x* = 74."""
-    return equals(example().system.capacity - example().margin, "74")
-
-
-@CLAIMS.claim("example-11.post-shift-share", "Example 11")
-def _post_shift_share() -> Outcome:
-    """That is 63 % of M."""
-    return rounds_to(100 * (1 - example().margin / example().system.capacity), "63")
-
-
-@CLAIMS.claim("example-11.margin", "Example 11 and Figure 13")
-def _margin() -> Outcome:
-    """V_0 x* = 44 units are left for admission."""
-    return equals(example().margin, "44")
+CLAIMS.claim("example-11.delta", "Example 11", "delta is about 0.57.")(
+    lambda: root_rounds_to(example().delta_squared, "0.57")
+)
+CLAIMS.claim("example-11.delta-squared", "Example 11", "delta^2 is about 0.32.")(
+    lambda: rounds_to(example().delta_squared, "0.32")
+)
+CLAIMS.claim("example-11.post-shift-memory", "Example 11", "V_1 x* + V_2 x* = 74.")(
+    lambda: equals(example().system.capacity - example().margin, "74")
+)
+CLAIMS.claim("example-11.post-shift-share", "Example 11", "That is 63 % of M.")(
+    lambda: rounds_to(100 * (1 - example().margin / example().system.capacity), "63")
+)
+CLAIMS.claim(
+    "example-11.margin", "Example 11 and Figure 13", "V_0 x* = 44 units are left for admission."
+)(lambda: equals(example().margin, "44"))
 
 
 def _printed_deviation() -> Fraction:
@@ -140,10 +127,9 @@ def _remaining() -> Outcome:
     return rounds_to(example().margin - _printed_deviation(), "32")
 
 
-@CLAIMS.claim("example-11.initial-energy", "Example 11")
-def _initial() -> Outcome:
-    """L(1, 0, 0) = 8.70."""
-    return rounds_to(_energies()[0], "8.70")
+CLAIMS.claim("example-11.initial-energy", "Example 11", "L(1, 0, 0) = 8.70.")(
+    lambda: rounds_to(_energies()[0], "8.70")
+)
 
 
 @CLAIMS.claim("example-11.guaranteed-decrease", "Example 11 and Figure 14", evidence=Evidence.BALL)
@@ -183,10 +169,9 @@ def _exceed_guaranteed() -> Finding:
     return Finding(ratio > 10, f"the smallest decrease is {ratio:.1f} times the guaranteed one")
 
 
-@CLAIMS.claim("example-11.entry", "Example 11, Figures 14 and 15")
-def _crosses() -> Outcome:
-    """The energy crosses delta^2 at n = 8."""
-    return equals(_entry(), "8")
+CLAIMS.claim(
+    "example-11.entry", "Example 11, Figures 14 and 15", "The energy crosses delta^2 at n = 8."
+)(lambda: equals(_entry(), "8"))
 
 
 @CLAIMS.fails("example-11.start", "Example 11, with Theorem 22", origin=Origin.READING)

@@ -76,16 +76,12 @@ def _is_limit(second: int, shown: str) -> Finding:
     return Finding(None if same else factors, factors, paper=shown)
 
 
-@CLAIMS.claim("example-4.equilibrium", "Example 4")
-def _example_4_rate() -> Outcome:
-    """Decode lengths 2 and 3, l0 = 50 and M = 518 give x* = 4."""
-    return equals(exact.eviction_free_equilibrium(_EXAMPLE_4).rate, "4")
-
-
-@CLAIMS.claim("example-4.limit-polynomial", "Example 4")
-def _example_4_limit() -> Finding:
-    """The limiting polynomial is z^2 + z + 1/2."""
-    return _is_limit(3, "z**2 + z + 1/2")
+CLAIMS.claim(
+    "example-4.equilibrium", "Example 4", "Decode lengths 2 and 3, l0 = 50 and M = 518 give x* = 4."
+)(lambda: equals(exact.eviction_free_equilibrium(_EXAMPLE_4).rate, "4"))
+CLAIMS.claim(
+    "example-4.limit-polynomial", "Example 4", "The limiting polynomial is z^2 + z + 1/2."
+)(lambda: _is_limit(3, "z**2 + z + 1/2"))
 
 
 @CLAIMS.claim("example-4.limit-roots", "Example 4")
@@ -105,10 +101,9 @@ def _limit_modulus_squared() -> Fraction:
     return conjugate_modulus_squared([Fraction(str(c)) for c in _limit(3).all_coeffs()])
 
 
-@CLAIMS.claim("example-4.limit-modulus", "Example 4")
-def _limit_modulus() -> Outcome:
-    """Their modulus is 1/sqrt(2), about 0.707."""
-    return root_rounds_to(_limit_modulus_squared(), "0.707")
+CLAIMS.claim("example-4.limit-modulus", "Example 4", "Their modulus is 1/sqrt(2), about 0.707.")(
+    lambda: root_rounds_to(_limit_modulus_squared(), "0.707")
+)
 
 
 @CLAIMS.claim("example-4.settles", "Example 4 and Figure 2(a)", origin=Origin.REPRODUCTION)
@@ -148,10 +143,9 @@ def _finite_modulus() -> Outcome:
     return root_rounds_to(conjugate_modulus_squared(weights), "0.72")
 
 
-@CLAIMS.claim("example-5.equilibrium", "Example 5")
-def _example_5_rate() -> Outcome:
-    """Decode lengths 2 and 4, l0 = 50 and M = 626 give x* = 4."""
-    return equals(exact.eviction_free_equilibrium(_EXAMPLE_5).rate, "4")
+CLAIMS.claim(
+    "example-5.equilibrium", "Example 5", "Decode lengths 2 and 4, l0 = 50 and M = 626 give x* = 4."
+)(lambda: equals(exact.eviction_free_equilibrium(_EXAMPLE_5).rate, "4"))
 
 
 @CLAIMS.claim("example-5.limit-root", "Example 5 and section B.3")

@@ -33,10 +33,9 @@ def _limit(second: int) -> tuple[int, ...]:
     return _mix(second).limit.memory
 
 
-@CLAIMS.claim("example-8.at-one", "Example 8")
-def _at_one() -> Outcome:
-    """A(1) = 5/2 for lengths 2 and 3 with equal shares."""
-    return equals(Fraction(sum(_limit(3)), 2), "5/2")
+CLAIMS.claim("example-8.at-one", "Example 8", "A(1) = 5/2 for lengths 2 and 3 with equal shares.")(
+    lambda: equals(Fraction(sum(_limit(3)), 2), "5/2")
+)
 
 
 @CLAIMS.claim("example-8.places", "Example 8 and Figure 10")

@@ -147,16 +147,14 @@ CLAIMS.claim(
 )(_derivative)
 
 
-@CLAIMS.claim(
+CLAIMS.claim(
     "b-8-3.exponents",
     "B.8.3",
+    "gcd(d - l1_1, ..., d - l1_(K-1), d) is the gcd of the lengths.",
     over=lambda: combinations(range(1, _LONGEST + 1), 3),
     checked=f"all triples of lengths up to {_LONGEST}",
     kind="equation",
-)
-def _exponent_gcds(a: int, b: int, d: int) -> bool:
-    """gcd(d - l1_1, ..., d - l1_(K-1), d) is the gcd of the lengths."""
-    return gcd(d - a, d - b, d) == gcd(a, b, d)
+)(lambda a, b, d: gcd(d - a, d - b, d) == gcd(a, b, d))
 
 
 def _structure(mix: "exact.LengthMix") -> bool:

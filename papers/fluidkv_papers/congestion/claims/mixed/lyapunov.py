@@ -196,16 +196,14 @@ def _in_flight(step: _Step) -> Seen | bool:
     return _within(step.running, step.capacity / (step.l0 + 1))
 
 
-@CLAIMS.claim(
+CLAIMS.claim(
     "lemma-20.growth",
     "Lemma 20, proof in C.17, and B.8.6",
+    "A shift adds at most one token for each request that runs.",
     over=_FEASIBLE,
     ours=_closest,
     note=_SHORTEST,
-)
-def _growth(step: _Step) -> Seen | bool:
-    """A shift adds at most one token for each request that runs."""
-    return _within(step.growth, step.running)
+)(lambda step: _within(step.growth, step.running))
 
 
 @CLAIMS.claim(

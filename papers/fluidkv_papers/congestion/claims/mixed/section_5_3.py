@@ -27,10 +27,9 @@ def _divisor() -> Outcome:
     return equals(math.gcd(*_TIERS), "128")
 
 
-@CLAIMS.claim("section-5-3.tiers.coprime", "section 5.3", kind="example")
-def _coprime() -> Outcome:
-    """127, 255, 509 restore coprimality."""
-    return equals(math.gcd(*_ADJUSTED), "1")
+CLAIMS.claim(
+    "section-5-3.tiers.coprime", "section 5.3", "127, 255, 509 restore coprimality.", kind="example"
+)(lambda: equals(math.gcd(*_ADJUSTED), "1"))
 
 
 @CLAIMS.claim("section-5-3.tiers.resonance", "section 5.3", evidence=Evidence.BALL)

@@ -98,9 +98,10 @@ def _exceptions() -> Iterator[str]:
     return (named(*c) for c in _coprime(SIMPLE_FROM - 1) if c[1] > 2 and not _dominates_alone(*c))
 
 
-@CLAIMS.claim(
+CLAIMS.claim(
     "theorem-24.dominant-branches-simple",
     "Theorem 24",
+    "Along coprime families the two dominant limiting branches are simple.",
     over=_COPRIME.where(f"n >= {SIMPLE_FROM}", lambda a, n, p: n >= SIMPLE_FROM),
     ours=f"a simple conjugate pair for every n >= {SIMPLE_FROM} (up to {_LONGEST})",
     note=lambda _: (
@@ -109,10 +110,7 @@ def _exceptions() -> Iterator[str]:
         "one, -1/2."
     ),
     refuted=Evidence.BALL,
-)
-def _dominant_simple(a: int, n: int, p: Fraction) -> bool:
-    """Along coprime families the two dominant limiting branches are simple."""
-    return _dominates_alone(a, n, p)
+)(lambda a, n, p: _dominates_alone(a, n, p))
 
 
 @CLAIMS.claim(

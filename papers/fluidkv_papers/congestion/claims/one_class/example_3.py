@@ -101,10 +101,9 @@ def _later_row(n: int, printed: str, level: int) -> Finding:
     )
 
 
-@CLAIMS.claim("example-3.start", "Example 3")
-def _start_is_full() -> Outcome:
-    """The perturbed start lies on the memory boundary."""
-    return equals(exact.memory_used(SYSTEM, [_START]), "24")
+CLAIMS.claim("example-3.start", "Example 3", "The perturbed start lies on the memory boundary.")(
+    lambda: equals(exact.memory_used(SYSTEM, [_START]), "24")
+)
 
 
 for _n, _printed, _ in _ROWS:
@@ -316,7 +315,6 @@ def _settles() -> Finding:
     )
 
 
-@CLAIMS.claim("figure-8.throughput", _FIGURE_8)
-def _last_throughput() -> Outcome:
-    """The last cycle completes 8/5 requests per iteration."""
-    return equals(Fraction(_way().throughput), "8/5")
+CLAIMS.claim(
+    "figure-8.throughput", _FIGURE_8, "The last cycle completes 8/5 requests per iteration."
+)(lambda: equals(Fraction(_way().throughput), "8/5"))

@@ -143,14 +143,12 @@ def _equation_41(window: _Window) -> bool:
     return window.in_flight >= window.least and fewest == all_last
 
 
-@CLAIMS.claim(
+CLAIMS.claim(
     "equation-42",
     "equation (42), for all trajectories",
+    "More than that complete in a window that starts with a completion and more requests.",
     over=_WINDOWS.where(
         "that start with a completion and more than m",
         lambda window: window.last_stage > 0 and window.in_flight > window.least,
     ),
-)
-def _equation_42(window: _Window) -> bool:
-    """More than that complete in a window that starts with a completion and more requests."""
-    return window.done > window.least
+)(lambda window: window.done > window.least)
