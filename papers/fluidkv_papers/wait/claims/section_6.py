@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cache
 
 from fluidkv import wait
-from fluidkv.ledger import Evidence, Finding, Origin
+from fluidkv.ledger import Evidence, Finding, Origin, np
 from fluidkv_papers.wait.instances import server
 from fluidkv_papers.wait.instances.served import FCFS, outputs, serve
 from fluidkv_papers.wait.instances.statistics import mean_and_error
@@ -54,8 +54,6 @@ def _served(setting: str, load: Fraction) -> dict[str, tuple[list[float], list[f
 
     Both in the window; who came in it and is not complete by its end counts with the time so far.
     """
-    import numpy as np
-
     system, (start, end) = _full(setting).scaled(load), _WINDOW
     tables = [wait.poisson_prompts(system, rng=seed, horizon=end) for seed in _SEEDS]
     found = {}

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from fluidkv import wait
-from fluidkv.ledger import Evidence, Finding, Origin
+from fluidkv.ledger import Evidence, Finding, Origin, flint
 from fluidkv_papers.wait.instances.designs import (
     DELTA,
     HORIZON,
@@ -35,8 +35,6 @@ _SPARE = "One prompt to spare in each line."
 
 def _written_out(design: "wait.SegmentDesign") -> "arb":
     """(17) from the rates of the types, at load 1/2."""
-    from flint import arb
-
     system, n, ends = synthetic(LOADS[1]), design.thresholds, design.segments.ends
     alive = [
         sum(t.arrival_rate for t in system.types if t.output_length > before)
@@ -44,10 +42,10 @@ def _written_out(design: "wait.SegmentDesign") -> "arb":
     ]
     batches = int(HORIZON / system.base)
     folds = wait.to_ball((len(n) - 1) * batches / DELTA).log()
-    total = arb(literal_peak(design.segments, n))
+    total = flint.arb(literal_peak(design.segments, n))
     for k in range(1, len(n)):
         root = wait.eta(n[k - 1], Fraction(alive[k], alive[k - 1]), n[k]).ball
-        tail = folds / root if root is not None else arb(0)
+        tail = folds / root if root is not None else flint.arb(0)
         total += (62 + ends[k - 1]) * (n[k] + tail)
     return total
 

@@ -9,7 +9,7 @@ from itertools import product
 from math import comb
 
 from fluidkv import wait
-from fluidkv.ledger import Evidence, Origin, Range
+from fluidkv.ledger import Evidence, Origin, Range, np
 from fluidkv_papers.wait.instances.nested import four_types
 from fluidkv_papers.wait.paper import LOST, statements
 
@@ -28,8 +28,6 @@ def _first_segment(seed: int) -> bool | str:
     Checked: l = 4, outputs 2, 4, 6, 8, n = 7, 6, 5, 3: 10 runs of 400 prompts (seeds 0 to 9)
     Note: Each batch of Algorithm 2 takes n_1 from this queue, so that W' = max(W - n_1, 0) + X <=
     n_1 + Q': here a buffer of n_1 is enough, whatever the later segments do."""
-    import numpy as np
-
     prompts = wait.poisson_prompts(four_types(), rng=seed, count=400)
     policy = wait.NestedWait((2, 4, 6, 8), (7, 6, 5, 3))
     engine = wait.WaitEngine(prompts, policy, four_types().clock)

@@ -6,16 +6,12 @@ the horizon, the number of runs, and what counts as collapsed. Masses, as in sec
 
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING
 
 from fluidkv import exact, fluid
-from fluidkv.ledger import Evidence, Finding, Origin, Outcome, rounds_to
+from fluidkv.ledger import Evidence, Finding, Origin, Outcome, np, rounds_to
 from fluidkv.workload import System
 from fluidkv_papers.congestion.experiments.open_runs import one_class, poisson
 from fluidkv_papers.congestion.paper import statements
-
-if TYPE_CHECKING:
-    import numpy as np
 
 INPUT, DECODE, CAPACITY = 10, 40, 2000
 ITERATIONS, WINDOW, SEED = 8000, 1000, 4
@@ -49,8 +45,6 @@ def runs(rates: tuple[float, ...] = _RATES, count: int = _RUNS) -> "dict[str, np
     Keys: completed, evicted, arrived (requests per iteration), evicting (share of the iterations),
     waiting (mean queue) and queue (at the end of the window).
     """
-    import numpy as np
-
     from fluidkv.runs import random_key
 
     each = np.repeat(rates, count)[:, None] * np.ones(ITERATIONS)

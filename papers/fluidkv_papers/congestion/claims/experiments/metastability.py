@@ -10,12 +10,11 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from fluidkv import serving
-from fluidkv.ledger import Evidence, Finding, Origin
+from fluidkv.ledger import Evidence, Finding, Origin, np
 from fluidkv.workload import RequestClass
 from fluidkv_papers.congestion.paper import statements
 
 if TYPE_CHECKING:
-    import numpy as np
     import xarray as xr
 
 _REQUEST, _DECODE, _CAPACITY = RequestClass(10, 40), 40, 2000
@@ -233,8 +232,6 @@ def _bound_near_the_collapsed_rate() -> Finding:
 )
 def _capped(rate: Fraction) -> Finding:
     """Evictions after l1 iterations under a cap, from collapsed servers."""
-    import numpy as np
-
     arrivals = _arrivals(3000)
     records, _ = serving.serve_cohorts(
         _REQUEST, _limits(admission_rate=rate), arrivals, state=collapsed()
@@ -258,8 +255,6 @@ def _capped(rate: Fraction) -> Finding:
 
 
 def _arrivals(iterations: int) -> "np.ndarray":
-    import numpy as np
-
     return np.random.default_rng(_SEED).poisson(_LOAD, (iterations, _STARTS))
 
 

@@ -11,13 +11,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from fluidkv import exact, fluid
-from fluidkv.ledger import Evidence, Finding, Origin, Outcome, rounds_to
+from fluidkv.ledger import Evidence, Finding, Origin, Outcome, np, rounds_to
 from fluidkv.workload import System
 from fluidkv_papers.congestion.experiments.open_runs import one_class, poisson
 from fluidkv_papers.congestion.paper import statements
 
 if TYPE_CHECKING:
-    import numpy as np
     import xarray as xr
 
 INPUT, DECODE, CAPACITY = 20, 20, 1000
@@ -164,8 +163,6 @@ def sweep(caps: tuple[float, ...], count: int) -> "dict[str, np.ndarray]":
     Completed per iteration from the first completion on, as Figure 29 draws it; evicted per
     iteration of all.
     """
-    import numpy as np
-
     arrivals = poisson(system(), RATE, iterations=ITERATIONS, count=count, seed=SEED)
     found = fluid.simulate_open(
         system(),

@@ -14,6 +14,7 @@ from fluidkv.ledger import (
     ball_rounds_to,
     decimal,
     equals,
+    flint,
     root_rounds_to,
     rounds_to,
 )
@@ -135,11 +136,9 @@ CLAIMS.claim("example-11.initial-energy", "Example 11", "L(1, 0, 0) = 8.70.")(
 @CLAIMS.claim("example-11.guaranteed-decrease", "Example 11 and Figure 14", evidence=Evidence.BALL)
 def _guaranteed() -> Outcome:
     """delta^2/(2 C_P) is about 0.015."""
-    from flint import arb, fmpq
-
     least = example().delta_squared / 2
     return ball_rounds_to(
-        arb(fmpq(least.numerator, least.denominator)) / example().lyapunov.norm, "0.015"
+        flint.arb(flint.fmpq(least.numerator, least.denominator)) / example().lyapunov.norm, "0.015"
     )
 
 

@@ -3,7 +3,6 @@
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from fluidkv import exact, symbolic
 from fluidkv.ledger import (
@@ -14,12 +13,10 @@ from fluidkv.ledger import (
     decimal,
     equals,
     root_rounds_to,
+    sympy,
 )
 from fluidkv.workload import RequestClass, System, Workload
 from fluidkv_papers.congestion.paper import statements
-
-if TYPE_CHECKING:
-    import sympy
 
 CLAIMS = statements()
 _HALF = Fraction(1, 2)
@@ -61,15 +58,11 @@ def _admissions(system: System, iterations: int) -> tuple[list[Fraction], int | 
 
 def _limit(second: int) -> "sympy.Poly":
     """A(z) for lengths 2 and `second` in equal shares."""
-    import sympy
-
     limit = symbolic.limit_polynomial(exact.two_lengths(2, second, _HALF))
     return sympy.Poly(limit, symbolic.Z)
 
 
 def _is_limit(second: int, shown: str) -> Finding:
-    import sympy
-
     ours = _limit(second)
     same = ours == sympy.Poly(sympy.sympify(shown), symbolic.Z)
     factors = str(sympy.factor(ours.as_expr()))
@@ -89,8 +82,6 @@ def _limit_roots() -> Finding:
     """Its roots are (-1 ± i)/2.
 
     Paper: (-1 ± i)/2"""
-    import sympy
-
     roots = {sympy.expand(root) for root in _limit(3).all_roots()}
     same = roots == {sympy.expand((-1 + sign * sympy.I) / 2) for sign in (1, -1)}
     shown = ", ".join(sorted(map(str, roots)))

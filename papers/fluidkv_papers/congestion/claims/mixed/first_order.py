@@ -6,7 +6,7 @@ from itertools import pairwise, product
 from typing import Any
 
 from fluidkv import exact
-from fluidkv.ledger import Evidence, Finding, Origin, Range, Seen
+from fluidkv.ledger import Evidence, Finding, Origin, Range, Seen, np
 from fluidkv_papers.congestion.instances.coprime_pairs import (
     SHARES,
     SWEPT,
@@ -205,8 +205,6 @@ def _slope() -> Finding:
     Paper: consistent with exponent 3
     Note: With theta_n = 2/n in (13) the exponent is 3n/(n+2) for p = 1/2, below 3 at every n."""
     # Local exponents of l0_min for a = 2 rise towards 3; a fit over all of them stays below.
-    import numpy as np
-
     values = [least(2, n, _PAIR[2]) for n in _LENGTHS]
     fit = float(np.polyfit(np.log(list(_LENGTHS)), np.log(values), 1)[0])
     first, second = (  # from n to about 2n

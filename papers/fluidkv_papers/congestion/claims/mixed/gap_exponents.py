@@ -21,7 +21,7 @@ from functools import cache
 from itertools import pairwise
 
 from fluidkv import exact
-from fluidkv.ledger import Evidence, Finding, Origin, Seen
+from fluidkv.ledger import Evidence, Finding, Origin, Seen, flint, np, sympy
 from fluidkv_papers.congestion.paper import statements
 
 CLAIMS = statements()
@@ -41,8 +41,6 @@ def _second_order(classes: int) -> bool:
     Checked: K = 2, 3, in symbols
     Ours: equal; mu(-x) is the conjugate of mu(x), so the next term of Re mu is of order 4"""
     # The branch equation along a ray x = t v with mu = -i xbar t + Q t^2 / (2D): zero to t^2.
-    import sympy
-
     p = [*sympy.symbols(f"p1:{classes}")]
     p.append(1 - sum(p))
     beta = [*sympy.symbols(f"beta1:{classes}"), sympy.Integer(1)]
@@ -67,8 +65,6 @@ def _two_classes() -> Finding:
     Checked: in symbols
     Ours: pq x^2 / (2 D^3) and 2 pi^2 p / q^2
     Paper: the same"""
-    import sympy
-
     p, b, x, a = sympy.symbols("p beta x a")
     q = 1 - p
     mean = p * b + q
@@ -118,12 +114,10 @@ def _positive_definite(p: list[Fraction], beta: list[Fraction]) -> bool:
     Ours: all leading minors positive, the determinant is prod p_k / D^2 exactly
     Note: Q = 0 needs x_k = beta_k xbar for each k: xbar = 0 from k = K, and so all x_k = 0. That
     the k = K term is p_K xbar^2 is not enough by itself: for K >= 3 xbar may vanish."""
-    from flint import fmpq, fmpq_mat
-
     rows, minors = _gram(p, beta), []
     for size in range(1, len(p)):
-        block = [fmpq(x.numerator, x.denominator) for row in rows[:size] for x in row[:size]]
-        det = fmpq_mat(size, size, block).det()
+        block = [flint.fmpq(x.numerator, x.denominator) for row in rows[:size] for x in row[:size]]
+        det = flint.fmpq_mat(size, size, block).det()
         minors.append(Fraction(int(det.p), int(det.q)))
     mean = sum((x * b for x, b in zip(p, beta, strict=True)), Fraction(0))
     return min(minors) > 0 and minors[-1] == math.prod(p) / mean**2
@@ -176,8 +170,6 @@ def drawn_gaps(classes: int, longest: int, draws: int) -> tuple[tuple[float, flo
 
 def fitted_exponent(sizes: tuple[int, ...], gaps: list[float]) -> float:
     """Minus the slope of log gap over log n, least squares."""
-    import numpy as np
-
     return -float(np.polyfit(np.log(sizes), np.log(gaps), 1)[0])
 
 
@@ -281,8 +273,6 @@ _DRAWN = f"{_DRAWS} draws for each n = {', '.join(map(str, _SIZES))}"
 
 
 def _generic(classes: int) -> Finding:
-    import numpy as np
-
     drawn = {n: [value for value, _ in drawn_gaps(classes, n, _DRAWS)] for n in _SIZES}
     medians = [float(np.median(values)) for values in drawn.values()]
     found, claimed = fitted_exponent(_SIZES, medians), exponent(classes)
@@ -306,8 +296,6 @@ def _error_of_slope(drawn: dict[int, list[float]]) -> float:
 
     sqrt(pi / 2) takes that of a mean to that of a median, for a normal distribution.
     """
-    import numpy as np
-
     x = np.log(list(drawn)) - np.mean(np.log(list(drawn)))
     scatter = np.array([np.std(np.log(values)) for values in drawn.values()])
     errors = math.sqrt(math.pi / 2) * scatter / math.sqrt(_DRAWS)

@@ -9,10 +9,9 @@ import math
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from fluidkv import exact
-from fluidkv.ledger import Evidence, Range, Seen
+from fluidkv.ledger import Evidence, Range, Seen, np, sympy
 from fluidkv_papers.congestion.instances.coprime_pairs import (
     SHARES,
     SWEPT,
@@ -29,9 +28,6 @@ from fluidkv_papers.congestion.instances.coprime_pairs import (
 )
 from fluidkv_papers.congestion.paper import statements
 
-if TYPE_CHECKING:
-    import numpy as np
-
 CLAIMS = statements()
 _DELTA = 0.5  # of Lemma 27; the constants below are measured for it
 _REMAINDER_UP_TO = 40
@@ -47,8 +43,6 @@ def _chart() -> bool | str:
     Ours: H
     Paper: H(mu, x, theta) = 0"""
     # P_n(omega e^{-mu/n}) with omega^n = 1 and omega^{-a} = e^{ix}, in symbols.
-    import sympy
-
     mu, x, p = sympy.symbols("mu x p")
     a, n = sympy.symbols("a n", integer=True, positive=True)
     u = sympy.exp(-mu / n)
@@ -67,8 +61,6 @@ def _finite_equation() -> bool | str:
     Ours: equal
     Paper: J = 0"""
     # -(1-z)(A - eps z A') = H + eta H_nu - (eta/n) z/(1-z) H for any H, A = -H/(1-z).
-    import sympy
-
     nu, eta, n, omega = sympy.symbols("nu eta n omega")
     z = omega * sympy.exp(-nu / n)
     h = sympy.Function("H")(nu)
@@ -150,8 +142,6 @@ def branch_remainder(
 
     Branches are all phases 0 < |x_m| <= _DELTA of the pairs, followed from eta = 0 upward.
     """
-    import numpy as np
-
     rows = [
         (n, a / n, u, sign * m)
         for a, n in pairs
@@ -207,8 +197,6 @@ def _remainder(p: Fraction) -> Seen | str:
 
     Note: Rising by less and less; no proof of a bound. As eta tends to 0, R / eta^2 tends to (1/2 -
     d_alpha) / n."""
-    import numpy as np
-
     pairs = [pair for pair in coprime_pairs(_REMAINDER_UP_TO) if pair[1] >= 13]
     etas = (1 - float(p)) / 4 * np.arange(1, 17) / 16
     ratios, n = branch_remainder(float(p), pairs, etas)

@@ -7,7 +7,17 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from fluidkv import exact
-from fluidkv.ledger import Evidence, Finding, Origin, Outcome, Range, Seen, decimal, rounds_to
+from fluidkv.ledger import (
+    Evidence,
+    Finding,
+    Origin,
+    Outcome,
+    Range,
+    Seen,
+    decimal,
+    rounds_to,
+    sympy,
+)
 from fluidkv.workload import System
 from fluidkv_papers.congestion.instances.near_equilibrium import (
     BETA,
@@ -349,8 +359,6 @@ def _bound_is_order_one_over_input() -> Finding:
     Checked: all l0 > 0, in symbols
     Paper: beta l0/(l0+1)^2 = O(1/l0)"""
     # l0 times the bound rises, and stays below beta.
-    import sympy
-
     l0 = sympy.Symbol("l0", positive=True)
     beta = sympy.Rational(BETA.numerator, BETA.denominator)
     scaled = l0 * (beta * l0 / (l0 + 1) ** 2)

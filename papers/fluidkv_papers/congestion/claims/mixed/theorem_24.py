@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from fluidkv import exact
-from fluidkv.ledger import Evidence, Finding, Range, Seen
+from fluidkv.ledger import Evidence, Finding, Range, Seen, flint, sympy
 from fluidkv_papers.congestion.instances.coprime_pairs import Case, cases, named, remainder
 from fluidkv_papers.congestion.paper import statements
 
@@ -47,9 +47,7 @@ def _roots(a: int, n: int, p: Fraction) -> "tuple[exact.LimitRoot, ...]":
 
 
 def _value(polynomial: "fmpz_poly", z: "acb") -> "acb":
-    from flint import acb
-
-    total = acb(0)
+    total = flint.acb(0)
     for c in reversed(polynomial.coeffs()):
         total = total * z + c
     return total
@@ -133,8 +131,6 @@ def _correction_formula() -> Finding:
     Checked: n, a, p and alpha^a symbolic
     Paper: d = 1/(1-alpha) + alpha P''/(2P')"""
     # Both displays for d, and the ratio under it, as identities of rational functions.
-    import sympy
-
     n, a, p, r, z, p1, p2 = sympy.symbols("n a p r z p1 p2")
     theta = a / n
     ours = (n * (n - 1) * r - p * (n - a) * (n - a - 1)) / (n * r - p * (n - a))

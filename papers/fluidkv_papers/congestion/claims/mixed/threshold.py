@@ -8,9 +8,8 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise, product
-from typing import TYPE_CHECKING
 
-from fluidkv.ledger import Evidence, Finding, Origin, Seen
+from fluidkv.ledger import Evidence, Finding, Origin, Seen, sympy
 from fluidkv_papers.congestion.instances.coprime_pairs import (
     PAIRS,
     SHARES,
@@ -20,9 +19,6 @@ from fluidkv_papers.congestion.instances.coprime_pairs import (
     least,
 )
 from fluidkv_papers.congestion.paper import statements
-
-if TYPE_CHECKING:
-    import sympy
 
 CLAIMS = statements(origin=Origin.READING)
 _HALF = Fraction(1, 2)
@@ -128,8 +124,6 @@ def _closer(a: int, n: int, p: Fraction) -> bool:
 
 def _prefactor() -> "tuple[sympy.Expr, sympy.Symbol, sympy.Symbol]":
     """Of (13), but for 2 pi^2, in p and theta."""
-    import sympy
-
     p, theta = sympy.symbols("p theta", positive=True)
     return (1 - p + p * theta) ** 3 / (p * (1 - p)), p, theta
 
@@ -139,8 +133,6 @@ def _sign(expression: "sympy.Basic", p: "sympy.Symbol") -> int | None:
 
     With p as x / (1 + x), x > 0, the coefficients show it.
     """
-    import sympy
-
     x = sympy.Symbol("x", positive=True)
     seen = sympy.factor(expression.subs(p, x / (1 + x)))
     return 1 if seen.is_positive else -1 if seen.is_negative else None
@@ -152,8 +144,6 @@ def _prefactor_rises_with_theta() -> Finding:
 
     Checked: all p and theta, in symbols
     Paper: theta near 1"""
-    import sympy
-
     f, p, theta = _prefactor()
     slope = sympy.factor(sympy.diff(f, theta))
     return Finding(_sign(slope, p) == 1, f"d/dtheta is {slope} > 0")
@@ -170,8 +160,6 @@ def _prefactor_at_both_ends() -> Finding:
     congestion.proposition-4.harder.long-requests-rare.
     Witness: theta = 0, as in Figure 3 (b), where a = 2"""
     # At theta = 0, which Proposition 4 allows, the prefactor is (1-p)^2 / p: 0 at p = 1.
-    import sympy
-
     f, p, theta = _prefactor()
     at_zero = sympy.factor(f.subs(theta, 0))
     end = sympy.limit(at_zero, p, 1, "-")
@@ -187,8 +175,6 @@ def _prefactor_for_positive_theta() -> Finding:
 
     Checked: all theta > 0, in symbols
     Paper: weak in both cases"""
-    import sympy
-
     f, p, _ = _prefactor()
     ends = [sympy.limit(f, p, 0, "+"), sympy.limit(f, p, 1, "-")]
     good = all(end == sympy.oo for end in ends)

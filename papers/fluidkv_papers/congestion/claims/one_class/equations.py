@@ -2,16 +2,12 @@
 
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING
 
 from fluidkv import exact, symbolic
-from fluidkv.ledger import Finding, Origin, Verdict
+from fluidkv.ledger import Finding, Origin, Verdict, sympy
 from fluidkv_papers.congestion.instances.boundary_states import STARTS, Case
 from fluidkv_papers.congestion.instances.one_class import grid, system_of, weight
 from fluidkv_papers.congestion.paper import statements
-
-if TYPE_CHECKING:
-    import sympy
 
 CLAIMS = statements()
 
@@ -52,8 +48,6 @@ def _reaches_the_boundary(case: Case) -> bool:
 
 def _identical(ours: "sympy.Expr", printed: "sympy.Expr", paper: str) -> Finding:
     """Whether two expressions are the same for all values of their symbols."""
-    import sympy
-
     difference = sympy.simplify(ours - printed)
     bad = None if difference == 0 else f"difference {difference}"
     return Finding(bad, str(sympy.factor(ours)), paper=paper)
@@ -64,8 +58,6 @@ def _row_sum() -> Finding:
     """The first row of the eviction-free update sums to one, so equal masses stay equal.
 
     Checked: all l0, l1 (symbolic)"""
-    import sympy
-
     l0, l1 = sympy.symbols("l0 l1", positive=True)
     alpha, beta = -1 / (l0 + 1), (l0 + l1) / (l0 + 1)
     return _identical(sympy.simplify(alpha * (l1 - 1) + beta), sympy.Integer(1), "1")
@@ -143,8 +135,6 @@ def _proved(positive: "dict[str, sympy.Expr]", paper: str) -> Finding:
     Args:
         positive: what is shown before it, and the expression in l0 > 0 and l1 = 2 + k, k >= 0.
     """
-    import sympy
-
     l1 = sympy.Symbol("l1")
     k = sympy.Symbol("k", nonnegative=True)
     simple = {name: sympy.factor(sympy.together(e)) for name, e in positive.items()}
@@ -155,8 +145,6 @@ def _proved(positive: "dict[str, sympy.Expr]", paper: str) -> Finding:
 
 def _from_two_stages() -> "tuple[sympy.Expr, sympy.Symbol]":
     """The ratio for l1 = 2 + k, k >= 0, and its l0."""
-    import sympy
-
     l0, k = sympy.Symbol("l0", positive=True), sympy.Symbol("k", nonnegative=True)
     return _printed_ratio(l0, 2 + k), l0
 
@@ -166,8 +154,6 @@ def _ratio_interval() -> Finding:
     """The ratio lies strictly between 1/2 and 1 when requests have at least two stages.
 
     Checked: all l0 > 0, l1 >= 2 (symbolic)"""
-    import sympy
-
     ratio, _ = _from_two_stages()
     gaps = {"ratio - 1/2": ratio - sympy.Rational(1, 2), "1 - ratio": 1 - ratio}
     return _proved(gaps, "(1/2, 1)")
@@ -195,8 +181,6 @@ def _ratio_decreases() -> Finding:
     """The ratio decreases with the decode length.
 
     Checked: all l0, l1 > 0 (symbolic)"""
-    import sympy
-
     l0, l1 = sympy.symbols("l0 l1", positive=True)
     falling = -sympy.diff(_printed_ratio(l0, l1), l1)
     return _proved({"minus the slope": falling}, "decreases with l1")
@@ -207,8 +191,6 @@ def _ratio_increases() -> Finding:
     """The ratio increases with the input length when requests have at least two stages.
 
     Checked: all l0 > 0, l1 >= 2 (symbolic)"""
-    import sympy
-
     ratio, l0 = _from_two_stages()
     return _proved({"slope": sympy.diff(ratio, l0)}, "increases with l0")
 
@@ -237,8 +219,6 @@ def _ratio_limit() -> Finding:
     Checked: all l0 >= 1 (symbolic limit)
     Paper: 1/2
     Note: Uniform over l0 >= 1: the excess over 1/2 is at most 1/(1+r)."""
-    import sympy
-
     l0, growth = sympy.symbols("l0 r", positive=True)
     limit = sympy.limit(_printed_ratio(l0, growth * l0), growth, sympy.oo)
     # The excess over 1/2 is (l0+1) / (2 l0 (1+r)), at most 1/(1+r) for l0 >= 1: uniform in l0.

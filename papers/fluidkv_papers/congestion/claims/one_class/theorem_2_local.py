@@ -12,7 +12,7 @@ from functools import cache
 from itertools import islice
 
 from fluidkv import exact
-from fluidkv.ledger import Origin, Range, Seen
+from fluidkv.ledger import Origin, Range, Seen, flint
 from fluidkv.workload import System
 from fluidkv_papers.congestion.instances.one_class import grid, intermediate_gaps, system_of, weight
 from fluidkv_papers.congestion.paper import statements
@@ -214,16 +214,14 @@ def _codimension(gaps: Gaps, points: "Sequence[exact.State]") -> bool | str:
 
 def _dimension(points: "Sequence[exact.State]") -> int:
     """Of the affine hull, exact."""
-    from flint import fmpq, fmpq_mat
-
     rows = [
         [
-            fmpq(d.numerator, d.denominator)
+            flint.fmpq(d.numerator, d.denominator)
             for d in (x - y for x, y in zip(p, points[0], strict=True))
         ]
         for p in points[1:]
     ]
-    return fmpq_mat(rows).rank() if rows else 0
+    return flint.fmpq_mat(rows).rank() if rows else 0
 
 
 # --- Lemma A.10 -----------------------------------------------------------------------------------
