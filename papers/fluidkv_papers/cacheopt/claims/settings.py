@@ -12,6 +12,7 @@ from fluidkv_papers.cacheopt.instances.table_1 import TABLE_1, number
 from fluidkv_papers.cacheopt.paper import statements
 
 CLAIMS = statements(origin=Origin.READING)
+AT_TABLE_1 = CLAIMS.section("table-1", "Table 1 and section 2.1", evidence=Evidence.FLOAT)
 
 _OUTPUTS = "all outputs of 1 to 1041 tokens"
 _ROOFLINE = "Table 1, and the peaks of an A100 with 80 GB"
@@ -68,12 +69,7 @@ def _sweet_spot() -> Finding:
     )
 
 
-@CLAIMS.fails(
-    "table-1.rate.sharegpt",
-    "Table 1 and section 2.1",
-    checked=f"{_ROOFLINE}; every coupling of inputs and outputs",
-    evidence=Evidence.FLOAT,
-)
+@AT_TABLE_1.fails("rate.sharegpt", checked=f"{_ROOFLINE}; every coupling of inputs and outputs")
 def _sharegpt() -> Finding:
     """One A100 can serve OPT-13B at 28 requests/s of ShareGPT, whatever manages its memory.
 
@@ -92,12 +88,7 @@ def _sharegpt() -> Finding:
     )
 
 
-@CLAIMS.fails(
-    "table-1.rate.bookcorpus",
-    "Table 1 and section 2.1",
-    checked=f"{_ROOFLINE}; lengths of greatest entropy",
-    evidence=Evidence.FLOAT,
-)
+@AT_TABLE_1.fails("rate.bookcorpus", checked=f"{_ROOFLINE}; lengths of greatest entropy")
 def _bookcorpus() -> Finding:
     """One A100 can serve OPT-13B at 1.2 requests/s of BookCorpus, with independent lengths.
 

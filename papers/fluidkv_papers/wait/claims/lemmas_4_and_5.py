@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from flint import arb
 
 CLAIMS = statements(origin=Origin.READING)
+APPENDIX_B = CLAIMS.section("appendix-b", "appendix B, Case 2", refuted=Evidence.BALL, kind="lemma")
 
 _BITS = 128
 _STEPS = 6  # of the walks of Lemma 4 with exact laws
@@ -36,10 +37,7 @@ _LAWS = {
 
 
 @CLAIMS.claim(
-    "lemma-4",
-    "Lemma 4",
-    over=_LAWS,
-    checked=f"{len(_LAWS)} laws of a step, N = 1 ... {_STEPS}",
+    "lemma-4", "Lemma 4", over=_LAWS, checked=f"{len(_LAWS)} laws of a step, N = 1 ... {_STEPS}"
 )
 def _lemma_4(name: str) -> bool | str:
     """The mean maximum of a walk is the sum of E[S_k^+] / k.
@@ -217,14 +215,7 @@ def _slack(n: int, b: int, buffer: int) -> bool | str:
     return _below(n, Fraction(3 * n, 4), b, 6, bound)
 
 
-@CLAIMS.undecided(
-    "appendix-b.negative-drift",
-    "appendix B, Case 2, with the buffer of Lemma 2",
-    over=_SLACK,
-    note=_ORDER,
-    refuted=Evidence.BALL,
-    kind="lemma",
-)
+@APPENDIX_B.undecided("negative-drift", ", with the buffer of Lemma 2", over=_SLACK, note=_ORDER)
 def _negative_drift(n: int, b: int) -> bool | str:
     """With slack the mean queue has a bound that is lost, given back as n + Var(X) / (2 (n -
     E[X])).
@@ -234,14 +225,7 @@ def _negative_drift(n: int, b: int) -> bool | str:
     return _slack(n, b, n)
 
 
-@CLAIMS.claim(
-    "appendix-b.negative-drift.buffer",
-    "appendix B, Case 2, another constant",
-    over=_SLACK,
-    note=_FOLLOWS,
-    refuted=Evidence.BALL,
-    kind="lemma",
-)
+@APPENDIX_B.claim("negative-drift.buffer", ", another constant", over=_SLACK, note=_FOLLOWS)
 def _negative_drift_buffer(n: int, b: int) -> bool | str:
     """With slack the mean queue is at most 2n - 1 + Var(X) / (2 (n - E[X])).
 

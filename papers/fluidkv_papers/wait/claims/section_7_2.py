@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from flint import arb
 
 CLAIMS = statements(origin=Origin.REPRODUCTION, evidence=Evidence.SAMPLED)
+SECTION_7_2 = CLAIMS.section(
+    "section-7-2", "section 7.2 (our own)", origin=Origin.READING, kind="remark"
+)
 
 _LIGHT = Fraction(1, 100)
 _WORDS = f"{SYNTHETIC}; loads {', '.join(str(float(load)) for load in LOADS)}"
@@ -172,13 +175,7 @@ def _near_ten(loads: Sequence[Fraction]) -> Finding:
     )
 
 
-@CLAIMS.claim(
-    "section-7-2.minimum.rises",
-    "section 7.2 (our own)",
-    origin=Origin.READING,
-    checked=_WORDS,
-    kind="remark",
-)
+@SECTION_7_2.claim("minimum.rises", checked=_WORDS)
 def _rises() -> Finding:
     """From load 0.1 to 0.5 to 0.8 the number of segments with the least memory (17) rises.
 
@@ -227,14 +224,7 @@ def _third_term() -> Finding:
 # --- our own ------------------------------------------------------------------------------------
 
 
-@CLAIMS.claim(
-    "section-7-2.few-segments",
-    "section 7.2 (our own)",
-    origin=Origin.READING,
-    checked=f"{_WORDS}; 1 to 40 segments",
-    evidence=Evidence.EXACT,
-    kind="remark",
-)
+@SECTION_7_2.claim("few-segments", checked=f"{_WORDS}; 1 to 40 segments", evidence=Evidence.EXACT)
 def _few() -> Finding:
     """At loads 0.1, 0.5 and 0.8 too few segments have no thresholds that satisfy (16).
 
@@ -257,13 +247,7 @@ def _few() -> Finding:
     return Finding(bad, f"no thresholds for segments {', '.join(parts)}")
 
 
-@CLAIMS.claim(
-    "section-7-2.floor",
-    "section 7.2 (our own)",
-    origin=Origin.READING,
-    checked=f"{SYNTHETIC}; load 0.01 and {_WORDS.split(';')[1].strip()}",
-    kind="remark",
-)
+@SECTION_7_2.claim("floor", checked=f"{SYNTHETIC}; load 0.01 and {_WORDS.split(';')[1].strip()}")
 def _floor() -> Finding:
     """Whole thresholds of Nested WAIT hold (d + 1)(l + d/2) tokens at least, at any rate.
 

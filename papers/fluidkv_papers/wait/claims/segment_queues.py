@@ -14,6 +14,7 @@ from fluidkv_papers.wait.instances.nested import four_types
 from fluidkv_papers.wait.paper import LOST, statements
 
 CLAIMS = statements(origin=Origin.READING, evidence=Evidence.SAMPLED)
+APPENDIX_C_2 = CLAIMS.section("appendix-c-2", "appendix C.2")
 
 # --- the first segment --------------------------------------------------------------------------
 
@@ -85,13 +86,7 @@ def _mean_below(n_prev: int, n: int, p: Fraction, buffer: int) -> bool | str:
     return True
 
 
-@CLAIMS.undecided(
-    "appendix-c-2.mean-queue",
-    "appendix C.2, below Lemma 7",
-    over=_GRID,
-    paper=_GIVEN,
-    kind="equation",
-)
+@APPENDIX_C_2.undecided("mean-queue", ", below Lemma 7", over=_GRID, paper=_GIVEN, kind="equation")
 def _mean_as_given(n_prev: int, n: int, p: Fraction) -> bool | str:
     """The mean queue before a segment has a bound that is lost, given back as n + Var / (2
     |drift|).
@@ -102,9 +97,7 @@ def _mean_as_given(n_prev: int, n: int, p: Fraction) -> bool | str:
     return _mean_below(n_prev, n, p, n)
 
 
-@CLAIMS.claim(
-    "appendix-c-2.mean-queue.buffer", "appendix C.2, below Lemma 7", over=_GRID, kind="equation"
-)
+@APPENDIX_C_2.claim("mean-queue.buffer", ", below Lemma 7", over=_GRID, kind="equation")
 def _mean_of_two(n_prev: int, n: int, p: Fraction) -> bool | str:
     """The mean queue before a segment is at most 2 n - 1 + Var / (2 |drift|).
 

@@ -28,6 +28,7 @@ _COLLAPSED = f"{_STARTS} collapsed servers"
 _SETTING = "one setting, fixed seeds"
 
 CLAIMS = statements(origin=Origin.READING, evidence=Evidence.SAMPLED, checked=_SETTING)
+SECTION_6_1_RECOVERY = CLAIMS.section("section-6-1.recovery", "sections 5.1 and 6.1")
 
 
 def _limits(**settings) -> "serving.Limits":
@@ -147,7 +148,7 @@ def _more_memory() -> Finding:
     return Finding(bad, f"mean iterations to collapse at a load of {load} x*: {'; '.join(shown)}")
 
 
-@CLAIMS.claim("section-6-1.recovery.shed", _HERE, paper=_OURS)
+@SECTION_6_1_RECOVERY.claim("shed", paper=_OURS)
 def _shed() -> Finding:
     """Below the collapsed rate a collapsed server drains and is smooth again, above it not.
 
@@ -162,12 +163,7 @@ def _shed() -> Finding:
     )
 
 
-@CLAIMS.claim(
-    "section-6-1.recovery.max-num-seqs",
-    _HERE,
-    checked=f"{_COLLAPSED}, 2,000 iterations",
-    paper=_OURS,
-)
+@SECTION_6_1_RECOVERY.claim("max-num-seqs", checked=f"{_COLLAPSED}, 2,000 iterations", paper=_OURS)
 def _max_num_seqs() -> Finding:
     """At a load of 1.4 no max_num_seqs of 40, 48, 56 or 64 brings a collapsed server back."""
     bad, shown = None, []
@@ -189,11 +185,8 @@ def _max_num_seqs() -> Finding:
     )
 
 
-@CLAIMS.claim(
-    "section-6-1.recovery.max-num-seqs.near-collapsed-rate",
-    _HERE,
-    checked=f"{_COLLAPSED}, 12,000 iterations",
-    paper=_OURS,
+@SECTION_6_1_RECOVERY.claim(
+    "max-num-seqs.near-collapsed-rate", checked=f"{_COLLAPSED}, 12,000 iterations", paper=_OURS
 )
 def _bound_near_the_collapsed_rate() -> Finding:
     """At a load of 1.02 a max_num_seqs of 48 brings more collapsed servers back than none."""

@@ -18,6 +18,7 @@ from fluidkv_papers.congestion.instances.near_equilibrium import example
 from fluidkv_papers.congestion.paper import statements
 
 CLAIMS = statements()
+EXAMPLE_10 = CLAIMS.section("example-10", "Examples 10 and 11")
 
 
 def _weights() -> "exact.SurvivalWeights":
@@ -74,12 +75,12 @@ def modulus_squared() -> Fraction:
     return conjugate_modulus_squared(effective_weights())
 
 
-CLAIMS.claim(
-    "example-10.modulus", "Examples 10 and 11", "Their modulus is sqrt(13/22), about 0.769."
-)(lambda: root_rounds_to(modulus_squared(), "0.769"))
-CLAIMS.claim(
-    "example-10.norm", "Examples 10 and 11", "C_P = ||P||_2 is about 10.8.", evidence=Evidence.BALL
-)(lambda: ball_rounds_to(example().lyapunov.norm, "10.8"))
+EXAMPLE_10.claim("modulus", "", "Their modulus is sqrt(13/22), about 0.769.")(
+    lambda: root_rounds_to(modulus_squared(), "0.769")
+)
+EXAMPLE_10.claim("norm", "", "C_P = ||P||_2 is about 10.8.", evidence=Evidence.BALL)(
+    lambda: ball_rounds_to(example().lyapunov.norm, "10.8")
+)
 
 
 @CLAIMS.claim("example-10.smallest-eigenvalue", "Example 10")
@@ -96,11 +97,8 @@ def _smallest() -> bool:
     return last == [0, 0, 1] and least > 1 - 1e-12  # the radius of the balls
 
 
-@CLAIMS.fails(
-    "example-10.rate",
-    "Examples 10 and 11, with C_P before rounding",
-    origin=Origin.READING,
-    evidence=Evidence.BALL,
+@EXAMPLE_10.fails(
+    "rate", ", with C_P before rounding", origin=Origin.READING, evidence=Evidence.BALL
 )
 def _rate() -> Outcome:
     """1 - 1/C_P is 0.907 to three digits, for C_P itself and not the printed 10.8."""
@@ -112,6 +110,6 @@ def _rate() -> Outcome:
     )
 
 
-CLAIMS.claim("example-10.spectral-rate", "Examples 10 and 11, Figure 15", "rho^2 is about 0.59.")(
+EXAMPLE_10.claim("spectral-rate", ", Figure 15", "rho^2 is about 0.59.")(
     lambda: rounds_to(modulus_squared(), "0.59")
 )

@@ -24,6 +24,7 @@ from fluidkv_papers.congestion.instances.coprime_pairs import (
 from fluidkv_papers.congestion.paper import statements
 
 CLAIMS = statements()
+FIGURE_3_A = CLAIMS.section("figure-3.a", "Figure 3, caption (a)", origin=Origin.READING)
 _BELOW_12 = "section 4.3, below (12)"
 _INPUTS = (0, 1, 2, 5, 10, 100, 1000)
 _FAMILIES = Range(
@@ -155,12 +156,7 @@ def _threshold() -> Finding:
     )
 
 
-@CLAIMS.claim(
-    "figure-3.a.first-order",
-    "Figure 3, caption (a), read as the criterion below (12)",
-    origin=Origin.READING,
-    evidence=Evidence.BALL,
-)
+@FIGURE_3_A.claim("first-order", ", read as the criterion below (12)", evidence=Evidence.BALL)
 def _first_order() -> Finding:
     """For decode lengths 2 and 7 and p = 1/2, 15 is the smallest l0 that meets the first-order
     criterion (l0 + 7)(1 - rho) >= 1.
@@ -175,12 +171,7 @@ def _first_order() -> Finding:
     )
 
 
-@CLAIMS.fails(
-    "figure-3.a.limit",
-    "Figure 3, caption (a), the dashed line taken for rho_inf",
-    origin=Origin.READING,
-    evidence=Evidence.BALL,
-)
+@FIGURE_3_A.fails("limit", ", the dashed line taken for rho_inf", evidence=Evidence.BALL)
 def _dashed_line() -> Finding:
     """Each curve converges to the dashed line at rho = 1.
 

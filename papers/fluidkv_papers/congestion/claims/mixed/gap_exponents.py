@@ -25,16 +25,12 @@ from fluidkv.ledger import Evidence, Finding, Origin, Seen, flint, np, sympy
 from fluidkv_papers.congestion.paper import statements
 
 CLAIMS = statements()
+B_8_7 = CLAIMS.section("b-8-7", "B.8.7", kind="equation")
 _POINTS = 20
 _SEED = 7
 
 
-@CLAIMS.claim(
-    "b-8-7.quadratic-form",
-    "B.8.7",
-    over=lambda: (2, 3),
-    kind="equation",
-)
+@B_8_7.claim("quadratic-form", over=lambda: (2, 3))
 def _second_order(classes: int) -> bool:
     """Re mu(x) is (1/2D) sum of p_k (x_k - beta_k xbar)^2 to second order.
 
@@ -58,7 +54,7 @@ def _second_order(classes: int) -> bool:
     return all(sympy.expand(sympy.fraction(sympy.together(x))[0]) == 0 for x in orders)
 
 
-@CLAIMS.claim("b-8-7.two-classes", "B.8.7", kind="equation")
+@B_8_7.claim("two-classes")
 def _two_classes() -> Finding:
     """For K = 2 the form is that of B.7.1, and c_fix is 2 pi^2 p / q^2.
 
@@ -101,12 +97,10 @@ def _points() -> Iterator[tuple[list[Fraction], list[Fraction]]]:
             yield p, [*sorted(Fraction(rng.randint(0, 100), 100) for _ in p[1:]), Fraction(1)]
 
 
-@CLAIMS.claim(
-    "b-8-7.positive-definite",
-    "B.8.7",
+@B_8_7.claim(
+    "positive-definite",
     over=_points,
     checked=f"K = 2 ... 6 at {_POINTS} rational points each, seed {_SEED}",
-    kind="equation",
 )
 def _positive_definite(p: list[Fraction], beta: list[Fraction]) -> bool:
     """The quadratic form is positive definite.
@@ -202,13 +196,11 @@ def _errors(errors: list[float]) -> str:
     return ", ".join(f"{e:+.2%}" for e in errors)
 
 
-@CLAIMS.claim(
-    "b-8-7.fixed-shorter-lengths",
-    "B.8.7",
+@B_8_7.claim(
+    "fixed-shorter-lengths",
     over=lambda: [((2, 3),), ((2, 4),), ((4, 6),)],
     ours=lambda seen: "(1 - rho) n^3 / c_fix - 1 for n = 101, 201, 401: " + "; ".join(seen),
     refuted=Evidence.BALL,
-    kind="equation",
 )
 def _fixed_shorter(shorter: tuple[int, int]) -> Seen | str:
     """With shorter lengths fixed, 1 - rho_inf = c_fix n^-3 + O(n^-4).
@@ -221,13 +213,11 @@ def _fixed_shorter(shorter: tuple[int, int]) -> Seen | str:
     return Seen(shown) if all(0.4 < abs(v / u) < 0.6 for u, v in pairwise(errors)) else shown
 
 
-@CLAIMS.claim(
-    "b-8-7.consecutive-lengths",
-    "B.8.7",
+@B_8_7.claim(
+    "consecutive-lengths",
     over=lambda: [(_UNEQUAL,), ((Fraction(1, 4),) * 4,)],
     ours=lambda seen: "(1 - rho) N^3 / c_res - 1 for n = 25, 50, 100: " + "; ".join(seen),
     refuted=Evidence.BALL,
-    kind="equation",
 )
 def _consecutive(shares: tuple[Fraction, ...]) -> Seen | str:
     """Consecutive lengths have a gap of c_res n^-3 + O(n^-4).
@@ -246,9 +236,7 @@ def _consecutive(shares: tuple[Fraction, ...]) -> Seen | str:
     return Seen(shown) if all(abs(v) < 0.6 * abs(u) for u, v in pairwise(errors)) else shown
 
 
-@CLAIMS.fails(
-    "b-8-7.bounded-resonance", "B.8.7, as printed", evidence=Evidence.BALL, kind="equation"
-)
+@B_8_7.fails("bounded-resonance", ", as printed", evidence=Evidence.BALL)
 def _resonance_literal() -> Finding:
     """If u l_k = c_k modulo n with u fixed and c_k bounded, then 1 - rho_inf = c_res n^-3 + ...
 
@@ -314,12 +302,11 @@ for classes, word, shown in ((3, "three", "2"), (4, "four", "(5/3)")):
     )(lambda classes=classes: _generic(classes))
 
 
-@CLAIMS.claim(
-    "b-8-7.rational-ratios",
-    "B.8.7, the two last paragraphs together",
+@B_8_7.claim(
+    "rational-ratios",
+    ", the two last paragraphs together",
     origin=Origin.READING,
     evidence=Evidence.SAMPLED,
-    kind="equation",
 )
 def _fixed_ratios() -> Finding:
     """Lengths near fixed rational ratios are a bounded resonance: the gap closes like n^-3.
@@ -348,15 +335,14 @@ def _fixed_ratios() -> Finding:
     )
 
 
-@CLAIMS.claim(
-    "b-8-7.upper-bound",
-    "B.8.7, half of what it leaves open",
+@B_8_7.claim(
+    "upper-bound",
+    ", half of what it leaves open",
     over=lambda: (3, 4),
     checked=f"{_DRAWN}, K = 3 and 4",
     origin=Origin.READING,
     ours=lambda seen: f"largest gap / bound: {', '.join(seen)}",
     refuted=Evidence.BALL,
-    kind="equation",
 )
 def _bound(classes: int) -> Seen | str:
     """To leading order the gap is at most a constant times n^(-1-2/(K-1)), for any lengths.

@@ -29,6 +29,7 @@ from fluidkv_papers.congestion.instances.coprime_pairs import (
 from fluidkv_papers.congestion.paper import statements
 
 CLAIMS = statements()
+LEMMA_27 = CLAIMS.section("lemma-27", "Lemma 27", refuted=Evidence.BALL)
 _DELTA = 0.5  # of Lemma 27; the constants below are measured for it
 _REMAINDER_UP_TO = 40
 _EVERY_INPUT = Range(f"every input length; {SWEPT.words}", SWEPT.cases, name=named)
@@ -97,13 +98,7 @@ def _slowest_away(p: Fraction) -> tuple[float, int, int]:
     return min((mu.real, a, n) for a, n, _, x, mu in charted(p) if abs(x) >= _DELTA)
 
 
-@CLAIMS.claim(
-    "lemma-27.away",
-    "Lemma 27",
-    over=_ALL_ROOTS,
-    ours=lambda seen: f"delta = {_DELTA}: " + "; ".join(seen),
-    refuted=Evidence.BALL,
-)
+@LEMMA_27.claim("away", over=_ALL_ROOTS, ours=lambda seen: f"delta = {_DELTA}: " + "; ".join(seen))
 def _away(p: Fraction) -> Seen | str:
     """For |x| >= delta near-unit roots have Re mu >= c, with c independent of the pair.
 
@@ -114,13 +109,11 @@ def _away(p: Fraction) -> Seen | str:
     return Seen(shown) if low >= p * (1 - p) * _DELTA**2 / 4 else shown
 
 
-@CLAIMS.claim(
-    "lemma-27.unique",
-    "Lemma 27",
+@LEMMA_27.claim(
+    "unique",
     over=_ALL_ROOTS,
     ours=f"at most one root a phase with delta = {_DELTA}, eta twice the c measured for it; none "
     "but z = 1 for x = 0",
-    refuted=Evidence.BALL,
 )
 def _unique(p: Fraction) -> bool | str:
     """For |x| <= delta and Re mu <= eta there is one root, the branch near mu = 0."""

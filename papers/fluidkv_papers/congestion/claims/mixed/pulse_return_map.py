@@ -33,12 +33,7 @@ def _phases() -> Iterator[tuple[int, int, int, Fraction, Fraction, int]]:
             yield a, b, *rest, r
 
 
-@CLAIMS.claim(
-    "proposition-32.phase-maps",
-    "Proposition 32",
-    over=_phases,
-    checked=_SHORT.words,
-)
+@CLAIMS.claim("proposition-32.phase-maps", "Proposition 32", over=_phases, checked=_SHORT.words)
 def _phase_map(a: int, b: int, l0: int, q: Fraction, m: Fraction, r: int) -> bool:
     """Near the cycle each iteration is the displayed affine map.
 
@@ -139,11 +134,7 @@ def _large_inputs(a: int, b: int, q: Fraction) -> Seen | str:
 # --- Example 12 -----------------------------------------------------------------------------------
 
 
-@CLAIMS.claim(
-    "example-12.return-matrix",
-    "Example 12",
-    over=lambda: product(range(1, 31), SHARES),
-)
+@CLAIMS.claim("example-12.return-matrix", "Example 12", over=lambda: product(range(1, 31), SHARES))
 def _return_matrix(l0: int, q: Fraction) -> bool:
     """D(Phi_1 Phi_0) and its eigenvalues 0 and -q(l0+4)/(l0+2).
 

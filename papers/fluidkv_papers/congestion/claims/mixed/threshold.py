@@ -21,6 +21,9 @@ from fluidkv_papers.congestion.instances.coprime_pairs import (
 from fluidkv_papers.congestion.paper import statements
 
 CLAIMS = statements(origin=Origin.READING)
+PROPOSITION_4 = CLAIMS.section(
+    "proposition-4", "section 4.3, below Proposition 4", refuted=Evidence.BALL
+)
 _HALF = Fraction(1, 2)
 _LENGTHS = (11, 21, 41, 81, 161)
 _NUMBERS = ", ".join(map(str, _LENGTHS))
@@ -87,16 +90,14 @@ def _next_to_each_other(p: Fraction) -> Seen | str:
     return Seen(f"p = {p}: {errors[-1]:+.2%}") if _falls(errors) else f"p = {p}: {errors}"
 
 
-@CLAIMS.claim(
-    "proposition-4.cubic",
-    _BELOW,
+@PROPOSITION_4.claim(
+    "cubic",
     over=_FAMILIES,
     checked=f"{_ALONG}, p = 1/2",
     origin=Origin.PRINTED,
     ours=lambda seen: (
         f"exponent from each n of {_LENGTHS} to the next, p = 1/2: " + "; ".join(seen)
     ),
-    refuted=Evidence.BALL,
 )
 def _cubic(family: str) -> Seen | str:
     """The input length needed scales as l1_2^3."""
@@ -110,11 +111,8 @@ def _cubic(family: str) -> Seen | str:
     return Seen(shown) if nearer else shown
 
 
-@CLAIMS.claim(
-    "proposition-4.harder.close-lengths",
-    _BELOW,
-    over=SWEPT.where("each a beside the next", lambda a, n, p: a < n - 1),
-    refuted=Evidence.BALL,
+@PROPOSITION_4.claim(
+    "harder.close-lengths", over=SWEPT.where("each a beside the next", lambda a, n, p: a < n - 1)
 )
 def _closer(a: int, n: int, p: Fraction) -> bool:
     """Stability is harder when the two decode lengths are close."""
@@ -181,15 +179,13 @@ def _prefactor_for_positive_theta() -> Finding:
     return Finding(None if good else str(ends), f"{ends}")
 
 
-@CLAIMS.claim(
-    "proposition-4.harder.long-requests-rare",
-    _BELOW,
+@PROPOSITION_4.claim(
+    "harder.long-requests-rare",
     over=PAIRS.where("a > 1, p = 9/10, 99/100, 999/1000", lambda a, n: a > 1),
     ours=lambda seen: (
         "l0_min rises with p for every pair; at the three p it is "
         + next(shown for shown in seen if shown.startswith("(2, 7)"))
     ),
-    refuted=Evidence.BALL,
 )
 def _long_requests_rare(a: int, n: int) -> Seen | str:
     """Stability is harder for p near 1: for a > 1, l0_min grows as p tends to 1.
@@ -201,7 +197,7 @@ def _long_requests_rare(a: int, n: int) -> Seen | str:
     return Seen(shown) if values[0] < values[1] < values[2] else shown
 
 
-@CLAIMS.claim("proposition-4.harder.short-requests-rare", _BELOW, over=PAIRS, refuted=Evidence.BALL)
+@PROPOSITION_4.claim("harder.short-requests-rare", over=PAIRS)
 def _short_requests_rare(a: int, n: int) -> bool:
     """Stability is harder for p near 0: l0_min at p = 1/10 is above that at p = 1/2."""
     return least(a, n, Fraction(1, 10)) > least(a, n, _HALF)

@@ -191,11 +191,7 @@ def _pieces() -> "tuple[tuple[Gaps, Sequence[exact.State]], ...]":
     return tuple(found)
 
 
-@CLAIMS.claim(
-    "lemma-a-9.measure-zero",
-    "Lemma A.9",
-    over=_pieces,
-)
+@CLAIMS.claim("lemma-a-9.measure-zero", "Lemma A.9", over=_pieces)
 def _codimension(gaps: Gaps, points: "Sequence[exact.State]") -> bool | str:
     """Captured starts have relative measure zero in each face.
 

@@ -98,11 +98,7 @@ def _small() -> Iterator[tuple[Market, Rounds]]:
                 yield Market(memory, cost, start, Fraction(3, 2)), rounds
 
 
-@CLAIMS.claim(
-    "section-4.ten-steps.slowest",
-    "section 4, with (5)",
-    over=_small,
-)
+@CLAIMS.claim("section-4.ten-steps.slowest", "section 4, with (5)", over=_small)
 def _slowest(market: Market, rounds: Rounds) -> bool:
     """In k rounds log(mu) moves by at most k eta max(1, (n c - M) / M).
 
