@@ -85,10 +85,9 @@ def _parameters_of_example_4() -> Finding:
     )
 
 
-@EXAMPLE_11.claim("beta", "and Figure 12")
-def _beta() -> Outcome:
-    """M = beta l0 with beta = 11.8, the value of Figure 12."""
-    return equals(example().beta, str(BETA))
+EXAMPLE_11.claim("beta", "and Figure 12", "M = beta l0 with beta = 11.8, the value of Figure 12.")(
+    lambda: equals(example().beta, str(BETA))
+)
 
 
 EXAMPLE_11.claim("delta", "", "delta is about 0.57.")(
@@ -123,10 +122,9 @@ def _worst_deviation() -> Outcome:
     return rounds_to(_printed_deviation(), "12", note=f"The largest deviation itself is {shown}.")
 
 
-@EXAMPLE_11.claim("remaining-margin", "and Figure 13")
-def _remaining() -> Outcome:
-    """32 units are left under the worst perturbation."""
-    return rounds_to(example().margin - _printed_deviation(), "32")
+EXAMPLE_11.claim(
+    "remaining-margin", "and Figure 13", "32 units are left under the worst perturbation."
+)(lambda: rounds_to(example().margin - _printed_deviation(), "32"))
 
 
 EXAMPLE_11.claim("initial-energy", "", "L(1, 0, 0) = 8.70.")(

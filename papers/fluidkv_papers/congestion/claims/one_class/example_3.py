@@ -252,10 +252,9 @@ def _perturbation() -> Outcome:
 _FIGURE_8 = "Figure 8, caption"
 
 
-@FIGURE_8.claim("evictions", ", caption")
-def _four_evictions() -> Outcome:
-    """Four evictions lead to the final cycle, at n = 7, 10, 13 and 16."""
-    return equals([n for n in _evictions() if n <= 16], "7, 10, 13, 16")
+FIGURE_8.claim(
+    "evictions", ", caption", "Four evictions lead to the final cycle, at n = 7, 10, 13 and 16."
+)(lambda: equals([n for n in _evictions() if n <= 16], "7, 10, 13, 16"))
 
 
 def _severity(measure: "Callable[[exact.Step], Fraction]") -> Finding:
