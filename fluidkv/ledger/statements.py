@@ -40,6 +40,7 @@ use: so statements are there without what checks need.
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from inspect import getdoc, signature
@@ -112,18 +113,34 @@ class Statements:
         self._paper, self._name = paper, name
         self._origin, self._evidence, self._checked = origin, evidence, checked
         self._claims: list[Claim] = []
+        self._front, self._place, self._shared = "", "", About()
 
     def __iter__(self) -> Iterator[Claim]:
         return iter(self._claims)
 
+    def section(self, id: str, place: str, **shared: Unpack[About]) -> "Statements":
+        """What claims about one place of the paper share, said once; they stand among the others.
+
+        `CLAIMS.section("lemma-20", "Lemma 20").claim("growth", ", proof")` declares
+        "lemma-20.growth" at "Lemma 20, proof".
+
+        Args:
+            id: front of their ids, to which a claim adds a dot and its own part.
+            place: in the paper, to which a claim may add words.
+            shared: what each of them says of itself, unless it says otherwise.
+        """
+        within = copy(self)
+        within._front, within._place, within._shared = f"{id}.", place, shared
+        return within
+
     def fails(
-        self, id: str, place: str, statement: str = "", **about: Unpack[About]
+        self, id: str, place: str = "", statement: str = "", **about: Unpack[About]
     ) -> Callable[[Declared], Declared]:
         """`claim` of what does not hold, on record."""
         return self.claim(id, place, statement, expected=Verdict.FAILS, **about)
 
     def undecided(
-        self, id: str, place: str, statement: str = "", **about: Unpack[About]
+        self, id: str, place: str = "", statement: str = "", **about: Unpack[About]
     ) -> Callable[[Declared], Declared]:
         """`claim` of what is missed by something that the text leaves open, on record."""
         return self.claim(id, place, statement, expected=Verdict.UNDECIDED, **about)
@@ -131,7 +148,7 @@ class Statements:
     def claim(
         self,
         id: str,
-        place: str,
+        place: str = "",
         statement: str = "",
         *,
         expected: Verdict = Verdict.HOLDS,
@@ -147,8 +164,8 @@ class Statements:
         {min:.3f} and the like for what it has `Seen`.
 
         Args:
-            id: without the paper.
-            place: in the paper.
+            id: without the paper, and without the front of a `section`.
+            place: in the paper; in a `section`, what follows its own.
             statement: where it is not the docstring's: claims that share a check.
             expected: the verdict on record.
             about: see `About`.
@@ -156,6 +173,8 @@ class Statements:
         Raises:
             InputError: no statement; a line of the docstring that begins another section.
         """
+        about = self._shared | about
+        id, place = f"{self._front}{id}", _joined(self._place, place)
         origin = about.get("origin", self._origin)
         missed = Verdict.UNDECIDED if origin is Origin.REPRODUCTION else Verdict.FAILS
         missed = about.get("missed", missed if expected is Verdict.HOLDS else expected)
@@ -253,6 +272,11 @@ def _decided(
     decided = at_once if cases is None else case_by_case
     decided.__module__ = check.__module__  # where the statement stands
     return decided
+
+
+def _joined(place: str, more: str) -> str:
+    """A place and what follows: "Lemma 20" with ", proof" or with "and Figure 4"."""
+    return place + (" " if place and more[:1] not in {"", ",", ";", ":"} else "") + more
 
 
 def _documented(check: Check) -> tuple[str, dict[str, Any]]:

@@ -9,9 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from fluidkv.figures.registry import figures, written
-from fluidkv.ledger.claim import Claim, Origin
+from fluidkv.ledger import Claim, Origin, Verdict
 from fluidkv.ledger.registry import ledger, tables
-from fluidkv.verdict import Verdict
 from fluidkv_papers.cacheopt import contents as cacheopt
 from fluidkv_papers.congestion import contents as congestion
 from fluidkv_papers.routing import contents as routing

@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-from fluidkv.ledger.claim import Claim
+from fluidkv.ledger import Claim
 
 _MODULES = (
     (

@@ -1,6 +1,6 @@
 """Which tables there are."""
 
-from fluidkv.ledger.table import Table
+from fluidkv.ledger import Table
 from fluidkv_papers.congestion.tables import TABLES as CONGESTION
 from fluidkv_papers.routing.tables import TABLES as ROUTING
 

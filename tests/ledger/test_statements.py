@@ -269,3 +269,18 @@ def test_whether_a_ball_rounds_to_what_is_printed_is_decided_alike_in_any_precis
 def test_jobs_that_are_no_number_are_refused() -> None:
     with pytest.raises(InputError, match=r"^jobs: got 2\.5"):
         run_all([], jobs=2.5)  # type: ignore[arg-type]
+
+
+def test_claims_of_a_section_share_its_place_and_options() -> None:
+    claims = Statements("paper", "Paper")
+    section = claims.section("lemma-1", "Lemma 1", evidence=Evidence.BALL, checked="n = 2")
+    section.claim("sum", "", "S.")(lambda: True)
+    claims.claim("b", "Remark 2", "S.")(lambda: True)
+    section.claim("sum.least", "and Figure 3", "S.", evidence=Evidence.EXACT)(lambda: True)
+    section.fails("sum.most", ", proof", "S.")(lambda: False)
+    assert [(c.id, c.source, c.checked, c.evidence) for c in claims] == [
+        ("paper.lemma-1.sum", "Paper, Lemma 1", "n = 2", Evidence.BALL),
+        ("paper.b", "Paper, Remark 2", "the printed case", Evidence.EXACT),
+        ("paper.lemma-1.sum.least", "Paper, Lemma 1 and Figure 3", "n = 2", Evidence.EXACT),
+        ("paper.lemma-1.sum.most", "Paper, Lemma 1, proof", "n = 2", Evidence.BALL),
+    ]

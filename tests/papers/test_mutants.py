@@ -1,5 +1,6 @@
 """Statements made wrong: each check notices, so none of them can only agree."""
 
+import re
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -32,7 +33,7 @@ def _mutated(mutant: Mutant) -> ModuleType:
     original = sys.modules[claim_of(mutant.claim).check.__module__]
     assert original.__file__ is not None
     text = Path(original.__file__).read_text(encoding="utf-8")
-    near = mutant.near or f'"{mutant.claim.partition(".")[2]}"'
+    near = mutant.near or _declared(text, mutant.claim.partition(".")[2])
     front, found, rest = text.partition(near)
     assert found, f"{near!r} is not in {original.__name__}"
     at = rest.find(mutant.old)
@@ -42,3 +43,12 @@ def _mutated(mutant: Mutant) -> ModuleType:
     module.__file__ = original.__file__
     exec(compile(changed, original.__file__, "exec"), module.__dict__)
     return module
+
+
+def _declared(text: str, id: str) -> str:
+    """What stands where a claim is declared: its id, or its own part of it in a section."""
+    for name, front in re.findall(r'(\w+) = CLAIMS\.section\(\s*"([^"]+)"', text):
+        own = re.escape(id.removeprefix(f"{front}."))
+        if id.startswith(f"{front}.") and (at := re.search(rf'{name}\.\w+\(\s*"{own}"', text)):
+            return at[0]
+    return f'"{id}"'

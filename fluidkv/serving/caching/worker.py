@@ -1,4 +1,4 @@
-"""What an engine offers to whoever runs it step by step and hands it requests: a router, a single run.
+"""What an engine offers to whoever hands it requests step by step: a router, a single run.
 
 All engines of a run share one table of requests and its prompts; each serves those that it was
 offered.

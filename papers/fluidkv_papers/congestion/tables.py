@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 from fluidkv import runs, serving
-from fluidkv.ledger.table import Column, Row, Table
+from fluidkv.ledger import Column, Row, Table
 from fluidkv_papers.congestion.experiments.a100 import ENGINES, INPUT, Totals, totals, workload
 from fluidkv_papers.congestion.experiments.printed_tables import (
     TABLE_1,

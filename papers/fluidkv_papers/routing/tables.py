@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from fluidkv.ledger.table import Column, Row, Table
+from fluidkv.ledger import Column, Row, Table
 from fluidkv.processes import cores, shared_out
 from fluidkv_papers.routing.instances import one_worker, setting
 from fluidkv_papers.routing.instances.printed import TABLE_2, TABLE_3

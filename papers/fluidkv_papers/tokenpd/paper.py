@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from fluidkv.ledger.statements import Statements
+from fluidkv.ledger import Statements
 
 statements = partial(Statements, "tokenpd", "Token-PD")
 """For the claims of one module."""

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from fluidkv.ledger.statements import Statements
+from fluidkv.ledger import Statements
 
 LOST = "lost"
 """What the paper says, where our copy of it has only the words around a formula."""

@@ -13,7 +13,7 @@ MUTANTS: list[Mutant] = [
     Mutant("routing.table-2.overhead", '"0.58"', '"0.57"', "def _overhead"),
     Mutant("routing.table-2.up-to", '"14.06"', '"23.06"', "def _up_to"),
     Mutant("routing.table-2.saturated", "Fraction(1, 100)", "Fraction(1, 1000)", "def _saturated"),
-    Mutant("routing.table-3.hit-rate", '"6.92"', '"6.95"', "def _hit_rate"),
+    Mutant("routing.table-3.hit-rate", '"6.92"', '"6.95"'),
     Mutant("routing.table-3.throughput", '"77.4")', '"61.3")', "def _throughput"),
     Mutant("routing.table-3.throughput.from-hit-rates", "/ part[1]", "* part[1]", "def _from"),
     Mutant(

@@ -9,8 +9,8 @@ MUTANTS: list[Mutant] = [
     Mutant("tokenpd.section-4.guarantee.regret.in-all.quarter", "(horizon, 4)", "(horizon, 2)"),
     Mutant(
         "tokenpd.section-4.guarantee.regret.in-all",
-        "return price_rule.purse_optimum(case.pool, 1)",
-        "return 0",
+        "price_rule.purse_optimum(case.pool, 1)",
+        "0",
         "def _lost",
     ),
     Mutant(

@@ -5,10 +5,10 @@ from tests.papers.mutants import Mutant
 MUTANTS: list[Mutant] = [
     Mutant("tokenpd.table-1.memory.fifo", '"59"', '"60"'),
     Mutant("tokenpd.table-1.memory.h2o", '"H2O"), "31"', '"LRU"), "31"'),
-    Mutant("tokenpd.table-2.memory.fifo", "128,", "256,", "def _memory_fifo_128"),
+    Mutant("tokenpd.table-2.memory.fifo", "128,", "256,"),
     Mutant("tokenpd.table-2.memory.h2o", '"23"', '"24"'),
     Mutant("tokenpd.table-2.memory.margin", '"42, 42"', '"42, 43"'),
-    Mutant("tokenpd.abstract.throughput", '"FIFO"', '"H2O"', "def _throughput"),
+    Mutant("tokenpd.abstract.throughput", '"FIFO"', '"H2O"'),
     Mutant("tokenpd.abstract.up-to", 'span("6")[0] <=', 'span("7")[0] <='),
     Mutant("tokenpd.table-1.latency", "share // 1 == 23", "share // 1 == 24"),
     Mutant("tokenpd.table-2.throughput", 'span("13")[0], 14', 'span("33")[0], 34'),

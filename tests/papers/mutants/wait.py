@@ -16,7 +16,7 @@ MUTANTS: list[Mutant] = [
     Mutant("wait.proposition-1.above-one", "Fraction(5, 4)", "Fraction(1, 2)"),
     Mutant("wait.proposition-2", "seen, best = None, 0, [], 3", "seen, best = None, 0, [], 2"),
     Mutant("wait.proposition-3.gap.running-first", "means[0] / 2", "means[0] * 2", "def _gap"),
-    Mutant("wait.proposition-4", "arb(time) / (2 * arb.pi())", "arb(time) / (3 * arb.pi())"),
+    Mutant("wait.proposition-4", "flint.arb.pi())", "1.5 * flint.arb.pi())"),
     Mutant("wait.remark-1", "if not mine > rates[run]", "if not mine > 2 * rates[run]", "_outpe"),
     Mutant("wait.equation-11.least", "any(x < low for", "any(x < 3 * low / 2 for"),
     Mutant("wait.equation-11.whole", "own <= memory", "own <= 5 * memory"),

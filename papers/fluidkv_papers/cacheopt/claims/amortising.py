@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 
-from fluidkv.ledger.claim import Origin
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Origin, Range
 from fluidkv_papers.cacheopt.paper import statements
 
 CLAIMS = statements()
+SECTION_3_3_2 = CLAIMS.section("section-3-3-2", "section 3.3.2, case 3")
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def _named(batch: Batch, available: int) -> str:
     return f"{' and '.join(map(str, batch))}, A' = {available}: given {shares}"
 
 
-@CLAIMS.fails("section-3-3-2.looser", "section 3.3.2, case 3", over=replace(_PAIRS, name=_named))
+@SECTION_3_3_2.fails("looser", over=replace(_PAIRS, name=_named))
 def _looser(batch: Batch, available: int) -> bool:
     """Of two requests with the same prompt, the one with the looser objective and the longer
     predicted output is cut more.
@@ -93,9 +93,7 @@ def _looser(batch: Batch, available: int) -> bool:
     return not both or tight.prompt != loose.prompt or cuts[1] > cuts[0]
 
 
-@CLAIMS.claim(
-    "section-3-3-2.looser-alone", "section 3.3.2, case 3", over=_PAIRS, origin=Origin.READING
-)
+@SECTION_3_3_2.claim("looser-alone", over=_PAIRS, origin=Origin.READING)
 def _looser_alone(batch: Batch, available: int) -> bool:
     """Of two requests alike but for their time left, the one with the looser objective is cut less.
 
@@ -107,9 +105,7 @@ def _looser_alone(batch: Batch, available: int) -> bool:
     return not alike or cuts[1] < cuts[0]
 
 
-@CLAIMS.claim(
-    "section-3-3-2.longer.by-prompt", "section 3.3.2, case 3", over=replace(_PAIRS, name=_named)
-)
+@SECTION_3_3_2.claim("longer.by-prompt", over=replace(_PAIRS, name=_named))
 def _longer(batch: Batch, available: int) -> bool:
     """Of two requests alike but for their predicted output, the one with the longer is cut more.
 
@@ -123,9 +119,7 @@ def _longer(batch: Batch, available: int) -> bool:
     return not alike or cuts[1] > cuts[0]
 
 
-@CLAIMS.fails(
-    "section-3-3-2.longer.by-output", "section 3.3.2, case 3", over=_PAIRS, origin=Origin.READING
-)
+@SECTION_3_3_2.fails("longer.by-output", over=_PAIRS, origin=Origin.READING)
 def _longer_by_output(batch: Batch, available: int) -> bool | str:
     """The same, where the weight has the predicted output in place of the prompt.
 
@@ -140,12 +134,7 @@ def _longer_by_output(batch: Batch, available: int) -> bool | str:
     )
 
 
-@CLAIMS.fails(
-    "section-3-3-2.within-demand",
-    "section 3.3.2, case 3",
-    over=replace(_PAIRS, name=_named),
-    origin=Origin.READING,
-)
+@SECTION_3_3_2.fails("within-demand", over=replace(_PAIRS, name=_named), origin=Origin.READING)
 def _within_demand(batch: Batch, available: int) -> bool:
     """Nobody is given more than it demands.
 
@@ -155,7 +144,7 @@ def _within_demand(batch: Batch, available: int) -> bool:
     return min(_cuts(batch, available)) >= 0
 
 
-@CLAIMS.claim("section-3-3-2.all-given", "section 3.3.2, case 3, with Table 2", over=_PAIRS)
+@SECTION_3_3_2.claim("all-given", ", with Table 2", over=_PAIRS)
 def _all_given(batch: Batch, available: int) -> bool:
     """What is given is A' in all, and the cuts are E_kvc.
 
@@ -168,9 +157,8 @@ def _all_given(batch: Batch, available: int) -> bool:
     return same and sum(_cuts(batch, available)) == excess
 
 
-@CLAIMS.fails(
-    "section-3-3-2.most-urgent",
-    "section 3.3.2, case 3",
+@SECTION_3_3_2.fails(
+    "most-urgent",
     over=Range(
         "two requests with times 0 to 3 and lengths up to 3, not both at 0",
         lambda: _batches(0),

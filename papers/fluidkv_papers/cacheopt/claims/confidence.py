@@ -4,8 +4,7 @@ from fractions import Fraction
 from itertools import product
 
 from fluidkv import preempt
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Finding, Origin, Range
 from fluidkv_papers import theory
 from fluidkv_papers.cacheopt.paper import statements
 

@@ -9,9 +9,7 @@ from fractions import Fraction
 from itertools import product
 
 from fluidkv import preempt
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Range
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, Range, np
 from fluidkv_papers import theory
 from fluidkv_papers.cacheopt.claims.hoeffding import TENTHS, Law
 from fluidkv_papers.cacheopt.paper import statements
@@ -80,8 +78,6 @@ def _drawn(name: str) -> Callable[[float], float]:
     """Lengths of one family about their mean, rounded up: at least it."""
 
     def covered(confidence: float) -> float:
-        import numpy as np
-
         rng = np.random.default_rng(1)
         outputs = {
             "uniform": lambda: rng.integers(1, 400, _DRAWS),
@@ -99,8 +95,6 @@ def _drawn(name: str) -> Callable[[float], float]:
 
 def _of_predictions(confidence: float) -> float:
     """Predictions about fixed lengths."""
-    import numpy as np
-
     outputs = np.random.default_rng(1).integers(1, 900, _DRAWS)
     noise = preempt.UniformNoise(60, 0.4)
     padding = preempt.ConfidencePadding(confidence, 0, noise.spread(outputs))

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping
 from itertools import combinations, product
 from math import prod
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Verdict
+from fluidkv.ledger import Finding, Origin, Verdict
 from fluidkv_papers.cacheopt.paper import statements
 
 CLAIMS = statements(origin=Origin.READING)

@@ -7,8 +7,7 @@ prediction no more often than 1 - c. So an estimate of X^ - t is short with at l
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Finding, Origin, Range
 from fluidkv_papers import theory
 from fluidkv_papers.cacheopt.claims.hoeffding import TENTHS, Law
 from fluidkv_papers.cacheopt.paper import statements

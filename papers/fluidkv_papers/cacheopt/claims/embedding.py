@@ -6,8 +6,7 @@ ours decides whether two requests meet.
 
 from collections.abc import Callable
 
-from fluidkv.ledger.claim import Origin
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Origin, Range
 from fluidkv_papers.cacheopt.instances.embedded import Case, cases, conflict, distance
 from fluidkv_papers.cacheopt.paper import statements
 

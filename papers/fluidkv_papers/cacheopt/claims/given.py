@@ -7,8 +7,7 @@ requests a second of ShareGPT, and at the printed rate of BookCorpus; at that of
 from collections.abc import Callable
 from itertools import pairwise
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin
 from fluidkv_papers.cacheopt.instances.given import (
     PADDINGS,
     RATES,

@@ -8,8 +8,7 @@ from fractions import Fraction
 from itertools import pairwise, product
 
 from fluidkv import preempt
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.ledger import Finding, Origin, Range, Seen
 from fluidkv_papers import theory
 from fluidkv_papers.cacheopt.paper import statements
 

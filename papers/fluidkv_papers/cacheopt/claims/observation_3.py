@@ -6,8 +6,7 @@ with one of them left out at a time: what does not survive that is not decided.
 
 import numpy as np
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin
 from fluidkv_papers.cacheopt.instances.policies import PARTS, SEEDS, factor, of
 from fluidkv_papers.cacheopt.paper import statements
 

@@ -4,7 +4,7 @@ from fractions import Fraction
 from itertools import combinations
 from math import prod
 
-from fluidkv.ledger.claim import Finding, Origin
+from fluidkv.ledger import Finding, Origin
 from fluidkv_papers.cacheopt.paper import statements
 
 CLAIMS = statements(origin=Origin.READING, checked="the printed numbers")

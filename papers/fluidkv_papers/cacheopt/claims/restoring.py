@@ -6,8 +6,7 @@ from itertools import product
 import numpy as np
 
 from fluidkv import preempt
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Finding, Origin, Range
 from fluidkv.preempt.cacheopt.copies import Copies
 from fluidkv.preempt.cacheopt.progress import Request
 from fluidkv.preempt.restoring.roofline import OPT_13B

@@ -6,8 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from fluidkv.ledger.claim import Origin
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Origin, Range
 from fluidkv.preempt.cacheopt.engine import CacheOptEngine
 from fluidkv.preempt.cacheopt.settings import CacheOpt
 from fluidkv.runs.requests import Requests

@@ -6,13 +6,13 @@ the experiments ran on such a device, one for each copy of OPT-13B, is printed.
 
 import numpy as np
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin
 from fluidkv_papers.cacheopt.instances import opt_13b, table_1
 from fluidkv_papers.cacheopt.instances.table_1 import TABLE_1, number
 from fluidkv_papers.cacheopt.paper import statements
 
 CLAIMS = statements(origin=Origin.READING)
+AT_TABLE_1 = CLAIMS.section("table-1", "Table 1 and section 2.1", evidence=Evidence.FLOAT)
 
 _OUTPUTS = "all outputs of 1 to 1041 tokens"
 _ROOFLINE = "Table 1, and the peaks of an A100 with 80 GB"
@@ -69,12 +69,7 @@ def _sweet_spot() -> Finding:
     )
 
 
-@CLAIMS.fails(
-    "table-1.rate.sharegpt",
-    "Table 1 and section 2.1",
-    checked=f"{_ROOFLINE}; every coupling of inputs and outputs",
-    evidence=Evidence.FLOAT,
-)
+@AT_TABLE_1.fails("rate.sharegpt", checked=f"{_ROOFLINE}; every coupling of inputs and outputs")
 def _sharegpt() -> Finding:
     """One A100 can serve OPT-13B at 28 requests/s of ShareGPT, whatever manages its memory.
 
@@ -93,12 +88,7 @@ def _sharegpt() -> Finding:
     )
 
 
-@CLAIMS.fails(
-    "table-1.rate.bookcorpus",
-    "Table 1 and section 2.1",
-    checked=f"{_ROOFLINE}; lengths of greatest entropy",
-    evidence=Evidence.FLOAT,
-)
+@AT_TABLE_1.fails("rate.bookcorpus", checked=f"{_ROOFLINE}; lengths of greatest entropy")
 def _bookcorpus() -> Finding:
     """One A100 can serve OPT-13B at 1.2 requests/s of BookCorpus, with independent lengths.
 

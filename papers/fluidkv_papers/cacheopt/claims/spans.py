@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from fluidkv.ledger.claim import Finding, Origin
+from fluidkv.ledger import Finding, Origin
 from fluidkv_papers.cacheopt.instances import table_1
 from fluidkv_papers.cacheopt.paper import statements
 

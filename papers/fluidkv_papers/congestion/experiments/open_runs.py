@@ -1,13 +1,11 @@
 """Runs of the open mass model that claims and figures share."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fluidkv import fluid, runs
+from fluidkv.ledger import np
 from fluidkv.workload import RequestClass, System, Workload
-
-if TYPE_CHECKING:
-    import numpy as np
 
 
 @dataclass(frozen=True)
@@ -34,8 +32,6 @@ def one_class(input_length: int, decode_length: int, capacity: int) -> System:
 
 def poisson(system: System, rate: Any, *, iterations: int, count: int, seed: int) -> "np.ndarray":
     """Poisson arrivals with classes in their shares, `count` runs."""
-    import numpy as np
-
     rates = fluid.class_rates(system.workload, np.full(iterations, float(rate)))
     return fluid.poisson_arrivals(runs.random_key(seed), rates, count=count)
 

@@ -11,7 +11,7 @@ from functools import cache
 from itertools import product
 
 from fluidkv import exact
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Range
 from fluidkv.workload import System
 from fluidkv_papers.congestion.instances.one_class import system_of
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cache
 
 from fluidkv import exact
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Range
 
 SHARES = (Fraction(1, 10), Fraction(1, 2), Fraction(9, 10))
 THREE_SHARES = "p = 1/10, 1/2, 9/10"

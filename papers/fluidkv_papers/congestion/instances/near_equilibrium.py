@@ -8,7 +8,7 @@ from itertools import islice, pairwise
 from random import Random
 
 from fluidkv import exact
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Range
 from fluidkv.workload import System
 
 HALF, THIRD = Fraction(1, 2), Fraction(1, 3)

@@ -10,7 +10,7 @@ from functools import cache
 from itertools import combinations, pairwise
 
 from fluidkv import exact
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Range
 from fluidkv.workload import RequestClass, System, Workload
 
 INPUTS = (1, 2, 5, 20)

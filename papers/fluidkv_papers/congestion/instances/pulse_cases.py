@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import product
 
 from fluidkv import exact
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Range
 from fluidkv.workload import System
 
 INPUTS = (1, 2, 7, 50)

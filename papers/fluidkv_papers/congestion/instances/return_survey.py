@@ -10,6 +10,7 @@ from functools import cache
 from math import gcd
 
 from fluidkv import exact, fluid, runs
+from fluidkv.ledger import np
 from fluidkv.workload import RequestClass, System, Workload
 
 SEED = 20260
@@ -63,8 +64,6 @@ def survey(
     horizon: int = HORIZON,
 ) -> Survey:
     """Follow the bursts and about `count` other starts."""
-    import numpy as np
-
     system = system_of(mix, input_length)
     families = fluid.start_families(runs.random_key(seed), system, count=count)
     starts = np.concatenate(list(families.values()))

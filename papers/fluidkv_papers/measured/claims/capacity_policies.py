@@ -4,9 +4,7 @@ The pool is fitted to one number of the first policy; all else is predicted, by 
 sheets.
 """
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.statements import Statements
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, Statements
 from fluidkv_papers.measured.instances.capacity_policies import (
     MAX_UTILIZATION,
     NO_EVICT,

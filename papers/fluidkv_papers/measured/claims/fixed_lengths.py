@@ -6,9 +6,7 @@ runs of the test are predicted. Ours are on record (`fixed_lengths`).
 
 from collections.abc import Iterator, Sequence
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.statements import Statements
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.ledger import Evidence, Finding, Origin, Statements, Verdict
 from fluidkv_papers.measured.instances.fixed_lengths import (
     SERVERS,
     Predicted,

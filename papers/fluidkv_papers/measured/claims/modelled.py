@@ -6,10 +6,8 @@ step. They were chosen with all servers in sight but one, which was looked up af
 
 from collections.abc import Iterable
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.statements import Statements
+from fluidkv.ledger import Evidence, Finding, Origin, Statements
 from fluidkv.serving.machines.against import Comparison, compared, pools
-from fluidkv.verdict import Evidence
 
 _CHECKED = "the rows of `fluidkv clocks`, in sight when the three numbers were chosen"
 CLAIMS = Statements(

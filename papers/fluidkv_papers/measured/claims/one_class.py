@@ -7,10 +7,8 @@ are by the clock of the first of the runs.
 
 from collections.abc import Sequence
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.statements import Statements
+from fluidkv.ledger import Evidence, Finding, Origin, Statements, Verdict
 from fluidkv.serving.clock import IterationClock
-from fluidkv.verdict import Evidence, Verdict
 from fluidkv_papers.measured.instances.one_class_runs import (
     RATIOS,
     SGLANG,

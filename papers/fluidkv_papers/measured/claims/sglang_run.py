@@ -9,9 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.statements import Statements
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.ledger import Evidence, Finding, Origin, Statements, Verdict
 from fluidkv_papers.measured.instances.sglang_published import REPEATS, SETTINGS, Published
 from fluidkv_papers.measured.instances.sglang_study import (
     DRAWS,

@@ -8,9 +8,7 @@ from collections.abc import Sequence
 
 from fluidkv.answers.served.bias import OUTPUT
 from fluidkv.answers.served.elsewhere import recorded
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.statements import Statements
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.ledger import Evidence, Finding, Origin, Statements, Verdict
 from fluidkv_papers.measured.instances.unseen import (
     DURATION,
     LATENCY,

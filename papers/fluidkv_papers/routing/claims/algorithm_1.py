@@ -1,7 +1,6 @@
 """Routing, Algorithm 1 and the rule of the optimum (section 3.2): what they are, literally."""
 
-from fluidkv.ledger.claim import Origin
-from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.ledger import Origin, Range, Seen
 from fluidkv.prefix.paging.marking import marking
 from fluidkv.prefix.paging.optimum import fewest_misses, furthest_misses, unlocked_furthest
 from fluidkv.prefix.paging.tokens import Path, Token, closed, leaves, singles
@@ -10,6 +9,7 @@ from fluidkv_papers.routing.paper import statements
 from fluidkv_papers.theory.paging.printed import Eviction, printed_evictions
 
 CLAIMS = statements(origin=Origin.READING)
+ALGORITHM_1 = CLAIMS.section("algorithm-1", "Algorithm 1", kind="definition")
 
 _SEQUENCES = Range(
     "all sequences of up to 3 paths for B = 1, 2, 3, and of 4 paths for B = 2",
@@ -32,13 +32,7 @@ def _said(capacity: int, paths: tuple[Path, ...], found: Eviction) -> str:
     )
 
 
-@CLAIMS.fails(
-    "algorithm-1.leaf-without-mark",
-    "Algorithm 1, lines 13 to 15",
-    over=_SEQUENCES,
-    origin=Origin.PRINTED,
-    kind="definition",
-)
+@ALGORITHM_1.fails("leaf-without-mark", ", lines 13 to 15", over=_SEQUENCES, origin=Origin.PRINTED)
 def _leaf_without_mark(capacity: int, _: int, paths: tuple[Path, ...]) -> bool | str:
     """When a missing token meets a full cache, some leaf token in it has no mark.
 
@@ -54,9 +48,7 @@ def _leaf_without_mark(capacity: int, _: int, paths: tuple[Path, ...]) -> bool |
     return True
 
 
-@CLAIMS.fails(
-    "algorithm-1.keeps-its-path", "Algorithm 1, lines 9 and 14", over=_SEQUENCES, kind="definition"
-)
+@ALGORITHM_1.fails("keeps-its-path", ", lines 9 and 14", over=_SEQUENCES)
 def _keeps_its_path(capacity: int, _: int, paths: tuple[Path, ...]) -> bool | str:
     """Read literally, RLT never evicts a token of the path that it is loading.
 
@@ -70,7 +62,7 @@ def _keeps_its_path(capacity: int, _: int, paths: tuple[Path, ...]) -> bool | st
     return True
 
 
-@CLAIMS.claim("algorithm-1.repaired", "Algorithm 1, repaired", over=_SEQUENCES, kind="definition")
+@ALGORITHM_1.claim("repaired", ", repaired", over=_SEQUENCES)
 def _repaired(capacity: int, _: int, paths: tuple[Path, ...]) -> bool | str | Seen:
     """If the path in process keeps its marks when all others go, marks are closed under parents,
     there always is a leaf without a mark, and none of the path in process goes.
@@ -120,11 +112,8 @@ def _without_a_lock(capacity: int, _: int, paths: tuple[Path, ...]) -> bool | st
     return True
 
 
-@CLAIMS.fails(
-    "algorithm-1.load-where-full",
-    "Algorithm 1, lines 13 to 17",
-    over=lambda: small_sequences((1, 1), (2, 1), (3, 1)),
-    kind="definition",
+@ALGORITHM_1.fails(
+    "load-where-full", ", lines 13 to 17", over=lambda: small_sequences((1, 1), (2, 1), (3, 1))
 )
 def _load_where_full(capacity: int, _: int, paths: tuple[Path, ...]) -> bool | str:
     """With LOAD inside of the case of a full cache, as lines are indented in our copy, what is

@@ -1,8 +1,7 @@
 """Routing, Table 3 and section 4.1 in a prefix cache alone: where its hit rates lie, and how much
 RLT is worth on prompts that were really asked."""
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin
 from fluidkv_papers.routing.instances import engines, mooncake, one_cache
 from fluidkv_papers.routing.instances.one_cache import NODES, TOKENS, hit_rate, reaches, slope
 from fluidkv_papers.routing.instances.printed import CAPACITY, TABLE_3
@@ -10,6 +9,7 @@ from fluidkv_papers.routing.paper import statements
 
 _SETTING = "requests one by one, no engine"
 CLAIMS = statements(origin=Origin.READING, evidence=Evidence.SAMPLED, checked=_SETTING)
+AT_TABLE_3 = CLAIMS.section("table-3", "Table 3", origin=Origin.REPRODUCTION)
 
 _LRU, _RLT = (float(TABLE_3[name].hit_rate) for name in ("lru", "rlt"))
 _ABOUT = CAPACITY // 20
@@ -22,11 +22,7 @@ _WORTH = 100  # of a share, a point
 # --- Table 3 ------------------------------------------------------------------------------------
 
 
-@CLAIMS.claim(
-    "table-3.caches.tokens",
-    "Table 3, in a cache that evicts single tokens",
-    origin=Origin.REPRODUCTION,
-)
+@AT_TABLE_3.claim("caches.tokens", ", in a cache that evicts single tokens")
 def _tokens() -> Finding:
     """Both hit rates of Table 3 occur within 5 % of 200,000 tokens."""
     lru, rlt = reaches(TOKENS, "lru", _LRU), reaches(TOKENS, "rlt", _RLT, step=250)
@@ -41,11 +37,7 @@ def _tokens() -> Finding:
     )
 
 
-@CLAIMS.undecided(
-    "table-3.caches.nodes",
-    "Table 3, in a cache that evicts whole nodes",
-    origin=Origin.REPRODUCTION,
-)
+@AT_TABLE_3.undecided("caches.nodes", ", in a cache that evicts whole nodes")
 def _nodes() -> Finding:
     """Both hit rates of Table 3 occur within 5 % of 200,000 tokens, with nodes as in SGLang."""
     lru, most = reaches(NODES, "lru", _LRU), hit_rate(NODES, "rlt", CAPACITY + _ABOUT)
@@ -60,11 +52,7 @@ def _nodes() -> Finding:
     )
 
 
-@CLAIMS.claim(
-    "table-3.caches.both",
-    "Table 3, with L-LRU on nodes and RLT on tokens",
-    origin=Origin.REPRODUCTION,
-)
+@AT_TABLE_3.claim("caches.both", ", with L-LRU on nodes and RLT on tokens")
 def _both() -> Finding:
     """Where L-LRU on SGLang's nodes jumps over its hit rate of Table 3, RLT on single tokens has
     its own within a point, and that is within 1 % of 200,000 tokens.
@@ -81,18 +69,16 @@ def _both() -> Finding:
     )
 
 
-@CLAIMS.undecided(
-    "table-3.caches.ahead",
-    "Table 3, at exactly 200,000 tokens",
+@AT_TABLE_3.undecided(
+    "caches.ahead",
+    ", at exactly 200,000 tokens",
     "On the workload of Table 3 RLT finds more than L-LRU, both evicting single tokens.",
-    origin=Origin.REPRODUCTION,
     given=(TOKENS,),
 )
-@CLAIMS.claim(
-    "table-3.caches.ahead.nodes",
-    "Table 3, at exactly 200,000 tokens",
+@AT_TABLE_3.claim(
+    "caches.ahead.nodes",
+    ", at exactly 200,000 tokens",
     "On the workload of Table 3 RLT finds more than L-LRU, both evicting whole nodes.",
-    origin=Origin.REPRODUCTION,
     given=(NODES,),
 )
 def _ahead(units: str) -> Finding:
@@ -108,12 +94,11 @@ def _ahead(units: str) -> Finding:
 # --- real prompts -------------------------------------------------------------------------------
 
 
-@CLAIMS.claim(
-    "section-4-1.mooncake.infinite",
-    "section 4.1, beside it: Mooncake's conversations",
-    paper=_UNSAID,
-    evidence=Evidence.EXACT,
-    kind="remark",
+SECTION_4_1 = CLAIMS.section("section-4-1", "section 4.1", paper=_UNSAID, kind="remark")
+
+
+@SECTION_4_1.claim(
+    "mooncake.infinite", ", beside it: Mooncake's conversations", evidence=Evidence.EXACT
 )
 def _infinite() -> Finding:
     """An infinite cache finds 105,710 of 288,500 references to blocks of Mooncake's conversations:
@@ -131,12 +116,8 @@ def _infinite() -> Finding:
     )
 
 
-@CLAIMS.claim(
-    "section-4-1.mooncake.reuse",
-    "section 4.1, beside it: Mooncake's conversations",
-    paper=_UNSAID,
-    evidence=Evidence.EXACT,
-    kind="remark",
+@SECTION_4_1.claim(
+    "mooncake.reuse", ", beside it: Mooncake's conversations", evidence=Evidence.EXACT
 )
 def _reuse() -> Finding:
     """Half of what Mooncake's conversations ask for again comes after 114 seconds or more, in which
@@ -229,12 +210,8 @@ def rlt_gains(trace: str, units: str) -> list[tuple[int, float, float]]:
     ]
 
 
-@CLAIMS.claim(
-    "section-4-1.mooncake.optimum",
-    "section 4.1, beside it: Mooncake's traces",
-    checked=f"{_RECORD}, of which seven",
-    paper=_UNSAID,
-    kind="remark",
+@SECTION_4_1.claim(
+    "mooncake.optimum", ", beside it: Mooncake's traces", checked=f"{_RECORD}, of which seven"
 )
 def _optimum() -> Finding:
     """On Mooncake's traces, between 1 and 5 million tokens, OPT finds 16 to 26 points more than the
@@ -255,12 +232,8 @@ def _optimum() -> Finding:
     )
 
 
-@CLAIMS.claim(
-    "section-4-1.mooncake.nodes",
-    "section 4.1, beside it: Mooncake's traces",
-    checked=f"{_RECORD}, two traces",
-    paper=_UNSAID,
-    kind="remark",
+@SECTION_4_1.claim(
+    "mooncake.nodes", ", beside it: Mooncake's traces", checked=f"{_RECORD}, two traces"
 )
 def _whole_nodes() -> Finding:
     """On Mooncake's traces L-LRU finds as much with whole nodes as with blocks of 512 tokens,
@@ -286,12 +259,7 @@ def _whole_nodes() -> Finding:
 # --- what engines evict ---------------------------------------------------------------------------
 
 
-@CLAIMS.claim(
-    "section-4-1.engines.vllm",
-    "section 4.1, beside it: vLLM's blocks",
-    paper=_UNSAID,
-    kind="remark",
-)
+@SECTION_4_1.claim("engines.vllm", ", beside it: vLLM's blocks")
 def _vllm() -> Finding:
     """vLLM's line of free blocks of 16 tokens finds what L-LRU finds on such blocks, within 0.05
     points.
@@ -308,12 +276,7 @@ def _vllm() -> Finding:
     )
 
 
-@CLAIMS.claim(
-    "section-4-1.engines.sglang",
-    "section 4.1, beside it: SGLang's nodes",
-    paper=_UNSAID,
-    kind="remark",
-)
+@SECTION_4_1.claim("engines.sglang", ", beside it: SGLang's nodes")
 def _sglang() -> Finding:
     """L-LRU finds less with whole nodes, as SGLang evicts, than with single tokens: up to 2.2
     points in a cache of a few requests, less than 0.7 from 70,000 tokens on.

@@ -2,8 +2,7 @@
 
 from fractions import Fraction
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.ledger import Finding, Origin, Range, Seen
 from fluidkv.prefix.paging.bounds import lru_in_a_phase
 from fluidkv.prefix.paging.games import play, walked, worst
 from fluidkv.prefix.paging.tokens import Path, Token, singles

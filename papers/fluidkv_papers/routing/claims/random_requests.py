@@ -9,8 +9,7 @@ from fractions import Fraction
 from functools import cache
 from itertools import product
 
-from fluidkv.ledger.claim import Origin
-from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.ledger import Origin, Range, Seen
 from fluidkv.prefix.paging.adversaries import batches_of_tails, tails
 from fluidkv.prefix.paging.bounds import harmonic
 from fluidkv.prefix.paging.games import optimum_rate

@@ -4,13 +4,11 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement, pairwise, product
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.ledger import Evidence, Finding, Origin, Range, Seen
 from fluidkv.prefix.paging.bounds import lru_in_a_phase, lru_ratio
 from fluidkv.prefix.paging.lru import lru_misses
 from fluidkv.prefix.paging.optimum import fewest_misses
 from fluidkv.prefix.paging.tokens import Request, Token
-from fluidkv.verdict import Evidence
 from fluidkv_papers.routing.instances.universes import (
     batched,
     largest,
@@ -27,6 +25,7 @@ from fluidkv_papers.theory.paging.nodes import node_misses
 from fluidkv_papers.theory.paging.phases import phases
 
 CLAIMS = statements()
+THEOREM_4 = CLAIMS.section("theorem-4", "Theorem 4")
 
 _SINGLE = Range(
     "every sequence, of any length, of paths in all forests of 5 tokens with B = 2, 3, 4, of 6 "
@@ -61,11 +60,8 @@ def _equations_9_and_11(capacity: int, shortest: int, size: int) -> bool | Seen:
     return (ratio, -at) == (capacity - shortest - size + 3, 2) and Seen(ratio)
 
 
-@CLAIMS.claim(
-    "theorem-4.upper",
-    "Theorem 4",
-    over=_SINGLE,
-    ours=lambda seen: f"at least {-max(seen)} below it in {len(seen)} games",
+@THEOREM_4.claim(
+    "upper", over=_SINGLE, ours=lambda seen: f"at least {-max(seen)} below it in {len(seen)} games"
 )
 def _theorem_4_upper(capacity: int, shortest: int, forest: tuple[Token, ...]) -> bool | str | Seen:
     """One request at a time, Leaf-LRU misses at most B - L + 2 times what the optimum misses, in
@@ -79,7 +75,7 @@ def _theorem_4_upper(capacity: int, shortest: int, forest: tuple[Token, ...]) ->
     return Seen(found.ratio - bound) if found.ratio <= bound else f"B = {capacity}: {found}"
 
 
-@CLAIMS.claim("theorem-4.exact", "Theorem 4, sharper", over=_SINGLE, origin=Origin.READING)
+@THEOREM_4.claim("exact", ", sharper", over=_SINGLE, origin=Origin.READING)
 def _theorem_4_exact(capacity: int, shortest: int, forest: tuple[Token, ...]) -> bool | str | Seen:
     """The lower bound B - L + 1 is never exceeded.
 
@@ -92,9 +88,9 @@ def _theorem_4_exact(capacity: int, shortest: int, forest: tuple[Token, ...]) ->
     return Seen(found.ratio) if found.ratio <= bound else f"B = {capacity}, L = {shortest}: {found}"
 
 
-@CLAIMS.claim(
-    "theorem-4.lower",
-    "Theorem 4, lower bound",
+@THEOREM_4.claim(
+    "lower",
+    ", lower bound",
     over=lambda: ((b, least) for b in range(1, 7) for least in range(1, b + 1) if b - least < 5),
 )
 def _theorem_4_lower(capacity: int, shortest: int) -> bool | str | Seen:
@@ -114,12 +110,7 @@ def _theorem_4_lower(capacity: int, shortest: int) -> bool | str | Seen:
     return Seen(ratio) if same else f"B = {capacity}, L = {shortest}: {ours} and {least}"
 
 
-@CLAIMS.claim(
-    "theorem-4.lower.counted",
-    "Theorem 4, lower bound",
-    origin=Origin.READING,
-    evidence=Evidence.SAMPLED,
-)
+@THEOREM_4.claim("lower.counted", ", lower bound", origin=Origin.READING, evidence=Evidence.SAMPLED)
 def _counted() -> Finding:
     """With B = 6, L = 3 the ratio tends to 4 as the loop is repeated.
 
@@ -139,9 +130,9 @@ def _counted() -> Finding:
     )
 
 
-@CLAIMS.claim(
-    "theorem-4.whole-nodes",
-    "Theorem 4, for whole leaf nodes",
+@THEOREM_4.claim(
+    "whole-nodes",
+    ", for whole leaf nodes",
     over=lambda: (*universes((2, 5), (3, 5), (4, 5)), *universes((4, 6), (5, 6), shortest=2)),
     origin=Origin.READING,
     ours=lambda seen: f"at least {-max(seen)} below it in {len(seen)} games",
@@ -165,9 +156,7 @@ def _whole_nodes(capacity: int, shortest: int, forest: tuple[Token, ...]) -> boo
     )
 
 
-@CLAIMS.fails(
-    "theorem-4.whole-nodes.cost", "Theorem 4, for whole leaf nodes", origin=Origin.READING
-)
+@THEOREM_4.fails("whole-nodes.cost", ", for whole leaf nodes", origin=Origin.READING)
 def _cost() -> Finding:
     """Evicting whole leaf nodes costs no more than evicting leaf tokens.
 

@@ -7,17 +7,14 @@ a reading: the version in which the path in process keeps its marks.
 from collections.abc import Iterator
 from fractions import Fraction
 from math import log
-from typing import TYPE_CHECKING
 
 from fluidkv import prefix
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.ledger import Evidence, Finding, Origin, Range, Seen, np
 from fluidkv.prefix.paging.adversaries import drawn, in_a_loop, tails
 from fluidkv.prefix.paging.bounds import harmonic, rlt_in_a_phase, rlt_ratio
 from fluidkv.prefix.paging.marking import expected_misses
 from fluidkv.prefix.paging.optimum import furthest_misses
 from fluidkv.prefix.paging.tokens import Path, Request, Token, singles, tokens_of
-from fluidkv.verdict import Evidence
 from fluidkv_papers.routing.instances.universes import (
     batched,
     small_sequences,
@@ -25,9 +22,6 @@ from fluidkv_papers.routing.instances.universes import (
     worst_for_rlt,
 )
 from fluidkv_papers.routing.paper import statements
-
-if TYPE_CHECKING:
-    import numpy as np
 
 CLAIMS = statements()
 
@@ -220,8 +214,6 @@ def _measured() -> Finding:
     Paper: Theta(log(B - L))
     Note: ± five standard errors. Leaf-LRU's ratio on the loop tends to 15."""
     import random
-
-    import numpy as np
 
     paths = singles(tails(_MIDDLE, 2))
     bound = float(rlt_ratio(_MIDDLE, 2)[0])

@@ -8,10 +8,10 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from fluidkv import answers, prefix
+from fluidkv.ledger import np
 from fluidkv_papers.routing.instances.printed import ONE_WORKER_GROUPS
 
 if TYPE_CHECKING:
-    import numpy as np
     from jaxtyping import Float
 
 SEEDS = 3
@@ -31,8 +31,6 @@ def workload() -> "answers.Prompted":
 
 def hit_rates(units: str, policy: str, capacity: int) -> "Float[np.ndarray, ' seed']":
     """Per cent of prompt tokens; one seed for policies that draw nothing."""
-    import numpy as np
-
     which = prefix.Policy(policy)
     seeds = range(SEEDS if which.draws else 1)
     runs = (prefix.run_cache(_trie(units), capacity, which, seed=seed) for seed in seeds)

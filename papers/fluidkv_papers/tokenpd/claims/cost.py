@@ -2,8 +2,7 @@
 
 from itertools import product
 
-from fluidkv.ledger.claim import Origin
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Origin, Range
 from fluidkv.serving import token_bytes
 from fluidkv_papers.tokenpd.instances.models import MODELS, Model
 from fluidkv_papers.tokenpd.paper import statements

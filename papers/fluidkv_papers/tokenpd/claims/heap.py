@@ -12,9 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fluidkv import tokenpd
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Range
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, Range
 from fluidkv_papers.tokenpd.instances.tables import printed
 from fluidkv_papers.tokenpd.paper import statements
 

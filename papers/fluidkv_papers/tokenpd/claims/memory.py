@@ -2,9 +2,7 @@
 
 from fractions import Fraction
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.outcomes import span
-from fluidkv.ledger.ranges import Seen
+from fluidkv.ledger import Finding, Origin, Seen, span
 from fluidkv_papers.tokenpd.instances import a100
 from fluidkv_papers.tokenpd.instances.models import KV_BYTES, LLAMA_7B, MODELS, WEIGHTS, Model
 from fluidkv_papers.tokenpd.paper import statements

@@ -9,8 +9,7 @@ from fractions import Fraction
 from itertools import combinations, product
 from typing import NamedTuple
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Finding, Origin, Range
 from fluidkv.tokenpd import Objective, worth_of
 from fluidkv_papers.tokenpd.paper import statements
 

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations_with_replacement, pairwise, product
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.ledger import Finding, Origin, Range, Seen
 from fluidkv.tokenpd import Objective, worth_of
 from fluidkv_papers.tokenpd.instances import a100
 from fluidkv_papers.tokenpd.instances.models import WEIGHTS, WORDS

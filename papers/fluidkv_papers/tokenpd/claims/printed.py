@@ -3,9 +3,7 @@
 from fractions import Fraction
 from itertools import combinations, pairwise
 
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import rounds_to, span
-from fluidkv.ledger.ranges import Seen
+from fluidkv.ledger import Finding, Origin, Outcome, Seen, rounds_to, span
 from fluidkv_papers.tokenpd.instances.tables import (
     EVERY,
     LARGEST_SD,
@@ -31,28 +29,18 @@ def _percent(share: Fraction, said: str) -> Finding:
     return Finding(found.verdict, f"{float(100 * share):.2f} %", f"{said} %")
 
 
-@CLAIMS.claim("table-1.memory.fifo", _RESULTS)
-def _memory_fifo() -> Finding:
-    """Peak memory is 59 % below FIFO's."""
-    return _percent(less(256, "memory", "FIFO"), "59")
-
-
-@CLAIMS.claim("table-1.memory.h2o", _RESULTS)
-def _memory_h2o() -> Finding:
-    """Peak memory is 31 % below H2O's."""
-    return _percent(less(256, "memory", "H2O"), "31")
-
-
-@CLAIMS.claim("table-2.memory.fifo", _DISCUSSION)
-def _memory_fifo_128() -> Finding:
-    """At 128 streams peak memory is 52 % below FIFO's."""
-    return _percent(less(128, "memory", "FIFO"), "52")
-
-
-@CLAIMS.claim("table-2.memory.h2o", _DISCUSSION)
-def _memory_h2o_128() -> Finding:
-    """At 128 streams peak memory is 23 % below H2O's."""
-    return _percent(less(128, "memory", "H2O"), "23")
+CLAIMS.claim("table-1.memory.fifo", _RESULTS, "Peak memory is 59 % below FIFO's.")(
+    lambda: _percent(less(256, "memory", "FIFO"), "59")
+)
+CLAIMS.claim("table-1.memory.h2o", _RESULTS, "Peak memory is 31 % below H2O's.")(
+    lambda: _percent(less(256, "memory", "H2O"), "31")
+)
+CLAIMS.claim(
+    "table-2.memory.fifo", _DISCUSSION, "At 128 streams peak memory is 52 % below FIFO's."
+)(lambda: _percent(less(128, "memory", "FIFO"), "52"))
+CLAIMS.claim("table-2.memory.h2o", _DISCUSSION, "At 128 streams peak memory is 23 % below H2O's.")(
+    lambda: _percent(less(128, "memory", "H2O"), "23")
+)
 
 
 @CLAIMS.claim("table-2.memory.margin", _DISCUSSION)
@@ -62,10 +50,9 @@ def _margin() -> Outcome:
     return rounds_to([100 * share for share in shares], "42, 42")
 
 
-@CLAIMS.claim("abstract.throughput", _HEADLINES)
-def _throughput() -> Outcome:
-    """At 256 streams throughput is 1.3 times FIFO's."""
-    return rounds_to(times(256, "FIFO"), "1.3")
+CLAIMS.claim("abstract.throughput", _HEADLINES, "At 256 streams throughput is 1.3 times FIFO's.")(
+    lambda: rounds_to(times(256, "FIFO"), "1.3")
+)
 
 
 _SAVED = {(load, than): less(load, "memory", than) for load in LOADS for than in METHODS[:-1]}

@@ -8,8 +8,7 @@ from fractions import Fraction
 from itertools import combinations_with_replacement, product
 from random import Random
 
-from fluidkv.ledger.claim import Origin
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Origin, Range
 from fluidkv.tokenpd import Objective, worth_of
 from fluidkv_papers.tokenpd.paper import statements
 

@@ -7,8 +7,7 @@ at least is arithmetic: two operations a weight and token, weights read once in 
 from collections.abc import Callable
 from fractions import Fraction
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.ledger import Finding, Origin, Range, Seen
 from fluidkv_papers.tokenpd.instances import a100
 from fluidkv_papers.tokenpd.instances.models import KV_BYTES, WEIGHTS
 from fluidkv_papers.tokenpd.instances.tables import (

@@ -11,6 +11,7 @@ from itertools import combinations_with_replacement, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fluidkv import tokenpd
+from fluidkv.ledger import flint, np
 from fluidkv.tokenpd.pricing import Budget, Demand
 
 if TYPE_CHECKING:
@@ -70,8 +71,6 @@ class Turn(NamedTuple):
 
 def pool_of(rounds: Sequence[Values], cost: int = 1) -> "tokenpd.Pool":
     """Tokens that are there for one round each."""
-    import numpy as np
-
     arrival = np.repeat(np.arange(len(rounds)), [len(values) for values in rounds])
     returns = np.full((len(rounds), len(arrival)), ZERO, object)
     returns[arrival, np.arange(len(arrival))] = [a for values in rounds for a in values]
@@ -124,9 +123,7 @@ def shown(rounds: Sequence[Values]) -> str:
 
 def ball(number: Fraction) -> "arb":
     """A rational as a ball, for logarithms."""
-    from flint import arb, fmpq
-
-    return arb(fmpq(number.numerator, number.denominator))
+    return flint.arb(flint.fmpq(number.numerator, number.denominator))
 
 
 def outgrows(series: Callable[[int], Fraction | int]) -> str | None:

@@ -8,10 +8,7 @@ Nothing is fitted but the sum of the tokens, which the numbers say.
 from fractions import Fraction
 from math import ceil
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.outcomes import span
-from fluidkv.ledger.statements import Statements
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, Statements, span
 from fluidkv_papers.theory.best import least_skew
 from fluidkv_papers.vllm.instances.recompute_tax_families import (
     PRINTED,

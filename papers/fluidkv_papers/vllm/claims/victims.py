@@ -8,12 +8,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.statements import Statements
+from fluidkv.ledger import Evidence, Finding, Origin, Statements
 from fluidkv.serving.engines import VLLM
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules, Keeps, Requeue, Victim
-from fluidkv.verdict import Evidence
 from fluidkv_papers.theory.best import Case, Cost, Endless, best_victims, cost_of_rule, endless
 from fluidkv_papers.vllm.instances.best_survey import SURVEYS, Score, recorded
 from fluidkv_papers.vllm.instances.victim_rules import RULES, with_victim

@@ -6,10 +6,8 @@ over draws. Statements are ours.
 
 import numpy as np
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.statements import Statements
+from fluidkv.ledger import Evidence, Finding, Origin, Statements
 from fluidkv.serving.rules import Victim
-from fluidkv.verdict import Evidence
 from fluidkv_papers.vllm.instances.victim_rules import RULES
 from fluidkv_papers.vllm.instances.victims_bench import DRAWS, SETTINGS, of
 

@@ -15,9 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.statements import Statements
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.ledger import Evidence, Finding, Origin, Statements, Verdict
 from fluidkv_papers.vllm.instances.watermark_draws import (
     DRAWS,
     Statistic,

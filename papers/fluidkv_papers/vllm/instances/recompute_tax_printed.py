@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
 
-from fluidkv.ledger.outcomes import span
+from fluidkv.ledger import span
 
 REQUESTS, BLOCK_SIZE = 300, 16
 POOL, NO_PREEMPTION = 4200, 2800

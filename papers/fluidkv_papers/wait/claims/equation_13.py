@@ -6,8 +6,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from fluidkv import runs, serving, wait
-from fluidkv.ledger.claim import Origin
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Origin, Range, np
 from fluidkv_papers.wait.instances.nested import literal_peak
 from fluidkv_papers.wait.instances.systems import RANDOM, one_input, proposition_3
 from fluidkv_papers.wait.paper import LOST, statements
@@ -61,8 +60,6 @@ def _concurrent() -> bool | str:
     Paper: n_k is the maximum of prompts concurrently decoding in segment k
     Note: The words above (13), and (13), count n_k at each stage."""
     # One segment of stages 0, 1, 2 with n = 1; three prompts come at once.
-    import numpy as np
-
     prompts = runs.Requests(1, np.full(3, 2), arrival=np.zeros(3), class_index=np.zeros(3, int))
     policy, clock = wait.NestedWait((2,), (1,)), serving.IterationClock(1.0, 0.0)
     engine = wait.WaitEngine(prompts, policy, clock)

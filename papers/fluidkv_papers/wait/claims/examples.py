@@ -10,9 +10,17 @@ prompts come in each iteration, as the example has it, or Poisson(4).
 from fractions import Fraction
 from functools import cache
 
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import decimal, equals, rounds_to
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.ledger import (
+    Evidence,
+    Finding,
+    Origin,
+    Outcome,
+    Verdict,
+    decimal,
+    equals,
+    np,
+    rounds_to,
+)
 from fluidkv_papers.wait import instances
 from fluidkv_papers.wait.instances.statistics import ERRORS, mean_and_error
 from fluidkv_papers.wait.paper import statements
@@ -96,14 +104,12 @@ def _third_iteration() -> Finding:
     return _third(new_first=False)
 
 
-@CLAIMS.fails(
+CLAIMS.fails(
     "example-2.third-iteration.new-first",
     "Example 2, iteration 3 (read with the rule of iteration 2)",
+    "In iteration 3 of Example 2 four complete though all who wait go first, as in iteration 2.",
     origin=Origin.READING,
-)
-def _third_new_first() -> Finding:
-    """In iteration 3 of Example 2 four complete though all who wait go first, as in iteration 2."""
-    return _third(new_first=True)
+)(lambda: _third(new_first=True))
 
 
 # --- the long run -------------------------------------------------------------------------------
@@ -119,8 +125,6 @@ def _fate(rule: str) -> "instances.fcfs.Fate":
 
 def _first(rule: str) -> str:
     """Completions of iterations 1 to 12, from 6 waiting and 3 decoding."""
-    import numpy as np
-
     arrivals = np.full((12, 1), _ARRIVALS)
     found = instances.fcfs.example_2(arrivals, new_first=rule == "new-first").completed
     return ", ".join(map(str, found[:, 0]))
@@ -129,8 +133,6 @@ def _first(rule: str) -> str:
 @cache
 def _runs(rule: str) -> "tuple[float, float]":
     """Completions per iteration with random arrivals: mean over runs and its standard error."""
-    import numpy as np
-
     arrivals = np.random.default_rng(1).poisson(_ARRIVALS, (_LONG, _RUNS))
     found = instances.fcfs.example_2(arrivals, new_first=rule == "new-first").completed
     return mean_and_error(found[_LONG // 2 :].mean(axis=0))

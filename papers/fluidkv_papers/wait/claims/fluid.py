@@ -4,12 +4,10 @@ Of most of these formulas our copy has only the words around them; they are give
 """
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fluidkv import runs, symbolic, wait
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import equals
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Finding, Origin, Outcome, Range, equals, np, sympy
 from fluidkv_papers.wait.instances.systems import (
     RANDOM,
     hello,
@@ -19,22 +17,15 @@ from fluidkv_papers.wait.instances.systems import (
 )
 from fluidkv_papers.wait.paper import statements
 
-if TYPE_CHECKING:
-    import sympy
-
 _SYMBOLIC = "all values"
 CLAIMS = statements(origin=Origin.READING, checked=_SYMBOLIC)
 
 
 def _symbols(names: str) -> "tuple[sympy.Symbol, ...]":
-    import sympy
-
     return sympy.symbols(names, positive=True)
 
 
 def _same(ours: Any, printed: Any, said: str) -> Finding:
-    import sympy
-
     gap = sympy.simplify(ours - printed)
     return Finding(gap == 0 or f"difference {gap}", str(sympy.factor(ours)), paper=said)
 
@@ -48,8 +39,6 @@ def _fuller_is_faster() -> Finding:
 
     Paper: use memory as fully as possible
     Note: Token-iterations done per unit of time by a batch of m tokens."""
-    import sympy
-
     base, per_token, tokens = _symbols("d0 d1 m")
     slope = sympy.factor(sympy.diff(tokens / (base + per_token * tokens), tokens))
     return Finding(None if slope.is_positive else f"slope {slope}", f"slope {slope}")
@@ -57,8 +46,6 @@ def _fuller_is_faster() -> Finding:
 
 def _engine(system: "wait.WaitSystem", capacity: int | None = None) -> "wait.WaitEngine":
     """WAIT with one prompt of each type at every stage; ten of each type come at 0."""
-    import numpy as np
-
     kinds = np.tile(np.arange(len(system.types)), 10)
     prompts = runs.Requests(
         np.array([each.input_length for each in system.types])[kinds],
@@ -157,8 +144,6 @@ def _equation_3(case: str, seed: int) -> bool | str:
 
 def _lifetime(length: "sympy.Symbol", output: "sympy.Symbol") -> Any:
     """c, summed over the stages and not from its closed form."""
-    import sympy
-
     k = sympy.Symbol("k", integer=True)
     return sympy.summation(length + k, (k, 0, output))
 
@@ -166,8 +151,6 @@ def _lifetime(length: "sympy.Symbol", output: "sympy.Symbol") -> Any:
 @CLAIMS.claim("equation-4", "equation (4)")
 def _equation_4() -> Finding:
     """In balance n prompts a stage hold n (l'+1)(l + l'/2) tokens."""
-    import sympy
-
     n, length = _symbols("n l")
     output = sympy.Symbol("L", integer=True, positive=True)
     ours = n * _lifetime(length, output)
@@ -188,8 +171,6 @@ def _unbounded() -> Finding:
 
     Ours: n* = lambda d0 / (1 - rho)
     Paper: grows unbounded"""
-    import sympy
-
     rate, base, per_token, cost, room = _symbols("lambda d0 d1 c epsilon")
     batch = symbolic.wait_equilibrium().per_stage[0].subs(per_token, (1 - room) / (rate * cost))
     limit = sympy.limit(batch.subs({rate: 1, base: 1, cost: 1}), room, 0, "+")

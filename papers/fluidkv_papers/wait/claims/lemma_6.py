@@ -2,17 +2,12 @@
 
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING
 
 from fluidkv import runs, wait
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, np
 from fluidkv_papers.wait import instances
 from fluidkv_papers.wait.instances.statistics import margin
 from fluidkv_papers.wait.paper import statements
-
-if TYPE_CHECKING:
-    import numpy as np
 
 CLAIMS = statements(origin=Origin.READING, evidence=Evidence.SAMPLED)
 
@@ -35,8 +30,6 @@ def _five_prompts() -> "tuple[np.ndarray, np.ndarray, np.ndarray]":
     Returns:
         Of type 2 at the end of each batch: its queue, its Lindley chain; and those ends.
     """
-    import numpy as np
-
     n = (1, 2)
     types = (wait.PromptType(Fraction(1, 4), 1, 1), wait.PromptType(Fraction(1, 4), 1, 2))
     system = wait.WaitSystem(types, 1, Fraction(1, 24))
@@ -100,8 +93,6 @@ def _lemma_6_buffer() -> Finding:
 
     Paper: W_j <= W~_j for all j and b
     Note: By induction, as for Lemma 2; what comes before a batch leaves a stuck queue below n."""
-    import numpy as np
-
     paths = _two_types()
     queue, chain, _ = _five_prompts()
     bad, most = None if (queue <= 3 + chain).all() else "the five prompts", 0

@@ -7,15 +7,12 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from fluidkv import wait
-from fluidkv.ledger.claim import Origin
-from fluidkv.ledger.ranges import Range
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Origin, Range, flint, np
 from fluidkv_papers.wait.paper import statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy as np
 
 CLAIMS = statements(origin=Origin.READING)
 
@@ -28,16 +25,12 @@ _PAIRS = Range(
 @cache
 def _below() -> "tuple[np.ndarray, np.ndarray]":
     """All paths, and which lies below which: x <= y batch by batch."""
-    import numpy as np
-
     x = np.array(list(product(range(3), repeat=4)))
     return x, np.all(x[:, None] <= x[None], axis=-1)
 
 
 def _dominated(n: int, buffer: int) -> bool | str:
     """Paths x <= y: Q(x) <= Q(y) and W(x) <= buffer + Q(y)."""
-    import numpy as np
-
     x, below = _below()
     chain, held = wait.lindley_path(x - n), wait.queue_path(x, n).queue
     higher = chain[:, None] > chain[None]
@@ -116,18 +109,16 @@ def _equation_21(n_prev: int, n: int, shares: list[Fraction]) -> bool | str:
     Checked: 60 random sets of 4 shares (seed 2), n_(k-1) <= 40
     Ours: in balls; below the root E e^(eta (X - n)) < 1, above it > 1
     Paper: the unique positive solution, the smallest, hence the largest memory bound"""
-    from flint import arb
-
     worst = max(shares)
     root = wait.eta(n_prev, worst, n)
     smallest, p = root.ball, wait.to_ball(worst)
     if smallest is None:
         raise ArithmeticError(f"no root for {n_prev}, {worst}, {n}")
 
-    def mean(x: arb) -> arb:
+    def mean(x: flint.arb) -> flint.arb:
         return (1 - p + p * x.exp()) ** n_prev * (-n * x).exp()
 
-    unique = mean(smallest * arb("0.999")) < 1 and mean(smallest * arb("1.001")) > 1
+    unique = mean(smallest * flint.arb("0.999")) < 1 and mean(smallest * flint.arb("1.001")) > 1
     balls = [wait.eta(n_prev, share, n).ball for share in shares if share != worst]
     ordered = all(ball is not None and ball > smallest for ball in balls)
     least = Fraction(8) * (n - worst * n_prev) / n_prev

@@ -10,15 +10,14 @@ from functools import cache
 from math import factorial
 from typing import TYPE_CHECKING
 
-from fluidkv.ledger.claim import Origin
-from fluidkv.ledger.ranges import Range
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Origin, Range, flint
 from fluidkv_papers.wait.paper import statements
 
 if TYPE_CHECKING:
     from flint import arb
 
 CLAIMS = statements(origin=Origin.READING)
+APPENDIX_B = CLAIMS.section("appendix-b", "appendix B, Case 2", refuted=Evidence.BALL, kind="lemma")
 
 _BITS = 128
 _STEPS = 6  # of the walks of Lemma 4 with exact laws
@@ -38,10 +37,7 @@ _LAWS = {
 
 
 @CLAIMS.claim(
-    "lemma-4",
-    "Lemma 4",
-    over=_LAWS,
-    checked=f"{len(_LAWS)} laws of a step, N = 1 ... {_STEPS}",
+    "lemma-4", "Lemma 4", over=_LAWS, checked=f"{len(_LAWS)} laws of a step, N = 1 ... {_STEPS}"
 )
 def _lemma_4(name: str) -> bool | str:
     """The mean maximum of a walk is the sum of E[S_k^+] / k.
@@ -66,9 +62,7 @@ def _lemma_4(name: str) -> bool | str:
 
 def _poisson(mean: Fraction | int, most: int) -> "list[arb]":
     """P(X = 0), ..., P(X = most)."""
-    from flint import arb, fmpq
-
-    rate = arb(fmpq(Fraction(mean).numerator, Fraction(mean).denominator))
+    rate = flint.arb(flint.fmpq(Fraction(mean).numerator, Fraction(mean).denominator))
     found = [(-rate).exp()]
     for k in range(1, most + 1):
         found.append(found[-1] * rate / k)
@@ -77,9 +71,7 @@ def _poisson(mean: Fraction | int, most: int) -> "list[arb]":
 
 def _above_0(m: int) -> "arb":
     """E[(X - m)^+] = m e^-m m^m / m! for X ~ Poisson(m)."""
-    from flint import arb
-
-    return m * (-arb(m)).exp() * arb(m) ** m / factorial(m)
+    return m * (-flint.arb(m)).exp() * flint.arb(m) ** m / factorial(m)
 
 
 def _mean_maxima(n: int, batches: int) -> "Iterator[arb]":
@@ -88,23 +80,21 @@ def _mean_maxima(n: int, batches: int) -> "Iterator[arb]":
     As E[S_N] = 0, by reversal E[max S] = E[max -S], which only looks at what is below 0: finitely
     many paths.
     """
-    from flint import arb
-
     last = batches * n
     weights = _poisson(n, last)
-    paths = {(0, 0): arb(1)}  # (arrivals so far, maximum of k n - arrivals)
-    frozen = arb(0)  # expected maximum of those with too many arrivals to rise again
+    paths = {(0, 0): flint.arb(1)}  # (arrivals so far, maximum of k n - arrivals)
+    frozen = flint.arb(0)  # expected maximum of those with too many arrivals to rise again
     for k in range(1, batches + 1):
-        after: dict[tuple[int, int], arb] = {}
+        after: dict[tuple[int, int], flint.arb] = {}
         for (came, top), chance in paths.items():
-            rest = arb(1)
+            rest = flint.arb(1)
             for x in range(last - came + 1):
                 to = (came + x, max(top, k * n - came - x))
-                after[to] = after.get(to, arb(0)) + chance * weights[x]
+                after[to] = after.get(to, flint.arb(0)) + chance * weights[x]
                 rest -= weights[x]
             frozen += top * chance * rest
         paths = after
-        yield frozen + sum((top * chance for (_, top), chance in paths.items()), arb(0))
+        yield frozen + sum((top * chance for (_, top), chance in paths.items()), flint.arb(0))
 
 
 @CLAIMS.claim("lemma-4.poisson", "Lemma 4", over=(1, 2, 3), refuted=Evidence.BALL)
@@ -114,12 +104,10 @@ def _lemma_4_poisson(n: int) -> bool | str:
     Checked: Poisson(n) - n, n = 1, 2, 3, N = 1 ... 5
     Ours: equal to 1e-30, in balls
     Paper: E[max of S_k] = sum of E[S_k^+] / k"""
-    from flint import arb
-
     from fluidkv.exact.precision import working
 
     with working(_BITS):
-        right = arb(0)
+        right = flint.arb(0)
         for k, left in enumerate(_mean_maxima(n, 5), start=1):
             right += _above_0(k * n) / k
             gap = left - right
@@ -134,16 +122,14 @@ def _cauchy_schwarz(n: int) -> bool | str:
 
     Checked: Poisson(n) - n, n = 1, 2, 5, N = 1 ... 40
     Paper: E[S_k^+] <= sqrt(kn)/2, E[max] <= sqrt(nN)"""
-    from flint import arb
-
     from fluidkv.exact.precision import working
 
     with working(_BITS):
-        total = arb(0)
+        total = flint.arb(0)
         for k in range(1, 41):
             part = _above_0(k * n)
             total += part / k
-            if not (part < arb(k * n).sqrt() / 2 and total < arb(k * n).sqrt()):
+            if not (part < flint.arb(k * n).sqrt() / 2 and total < flint.arb(k * n).sqrt()):
                 return f"n={n}, k={k}"
     return True
 
@@ -157,24 +143,22 @@ def _mean_queue(n: int, mean: Fraction, batches: int) -> "tuple[arb, ...]":
 
     A queue that is n (N - b) + n or more after b batches is not stuck before N: it may be left out.
     """
-    from flint import arb
-
     from fluidkv.exact.precision import working
 
     with working(_BITS):
         weights = _poisson(mean, n * batches + n)
-        law, stuck, found = [arb(1)], arb(0), []
+        law, stuck, found = [flint.arb(1)], flint.arb(0), []
         for b in range(1, batches + 1):
-            stuck += sum(law[:n], arb(0))
+            stuck += sum(law[:n], flint.arb(0))
             size = n * (batches - b) + n
-            after = [arb(0)] * size
+            after = [flint.arb(0)] * size
             for held, chance in enumerate(law):
                 left = held - n if held >= n else held
                 for x in range(size - left):
                     after[left + x] += chance * weights[x]
             law = after
             drift = Fraction(b) * (mean - n)
-            found.append(n * stuck + arb(drift.numerator) / drift.denominator)
+            found.append(n * stuck + flint.arb(drift.numerator) / drift.denominator)
     return tuple(found)
 
 
@@ -190,9 +174,7 @@ def _below(n: int, mean: Fraction, b: int, batches: int, bound: "arb") -> bool |
 
 
 def _root(n: int, b: int) -> "arb":
-    from flint import arb
-
-    return arb(n * b).sqrt()
+    return flint.arb(n * b).sqrt()
 
 
 def _cases(most: int, batches: int) -> Iterator[tuple[int, int]]:
@@ -229,20 +211,11 @@ def _lemma_5_buffer(n: int, b: int) -> bool | str:
 
 
 def _slack(n: int, b: int, buffer: int) -> bool | str:
-    from flint import arb
-
-    bound = buffer + arb(_KINGMAN.numerator) / _KINGMAN.denominator
+    bound = buffer + flint.arb(_KINGMAN.numerator) / _KINGMAN.denominator
     return _below(n, Fraction(3 * n, 4), b, 6, bound)
 
 
-@CLAIMS.undecided(
-    "appendix-b.negative-drift",
-    "appendix B, Case 2, with the buffer of Lemma 2",
-    over=_SLACK,
-    note=_ORDER,
-    refuted=Evidence.BALL,
-    kind="lemma",
-)
+@APPENDIX_B.undecided("negative-drift", ", with the buffer of Lemma 2", over=_SLACK, note=_ORDER)
 def _negative_drift(n: int, b: int) -> bool | str:
     """With slack the mean queue has a bound that is lost, given back as n + Var(X) / (2 (n -
     E[X])).
@@ -252,14 +225,7 @@ def _negative_drift(n: int, b: int) -> bool | str:
     return _slack(n, b, n)
 
 
-@CLAIMS.claim(
-    "appendix-b.negative-drift.buffer",
-    "appendix B, Case 2, another constant",
-    over=_SLACK,
-    note=_FOLLOWS,
-    refuted=Evidence.BALL,
-    kind="lemma",
-)
+@APPENDIX_B.claim("negative-drift.buffer", ", another constant", over=_SLACK, note=_FOLLOWS)
 def _negative_drift_buffer(n: int, b: int) -> bool | str:
     """With slack the mean queue is at most 2n - 1 + Var(X) / (2 (n - E[X])).
 

@@ -13,15 +13,13 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from fluidkv import runs, wait
-from fluidkv.ledger.claim import Origin
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Origin, Range, np
 from fluidkv_papers.wait.instances.systems import hello
 from fluidkv_papers.wait.paper import statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy as np
 
 CLAIMS = statements(origin=Origin.READING)
 
@@ -31,8 +29,6 @@ _MOST_N, _LONGEST = 4, 5
 @cache
 def _paths(most: int, batches: int) -> "np.ndarray":
     """Every sequence of so many arrivals of 0 to most: shape (path, batch), the smallest first."""
-    import numpy as np
-
     found = np.array(list(product(range(most + 1), repeat=batches)), np.int64)
     return found[np.lexsort([*found.T[::-1], found.sum(axis=1)])]
 
@@ -215,8 +211,6 @@ _ON_TOP = (
     kind="remark",
 )
 def _arrivals_on_top(n: int, paths: "np.ndarray") -> bool | str:
-    import numpy as np
-
     level, above = np.full(len(paths), n), []
     for x in paths.T:
         level = np.maximum(level - n, n) + x
@@ -237,8 +231,6 @@ def _algorithm_1(seed: int) -> bool | str:
     Note: Algorithm 1 waits for the n-th prompt and no longer, so that W' = max(W - n, 0) + X, which
     is Q + X <= n + Q'. The appendix lets a stuck iteration last a whole batch."""
     # One type under Algorithm 1 itself, prompt by prompt; no two come at once.
-    import numpy as np
-
     n = 1 + seed % 4
     times = np.cumsum(np.random.default_rng(seed).integers(1, 128 // n, 120)) / 64
     table = runs.Requests([1] * 120, [1] * 120, arrival=times, class_index=[0] * 120)
@@ -255,8 +247,6 @@ def _algorithm_1(seed: int) -> bool | str:
 
 def _by_step(steps: "np.ndarray") -> "np.ndarray":
     """Q_N by the recursion itself."""
-    import numpy as np
-
     level = 0 * steps[:, 0]
     for x in steps.T:
         level = np.maximum(level + x, 0)
@@ -268,8 +258,6 @@ def _lemma_3(n: int, paths: "np.ndarray") -> bool | str:
     """The Lindley chain after N steps is the largest of S_N - S_k over k <= N.
 
     Paper: max over k of S_N - S_k"""
-    import numpy as np
-
     steps = paths - n
     sums = np.concatenate([0 * steps[:, :1], steps.cumsum(axis=1)], axis=1)
     found = _equal(n, paths, (sums[:, -1:] - sums).max(axis=1), _by_step(steps))

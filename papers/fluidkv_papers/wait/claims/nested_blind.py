@@ -10,8 +10,7 @@ from fractions import Fraction
 from itertools import product
 
 from fluidkv import wait
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.outcomes import decimal
+from fluidkv.ledger import Finding, Origin, decimal
 from fluidkv_papers.wait.instances.systems import proposition_3
 from fluidkv_papers.wait.paper import statements
 

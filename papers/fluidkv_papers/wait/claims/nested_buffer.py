@@ -8,8 +8,7 @@ from math import log
 from typing import TYPE_CHECKING
 
 from fluidkv import wait
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.ledger import Evidence, Finding, Origin, Verdict, flint
 from fluidkv_papers.wait.instances.designs import LOADS, best, swept
 from fluidkv_papers.wait.instances.nested import INSTANCE, NESTED, SYNTHETIC, instance, synthetic
 from fluidkv_papers.wait.paper import statements
@@ -45,10 +44,8 @@ def _logarithmic(before: tuple[int, int], after: tuple[int, int]) -> bool | str:
 
     Ours: 3.1900 tokens for each factor 10 of T or 1 / delta
     Paper: the safety buffer grows logarithmically in T and 1 / delta"""
-    from flint import arb
-
     step, first = _tail_step(before, after), _tail_step((2, 1), (3, 1))
-    same = step.overlaps(first) and abs(step - arb("3.1900")) < arb("5e-5")
+    same = step.overlaps(first) and abs(step - flint.arb("3.1900")) < flint.arb("5e-5")
     return bool(same) or f"from {before} to {after}: {step}, {first}"
 
 

@@ -6,10 +6,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from fluidkv import wait
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import equals
-from fluidkv.ledger.ranges import Range
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, Outcome, Range, equals, sympy
 from fluidkv_papers.wait.paper import statements
 
 if TYPE_CHECKING:
@@ -56,8 +53,6 @@ def _root() -> Finding:
     Paper: there is exactly one positive root
     Note: With n_k < n_(k-1), which the proof asks for in order that f grows."""
     # f'' > 0 for all values, so that a second sign change is excluded; a root for each queue.
-    import sympy
-
     x, p, n, m = sympy.symbols("x p n m", positive=True)
     f = n * sympy.log(1 - p + p * sympy.exp(x)) - m * x
     second = n * p * (1 - p) * sympy.exp(x) / (1 - p + p * sympy.exp(x)) ** 2

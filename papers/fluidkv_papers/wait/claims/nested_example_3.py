@@ -3,8 +3,7 @@
 from dataclasses import replace
 from fractions import Fraction
 
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import equals
+from fluidkv.ledger import Finding, Origin, Outcome, equals
 from fluidkv_papers.wait.instances.nested import instance
 from fluidkv_papers.wait.paper import statements
 

@@ -8,11 +8,9 @@ capacity on.
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING
 
 from fluidkv import wait
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, np
 from fluidkv_papers.wait.instances.measured import counted
 from fluidkv_papers.wait.instances.nested import (
     FOUR_CLOCK,
@@ -24,9 +22,6 @@ from fluidkv_papers.wait.instances.nested import (
     instance_runs,
 )
 from fluidkv_papers.wait.paper import statements
-
-if TYPE_CHECKING:
-    import numpy as np
 
 CLAIMS = statements(origin=Origin.READING, evidence=Evidence.SAMPLED)
 
@@ -87,8 +82,6 @@ def _frequency(case: _Case, seed: int, delta: Fraction) -> Finding:
 
 def _looseness(case: _Case) -> Finding:
     """The largest memory of all runs, and the least capacity that would have done, by delta."""
-    import numpy as np
-
     parts, bad = [], None
     for seed, delta in _DELTAS:
         peaks, capacity = np.sort(_peaks(case, seed))[::-1], case.capacity(delta)

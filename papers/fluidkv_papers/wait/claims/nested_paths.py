@@ -4,8 +4,7 @@ from collections import Counter
 from fractions import Fraction
 
 from fluidkv import wait
-from fluidkv.ledger.claim import Origin
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Origin
 from fluidkv_papers.wait.instances.nested import literal_peak
 from fluidkv_papers.wait.paper import statements
 

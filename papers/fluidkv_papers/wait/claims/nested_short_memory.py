@@ -10,8 +10,7 @@ from itertools import product
 from typing import NamedTuple
 
 from fluidkv import runs, serving, wait
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, np
 from fluidkv_papers.wait.instances.nested import INSTANCE, NESTED
 from fluidkv_papers.wait.instances.statistics import margin
 from fluidkv_papers.wait.instances.systems import proposition_3
@@ -38,8 +37,6 @@ class Dead(NamedTuple):
 
 def _engine(thresholds: tuple[int, int], capacity: int) -> "wait.WaitEngine":
     """l = 1, outputs of 2 that all come at the start, segments up to 1 and 2; d0 = 1, d1 = 0."""
-    import numpy as np
-
     none = np.zeros(_PROMPTS)
     prompts = runs.Requests(1, np.full(_PROMPTS, 2), arrival=none, class_index=none.astype(int))
     policy, clock = wait.NestedWait((1, 2), thresholds), serving.IterationClock(1.0, 0.0)

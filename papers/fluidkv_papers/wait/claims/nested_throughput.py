@@ -10,8 +10,7 @@ from fractions import Fraction
 from math import log
 
 from fluidkv import wait
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin
 from fluidkv_papers.wait.instances.measured import first_queue
 from fluidkv_papers.wait.instances.nested import INSTANCE, NESTED, instance, instance_runs
 from fluidkv_papers.wait.instances.statistics import ERRORS, mean_and_error

@@ -14,8 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from fluidkv import runs, wait
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, np, sympy
 from fluidkv_papers.wait.instances.served import serve
 from fluidkv_papers.wait.paper import statements
 
@@ -40,8 +39,6 @@ def _system(load: Fraction) -> "wait.WaitSystem":
 @cache
 def _runs(load: Fraction) -> "dict[str, Dataset]":
     """Each policy on one prompt per unit of time, up to the horizon."""
-    import numpy as np
-
     system, size = _system(load), _HORIZON
     table = runs.Requests(
         [2] * size, [3] * size, arrival=np.arange(1.0, size + 1), class_index=[0] * size
@@ -73,8 +70,6 @@ def _runs(load: Fraction) -> "dict[str, Dataset]":
 )
 def _growth(load: Fraction) -> Finding:
     """Completions at each iteration; the mean time in the system at half time and at the end."""
-    import numpy as np
-
     system = _system(load)
     most = 1 / (14 * (system.per_kv_token + system.base / MEMORY))  # completions per unit of time
     share = (1 - most) / 2  # of T, that prompts spend in the system by T on average, at least
@@ -147,8 +142,6 @@ def _balanced_batch() -> Finding:
     Note: For batches with n prompts at every stage. A batch of other stages may complete more than
     arrive: l = l' = lambda = d0 = 1, d1 = 1/3, four decodes take 11/3."""
     # lambda (d0 + d1 n c) - n = lambda d0 + n (rho - 1).
-    import sympy
-
     names = sympy.symbols("lambda d0 n c epsilon", positive=True)
     rate, base, n, cost, above = names
     per_token = (1 + above) / (rate * cost)  # a load of 1 + epsilon

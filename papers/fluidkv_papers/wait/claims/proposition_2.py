@@ -7,8 +7,7 @@ is just what comes, sum of lambda c. Below M* less is done than comes, whatever 
 from fractions import Fraction
 
 from fluidkv import wait
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, np
 from fluidkv_papers.wait.instances.served import FCFS, outputs
 from fluidkv_papers.wait.instances.statistics import margin
 from fluidkv_papers.wait.instances.systems import RANDOM, proposition_3, random_systems
@@ -63,8 +62,6 @@ def _work_allowed() -> tuple[str | None, int]:
 
 def _work_done(memory: int) -> str | None:
     """A run in which completed prompts cost more than T M / (d0 + d1 M)."""
-    import numpy as np
-
     system = proposition_3()
     most = float(memory / (system.base + system.per_kv_token * memory))
     costs = [float(each.lifetime_cost) for each in system.types]

@@ -10,9 +10,7 @@ from math import factorial
 from typing import TYPE_CHECKING
 
 from fluidkv import wait
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import equals
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, Outcome, equals, flint
 from fluidkv_papers.wait import instances
 from fluidkv_papers.wait.instances.served import FCFS, outputs, serve
 from fluidkv_papers.wait.instances.statistics import margin
@@ -122,9 +120,7 @@ def _instance() -> Outcome:
 
 def _expected_above(time: int) -> "arb":
     """E[(A(T) - T)^+] = T e^-T T^T / T! for Poisson arrivals at rate 1."""
-    from flint import arb
-
-    return (arb(time).log() * (time + 1) - time).exp() / arb(factorial(time))
+    return (flint.arb(time).log() * (time + 1) - time).exp() / flint.arb(factorial(time))
 
 
 @CLAIMS.claim(
@@ -140,16 +136,14 @@ def _least_in_system(time: int) -> bool | str:
     at most M/(c(d0 + d1 M)) = lambda complete per unit of time. With l' = 1 the first token is the
     last."""
     # At M* = 3, l = l' = 1, at most T complete by T.
-    from flint import arb
-
     from fluidkv.exact.precision import working
 
     with working(128):
         mean = _expected_above(time)
-        root = (arb(time) / (2 * arb.pi())).sqrt()
-        inside = mean < root and mean > root * (1 - arb(1) / (11 * time))
-        least = mean / arb(time).sqrt()
-        return bool(inside and least > arb("0.3678")) or f"T={time}: {mean}"
+        root = (flint.arb(time) / (2 * flint.arb.pi())).sqrt()
+        inside = mean < root and mean > root * (1 - flint.arb(1) / (11 * time))
+        least = mean / flint.arb(time).sqrt()
+        return bool(inside and least > flint.arb("0.3678")) or f"T={time}: {mean}"
 
 
 @CLAIMS.claim(

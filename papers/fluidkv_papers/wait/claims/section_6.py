@@ -8,8 +8,7 @@ from fractions import Fraction
 from functools import cache
 
 from fluidkv import wait
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, np
 from fluidkv_papers.wait.instances import server
 from fluidkv_papers.wait.instances.served import FCFS, outputs, serve
 from fluidkv_papers.wait.instances.statistics import mean_and_error
@@ -17,6 +16,7 @@ from fluidkv_papers.wait.instances.systems import RANDOM, one_input, random_syst
 from fluidkv_papers.wait.paper import statements
 
 CLAIMS = statements(origin=Origin.REPRODUCTION)
+SECTION_6_2 = CLAIMS.section("section-6-2", "section 6.2", kind="remark")
 
 _SEEDS, _WINDOW = range(2), (0.6, 1.6)  # of draws; seconds
 _CLOCK = "Vidur's clock of an A100 (9.93 ms and 0.1656 us a token)"
@@ -55,8 +55,6 @@ def _served(setting: str, load: Fraction) -> dict[str, tuple[list[float], list[f
 
     Both in the window; who came in it and is not complete by its end counts with the time so far.
     """
-    import numpy as np
-
     system, (start, end) = _full(setting).scaled(load), _WINDOW
     tables = [wait.poisson_prompts(system, rng=seed, horizon=end) for seed in _SEEDS]
     found = {}
@@ -160,13 +158,11 @@ def _proportional(system: "wait.WaitSystem", k: Fraction) -> bool | str:
     return (feasible == (k >= 1) and held == k * fluid.memory) or f"{system}: K = {k}"
 
 
-@CLAIMS.undecided(
-    "section-6-2.thresholds",
-    "section 6.2",
+@SECTION_6_2.undecided(
+    "thresholds",
     over=lambda: (system for system in one_input() if len(system.types) > 1),
     checked=f"{RANDOM.words}, of two types or more; one input, load 1/2, n_k = 2 r_k tau*",
     origin=Origin.READING,
-    kind="remark",
 )
 def _nested_proportional(system: "wait.WaitSystem") -> bool | str:
     """Thresholds in proportion to the arrival rates of the segments satisfy (12).
@@ -183,14 +179,7 @@ def _nested_proportional(system: "wait.WaitSystem") -> bool | str:
     return not lines or f"rates {', '.join(map(str, cut.rates))}: {', '.join(lines)}"
 
 
-@CLAIMS.claim(
-    "section-6-2.bins",
-    "section 6.2",
-    over=range(1, 501),
-    origin=Origin.PRINTED,
-    whole=True,
-    kind="remark",
-)
+@SECTION_6_2.claim("bins", over=range(1, 501), origin=Origin.PRINTED, whole=True)
 def _bins(stage: int) -> bool | str:
     """Decode lengths of 1 to 500 in ten bins of 50 are ten segments, and stage k is in segment k /
     50, rounded up.

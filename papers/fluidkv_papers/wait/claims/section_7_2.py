@@ -10,8 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from fluidkv import wait
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, flint
 from fluidkv_papers.wait.instances.designs import (
     DELTA,
     HORIZON,
@@ -28,6 +27,9 @@ if TYPE_CHECKING:
     from flint import arb
 
 CLAIMS = statements(origin=Origin.REPRODUCTION, evidence=Evidence.SAMPLED)
+SECTION_7_2 = CLAIMS.section(
+    "section-7-2", "section 7.2 (our own)", origin=Origin.READING, kind="remark"
+)
 
 _LIGHT = Fraction(1, 100)
 _WORDS = f"{SYNTHETIC}; loads {', '.join(str(float(load)) for load in LOADS)}"
@@ -36,8 +38,6 @@ _SPARE = "One prompt to spare in each line."
 
 def _written_out(design: "wait.SegmentDesign") -> "arb":
     """(17) from the rates of the types, at load 1/2."""
-    from flint import arb
-
     system, n, ends = synthetic(LOADS[1]), design.thresholds, design.segments.ends
     alive = [
         sum(t.arrival_rate for t in system.types if t.output_length > before)
@@ -45,10 +45,10 @@ def _written_out(design: "wait.SegmentDesign") -> "arb":
     ]
     batches = int(HORIZON / system.base)
     folds = wait.to_ball((len(n) - 1) * batches / DELTA).log()
-    total = arb(literal_peak(design.segments, n))
+    total = flint.arb(literal_peak(design.segments, n))
     for k in range(1, len(n)):
         root = wait.eta(n[k - 1], Fraction(alive[k], alive[k - 1]), n[k]).ball
-        tail = folds / root if root is not None else arb(0)
+        tail = folds / root if root is not None else flint.arb(0)
         total += (62 + ends[k - 1]) * (n[k] + tail)
     return total
 
@@ -175,13 +175,7 @@ def _near_ten(loads: Sequence[Fraction]) -> Finding:
     )
 
 
-@CLAIMS.claim(
-    "section-7-2.minimum.rises",
-    "section 7.2 (our own)",
-    origin=Origin.READING,
-    checked=_WORDS,
-    kind="remark",
-)
+@SECTION_7_2.claim("minimum.rises", checked=_WORDS)
 def _rises() -> Finding:
     """From load 0.1 to 0.5 to 0.8 the number of segments with the least memory (17) rises.
 
@@ -230,14 +224,7 @@ def _third_term() -> Finding:
 # --- our own ------------------------------------------------------------------------------------
 
 
-@CLAIMS.claim(
-    "section-7-2.few-segments",
-    "section 7.2 (our own)",
-    origin=Origin.READING,
-    checked=f"{_WORDS}; 1 to 40 segments",
-    evidence=Evidence.EXACT,
-    kind="remark",
-)
+@SECTION_7_2.claim("few-segments", checked=f"{_WORDS}; 1 to 40 segments", evidence=Evidence.EXACT)
 def _few() -> Finding:
     """At loads 0.1, 0.5 and 0.8 too few segments have no thresholds that satisfy (16).
 
@@ -260,13 +247,7 @@ def _few() -> Finding:
     return Finding(bad, f"no thresholds for segments {', '.join(parts)}")
 
 
-@CLAIMS.claim(
-    "section-7-2.floor",
-    "section 7.2 (our own)",
-    origin=Origin.READING,
-    checked=f"{SYNTHETIC}; load 0.01 and {_WORDS.split(';')[1].strip()}",
-    kind="remark",
-)
+@SECTION_7_2.claim("floor", checked=f"{SYNTHETIC}; load 0.01 and {_WORDS.split(';')[1].strip()}")
 def _floor() -> Finding:
     """Whole thresholds of Nested WAIT hold (d + 1)(l + d/2) tokens at least, at any rate.
 

@@ -9,13 +9,12 @@ from itertools import product
 from math import comb
 
 from fluidkv import wait
-from fluidkv.ledger.claim import Origin
-from fluidkv.ledger.ranges import Range
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Origin, Range, np
 from fluidkv_papers.wait.instances.nested import four_types
 from fluidkv_papers.wait.paper import LOST, statements
 
 CLAIMS = statements(origin=Origin.READING, evidence=Evidence.SAMPLED)
+APPENDIX_C_2 = CLAIMS.section("appendix-c-2", "appendix C.2")
 
 # --- the first segment --------------------------------------------------------------------------
 
@@ -30,8 +29,6 @@ def _first_segment(seed: int) -> bool | str:
     Checked: l = 4, outputs 2, 4, 6, 8, n = 7, 6, 5, 3: 10 runs of 400 prompts (seeds 0 to 9)
     Note: Each batch of Algorithm 2 takes n_1 from this queue, so that W' = max(W - n_1, 0) + X <=
     n_1 + Q': here a buffer of n_1 is enough, whatever the later segments do."""
-    import numpy as np
-
     prompts = wait.poisson_prompts(four_types(), rng=seed, count=400)
     policy = wait.NestedWait((2, 4, 6, 8), (7, 6, 5, 3))
     engine = wait.WaitEngine(prompts, policy, four_types().clock)
@@ -89,13 +86,7 @@ def _mean_below(n_prev: int, n: int, p: Fraction, buffer: int) -> bool | str:
     return True
 
 
-@CLAIMS.undecided(
-    "appendix-c-2.mean-queue",
-    "appendix C.2, below Lemma 7",
-    over=_GRID,
-    paper=_GIVEN,
-    kind="equation",
-)
+@APPENDIX_C_2.undecided("mean-queue", ", below Lemma 7", over=_GRID, paper=_GIVEN, kind="equation")
 def _mean_as_given(n_prev: int, n: int, p: Fraction) -> bool | str:
     """The mean queue before a segment has a bound that is lost, given back as n + Var / (2
     |drift|).
@@ -106,9 +97,7 @@ def _mean_as_given(n_prev: int, n: int, p: Fraction) -> bool | str:
     return _mean_below(n_prev, n, p, n)
 
 
-@CLAIMS.claim(
-    "appendix-c-2.mean-queue.buffer", "appendix C.2, below Lemma 7", over=_GRID, kind="equation"
-)
+@APPENDIX_C_2.claim("mean-queue.buffer", ", below Lemma 7", over=_GRID, kind="equation")
 def _mean_of_two(n_prev: int, n: int, p: Fraction) -> bool | str:
     """The mean queue before a segment is at most 2 n - 1 + Var / (2 |drift|).
 

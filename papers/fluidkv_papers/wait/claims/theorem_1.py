@@ -8,8 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from fluidkv import wait
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin
 from fluidkv_papers import theory
 from fluidkv_papers.wait.instances.statistics import ERRORS, mean_and_error
 from fluidkv_papers.wait.instances.systems import two_types

@@ -3,8 +3,7 @@
 from fractions import Fraction
 
 from fluidkv import runs, serving, wait
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, flint
 from fluidkv_papers.wait.instances.measured import counted, first_queue
 from fluidkv_papers.wait.instances.nested import (
     INSTANCE,
@@ -83,16 +82,14 @@ def _latency() -> Finding:
     )
 
 
-@CLAIMS.claim(
+CLAIMS.claim(
     "appendix-d-1.mean-queue",
     "appendix D.1",
+    "With rates that change, the mean queue before segment 1 is at most n_1 + Var / (2 "
+    "|drift|) at the worst of them.",
     checked=f"{INSTANCE}: {RUNS} runs (seed 3) to T = {_LONG}",
     kind="lemma",
-)
-def _first_segment() -> Finding:
-    """With rates that change, the mean queue before segment 1 is at most n_1 + Var / (2 |drift|) at
-    the worst of them."""
-    return first_queue(varying_runs(_LONG), f"Rates halved for every other {PIECE} d0.")
+)(lambda: first_queue(varying_runs(_LONG), f"Rates halved for every other {PIECE} d0."))
 
 
 # --- shares that change -------------------------------------------------------------------------
@@ -175,20 +172,18 @@ def _windows() -> Finding:
     Checked: one pattern of continuous rates
     Paper: (15) speaks of arrivals accumulated over Delta T; the formula of p* is lost"""
     # P(the first ten prompts are all long) >= P(ten come in the first half unit).
-    from flint import arb, fmpq
-
     from fluidkv.exact.precision import working
 
     (share,) = _window_shares()
     with working(128):
-        mean = arb(fmpq(_MEAN.numerator, _MEAN.denominator))
-        term, fewer = arb(1), arb(0)
+        mean = flint.arb(flint.fmpq(_MEAN.numerator, _MEAN.denominator))
+        term, fewer = flint.arb(1), flint.arb(0)
         for k in range(_BATCH):
             fewer += term
             term = term * mean / (k + 1)
         chance = 1 - (-mean).exp() * fewer
         binomial = share**_BATCH
-        above = chance > fmpq(binomial.numerator, binomial.denominator)
+        above = chance > flint.fmpq(binomial.numerator, binomial.denominator)
     return Finding(
         not above
         or f"long prompts come in the first half of each unit of time, {_MEAN} in the mean, short "

@@ -8,15 +8,13 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from fluidkv import wait
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, np
 from fluidkv_papers.wait.instances.measured import counted
 from fluidkv_papers.wait.instances.nested import FOUR_CLOCK, four_types
 from fluidkv_papers.wait.instances.statistics import ERRORS, mean_and_error
 from fluidkv_papers.wait.paper import statements
 
 if TYPE_CHECKING:
-    import numpy as np
     from xarray import Dataset
 
 CLAIMS = statements(origin=Origin.READING, evidence=Evidence.SAMPLED)
@@ -70,8 +68,6 @@ def _frequency() -> Finding:
 
 def _inside(horizon: int) -> "tuple[np.ndarray, np.ndarray]":
     """Of each run: prompts that came and are not complete at the end, and mean time spent."""
-    import numpy as np
-
     run = _runs(horizon)
     came = np.isfinite(run.arrival.values) & (run.arrival.values <= horizon)
     done = run.finished.values & (run.last_token.values <= horizon)

@@ -5,9 +5,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from fluidkv import runs, serving, wait
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Range
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, Range, np
 from fluidkv_papers.wait import instances
 from fluidkv_papers.wait.instances.served import FCFS, serve
 from fluidkv_papers.wait.instances.systems import (
@@ -67,8 +65,6 @@ def _outperforms(tables: "list[runs.Requests]", note: str) -> Finding:
 )
 def _remark_1() -> Finding:
     """With more load than can be served, WAIT outperforms FCFS on the server of Example 2."""
-    import numpy as np
-
     size = 8 * _UNTIL
     table = runs.Requests([1] * size, [1] * size, arrival=np.zeros(size), class_index=[0] * size)
     return _outperforms([table], "Other instances are open.")
@@ -176,8 +172,6 @@ def _equation_18(seed: int, system: "wait.WaitSystem") -> bool | str:
 
     Ours: the longest iteration of the literal engine is Delta T = d0 + d1 sum of n c
     Paper: processing time for a full batch, constant across batches"""
-    import numpy as np
-
     draw = Random(seed)
     n = tuple(draw.randint(1, 3) for _ in system.types)
     kinds = np.repeat(np.arange(len(n)), 24)
@@ -240,8 +234,6 @@ def _scaling(zeta: int, case: str) -> bool | str:
 
     Checked: 9 runs of 300 prompts, zeta = 2, 8, 64
     Paper: equivalent"""
-    import numpy as np
-
     system = two_types(case)
     table, clock = wait.poisson_prompts(system, rng=zeta, count=300), system.clock
     faster = runs.Requests(
@@ -283,8 +275,6 @@ def _bounds_add_up(case: str) -> bool:
 
 def _paths_are_below(case: str) -> bool:
     """On paths, a batch that holds fewer types, or the same with fewer stages, lasts no longer."""
-    import numpy as np
-
     n = (2, 2)
     paths = instances.coupled.type_paths(two_types(case), n, runs=5, batches=200)
     for j, size in enumerate(n):
@@ -322,8 +312,6 @@ def _coupled() -> Finding:
     Checked: n = 1, 1 and one prompt of each type of Proposition 3 at 0
     Paper: we can analyze each type independently, as if it were the only type in the system
     Note: The bounds are those of a type alone (wait.section-4-4.decoupled)."""
-    import numpy as np
-
     system, ends = proposition_3(), []
     for kinds in ([0], [0, 1]):
         prompts = runs.Requests(

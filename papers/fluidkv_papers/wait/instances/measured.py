@@ -4,7 +4,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from fluidkv import wait
-from fluidkv.ledger.claim import Finding
+from fluidkv.ledger import Finding
 from fluidkv_papers.wait.instances.nested import NESTED, instance
 from fluidkv_papers.wait.instances.statistics import ERRORS, at_most, mean_and_error
 from fluidkv_papers.wait.paper import LOST

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fluidkv import runs, serving, wait
+from fluidkv.ledger import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from xarray import Dataset
 
 FCFS = {"new first": True, "running first": False}
@@ -47,8 +47,6 @@ def serve(
 
 def outputs(run: "Dataset", until: float) -> "tuple[np.ndarray, np.ndarray]":
     """Output tokens of the prompts that completed, and of those that came, up to a time."""
-    import numpy as np
-
     output = run.output_length.values
     done = run.finished.values & (run.last_token.values <= until)
     came = run.arrival.values <= until

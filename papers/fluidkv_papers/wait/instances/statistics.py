@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from fluidkv.ledger import np
+
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
@@ -26,8 +28,6 @@ def margin(values: "ArrayLike", chance: float = 1e-6) -> float:
 
 def mean_and_error(values: "ArrayLike") -> tuple[float, float]:
     """Mean over runs and its standard error."""
-    import numpy as np
-
     table = np.asarray(values, np.float64)
     return float(table.mean()), float(table.std(ddof=1)) / table.size**0.5
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 from random import Random
 
 from fluidkv import wait
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Range
 
 TWO_TYPES = {"equality": (2, 2), "slack in one": (2, 1), "slack": (1, 1)}
 """Which types have slack below n = 2, 2 -> their rates."""

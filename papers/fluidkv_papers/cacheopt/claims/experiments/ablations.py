@@ -1,7 +1,6 @@
 """CacheOPT, Figure 14 in simulation: each part left out, at the printed rate."""
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.ledger import Evidence, Finding, Origin, Verdict
 from fluidkv_papers.cacheopt.instances.runs import SEGMENTS, mean
 from fluidkv_papers.cacheopt.paper import statements
 

@@ -2,8 +2,7 @@
 
 from itertools import pairwise
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.ledger import Evidence, Finding, Origin, Verdict
 from fluidkv_papers.cacheopt.instances.deviations import deviations
 from fluidkv_papers.cacheopt.instances.runs import CONFIDENCES, SWEEPS, mean
 from fluidkv_papers.cacheopt.paper import statements

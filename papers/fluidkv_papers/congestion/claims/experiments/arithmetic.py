@@ -7,8 +7,7 @@ hold for some of those.
 from fractions import Fraction
 from itertools import product
 
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import decimal, rounds_to, span
+from fluidkv.ledger import Finding, Origin, Outcome, decimal, rounds_to, span
 from fluidkv_papers.congestion.experiments.a100 import LLAMA_3_8B, PEAK_FLOPS, QWEN_2_5_1_5B
 from fluidkv_papers.congestion.experiments.printed_tables import (
     ROUTED,

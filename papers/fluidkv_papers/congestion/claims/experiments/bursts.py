@@ -9,8 +9,7 @@ from functools import cache
 from itertools import pairwise
 
 from fluidkv import fluid, runs
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, np
 from fluidkv_papers.congestion.experiments.nodes import (
     COPRIME,
     PARTIAL,
@@ -58,8 +57,6 @@ def burst_totals(
     period: int = PERIOD,
 ) -> Totals:
     """One node: means over the runs, of all iterations. Greedy, or capped as `_CAPPED` says."""
-    import numpy as np
-
     system = node(routing, lengths)
     contrast = runs.contrast_of(factor, period=period, window=window)
     burst, between = runs.burst_rates(1.0, period=period, window=window, contrast=contrast)

@@ -6,18 +6,12 @@ the horizon, the number of runs, and what counts as collapsed. Masses, as in sec
 
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING
 
 from fluidkv import exact, fluid
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import rounds_to
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, Outcome, np, rounds_to
 from fluidkv.workload import System
 from fluidkv_papers.congestion.experiments.open_runs import one_class, poisson
 from fluidkv_papers.congestion.paper import statements
-
-if TYPE_CHECKING:
-    import numpy as np
 
 INPUT, DECODE, CAPACITY = 10, 40, 2000
 ITERATIONS, WINDOW, SEED = 8000, 1000, 4
@@ -28,6 +22,7 @@ _RATES = (*_BELOW, *_JUST_ABOVE, _INSIDE)
 _RANGE = f"{_RUNS} runs a rate, {ITERATIONS} iterations from an empty server"
 
 CLAIMS = statements(origin=Origin.REPRODUCTION, evidence=Evidence.SAMPLED)
+FIGURE_4 = CLAIMS.section("figure-4", "section 6.1")
 
 
 def system() -> System:
@@ -51,8 +46,6 @@ def runs(rates: tuple[float, ...] = _RATES, count: int = _RUNS) -> "dict[str, np
     Keys: completed, evicted, arrived (requests per iteration), evicting (share of the iterations),
     waiting (mean queue) and queue (at the end of the window).
     """
-    import numpy as np
-
     from fluidkv.runs import random_key
 
     each = np.repeat(rates, count)[:, None] * np.ones(ITERATIONS)
@@ -85,9 +78,7 @@ def _best_rate() -> Outcome:
     return rounds_to(best_rate(), "1.64")
 
 
-@CLAIMS.claim(
-    "figure-4.below", "section 6.1 and Figure 4 (b)", checked=f"rates 0.8 and 0.95, {_RANGE}"
-)
+@FIGURE_4.claim("below", "and Figure 4 (b)", checked=f"rates 0.8 and 0.95, {_RANGE}")
 def _smooth_below() -> Finding:
     """Below the worst-cycle rate evictions are transient and the queue stays near zero.
 
@@ -108,9 +99,7 @@ def _smooth_below() -> Finding:
     )
 
 
-@CLAIMS.claim(
-    "figure-4.collapsed", "section 6.1 and Figure 4 (a), (c)", checked=f"rate 1.4, {_RANGE}"
-)
+@FIGURE_4.claim("collapsed", "and Figure 4 (a), (c)", checked=f"rate 1.4, {_RANGE}")
 def _collapsed_inside() -> Finding:
     """At rate 1.40, below x*, throughput is the worst-cycle rate and evictions persist.
 
@@ -128,7 +117,7 @@ def _collapsed_inside() -> Finding:
     )
 
 
-@CLAIMS.claim("figure-4.queue-grows", "section 6.1 and Figure 4 (c)", checked=f"rate 1.4, {_RANGE}")
+@FIGURE_4.claim("queue-grows", "and Figure 4 (c)", checked=f"rate 1.4, {_RANGE}")
 def _queue_grows() -> Finding:
     """At rate 1.40 the queue grows by what arrives in excess of the worst-cycle rate.
 
@@ -147,10 +136,8 @@ def _queue_grows() -> Finding:
     )
 
 
-@CLAIMS.undecided(
-    "figure-4.departs-at-the-worst-rate",
-    "section 6.1 and Figure 4 (a)",
-    checked=f"rates 1.01 and 1.05, {_RANGE}",
+@FIGURE_4.undecided(
+    "departs-at-the-worst-rate", "and Figure 4 (a)", checked=f"rates 1.01 and 1.05, {_RANGE}"
 )
 def _departs_at_once() -> Finding:
     """Throughput leaves the lossless line once the rate exceeds the worst-cycle rate.
@@ -174,9 +161,8 @@ def _departs_at_once() -> Finding:
     )
 
 
-@CLAIMS.claim(
-    "figure-4.settles-from-collapse",
-    "section 6.1",
+@FIGURE_4.claim(
+    "settles-from-collapse",
     checked=f"rate 1.05, {_RUNS} runs, {ITERATIONS} iterations from the worst cycle",
 )
 def _does_not_come_back() -> Finding:

@@ -8,8 +8,7 @@ period, and which modes grow at the printed lengths.
 from fractions import Fraction
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.ledger import Evidence, Finding, Origin, Verdict
 from fluidkv_papers.congestion.experiments.nodes import Lengths, flows, period
 from fluidkv_papers.congestion.paper import statements
 
@@ -17,6 +16,7 @@ _COPRIME, _COMMON, _INPUT = (1000, 1211), (1000, 1200), 5000
 _HALF = Fraction(1, 2)
 
 CLAIMS = statements(origin=Origin.REPRODUCTION, evidence=Evidence.SAMPLED)
+FIGURE_26 = CLAIMS.section("figure-26", "Figure 26", origin=Origin.READING, evidence=Evidence.BALL)
 
 
 def _repeats(nodes: tuple[tuple[Lengths, int], ...], input_length: int, paper: str) -> Finding:
@@ -97,12 +97,7 @@ def _spectrum(lengths: tuple[int, int]) -> "exact.SpectralCertificate":
     return exact.certify_spectrum(exact.two_lengths(*lengths, _HALF).weights(_INPUT))
 
 
-@CLAIMS.fails(
-    "figure-26.coprime-stable",
-    "Figure 26, with section 5.3 taken for this input",
-    origin=Origin.READING,
-    evidence=Evidence.BALL,
-)
+@FIGURE_26.fails("coprime-stable", ", with section 5.3 taken for this input")
 def _stable() -> Finding:
     """Lengths 1000 and 1211, which are coprime, have a stable equilibrium at inputs of 5000.
 
@@ -119,12 +114,7 @@ def _stable() -> Finding:
     )
 
 
-@CLAIMS.claim(
-    "figure-26.growing-modes",
-    "Figure 26; not stated there",
-    origin=Origin.READING,
-    evidence=Evidence.BALL,
-)
+@FIGURE_26.claim("growing-modes", "; not stated there")
 def _growing() -> Finding:
     """At inputs of 5000 the coprime pair has 430 growing modes, lengths 1000 and 1200 have 599.
 
@@ -134,12 +124,7 @@ def _growing() -> Finding:
     return Finding(found == (430, 599), f"{found[0]} and {found[1]}")
 
 
-@CLAIMS.claim(
-    "figure-26.stable-from",
-    "Figure 26; not stated there",
-    origin=Origin.READING,
-    evidence=Evidence.BALL,
-)
+@FIGURE_26.claim("stable-from", "; not stated there")
 def _stable_from() -> Finding:
     """Lengths 1000 and 1211 are stable from inputs of 273,782,107 on, and not one below.
 
@@ -152,12 +137,7 @@ def _stable_from() -> Finding:
     )
 
 
-@CLAIMS.claim(
-    "figure-26.stronger",
-    "Figure 26, caption, read as growth near the equilibrium",
-    origin=Origin.READING,
-    evidence=Evidence.BALL,
-)
+@FIGURE_26.claim("stronger", ", caption, read as growth near the equilibrium")
 def _stronger() -> Finding:
     """The leading mode of the non-coprime pair grows faster than that of the coprime one.
 

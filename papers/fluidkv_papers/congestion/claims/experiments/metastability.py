@@ -10,13 +10,11 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from fluidkv import serving
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, np
 from fluidkv.workload import RequestClass
 from fluidkv_papers.congestion.paper import statements
 
 if TYPE_CHECKING:
-    import numpy as np
     import xarray as xr
 
 _REQUEST, _DECODE, _CAPACITY = RequestClass(10, 40), 40, 2000
@@ -30,6 +28,7 @@ _COLLAPSED = f"{_STARTS} collapsed servers"
 _SETTING = "one setting, fixed seeds"
 
 CLAIMS = statements(origin=Origin.READING, evidence=Evidence.SAMPLED, checked=_SETTING)
+SECTION_6_1_RECOVERY = CLAIMS.section("section-6-1.recovery", "sections 5.1 and 6.1")
 
 
 def _limits(**settings) -> "serving.Limits":
@@ -149,7 +148,7 @@ def _more_memory() -> Finding:
     return Finding(bad, f"mean iterations to collapse at a load of {load} x*: {'; '.join(shown)}")
 
 
-@CLAIMS.claim("section-6-1.recovery.shed", _HERE, paper=_OURS)
+@SECTION_6_1_RECOVERY.claim("shed", paper=_OURS)
 def _shed() -> Finding:
     """Below the collapsed rate a collapsed server drains and is smooth again, above it not.
 
@@ -164,12 +163,7 @@ def _shed() -> Finding:
     )
 
 
-@CLAIMS.claim(
-    "section-6-1.recovery.max-num-seqs",
-    _HERE,
-    checked=f"{_COLLAPSED}, 2,000 iterations",
-    paper=_OURS,
-)
+@SECTION_6_1_RECOVERY.claim("max-num-seqs", checked=f"{_COLLAPSED}, 2,000 iterations", paper=_OURS)
 def _max_num_seqs() -> Finding:
     """At a load of 1.4 no max_num_seqs of 40, 48, 56 or 64 brings a collapsed server back."""
     bad, shown = None, []
@@ -191,11 +185,8 @@ def _max_num_seqs() -> Finding:
     )
 
 
-@CLAIMS.claim(
-    "section-6-1.recovery.max-num-seqs.near-collapsed-rate",
-    _HERE,
-    checked=f"{_COLLAPSED}, 12,000 iterations",
-    paper=_OURS,
+@SECTION_6_1_RECOVERY.claim(
+    "max-num-seqs.near-collapsed-rate", checked=f"{_COLLAPSED}, 12,000 iterations", paper=_OURS
 )
 def _bound_near_the_collapsed_rate() -> Finding:
     """At a load of 1.02 a max_num_seqs of 48 brings more collapsed servers back than none."""
@@ -234,8 +225,6 @@ def _bound_near_the_collapsed_rate() -> Finding:
 )
 def _capped(rate: Fraction) -> Finding:
     """Evictions after l1 iterations under a cap, from collapsed servers."""
-    import numpy as np
-
     arrivals = _arrivals(3000)
     records, _ = serving.serve_cohorts(
         _REQUEST, _limits(admission_rate=rate), arrivals, state=collapsed()
@@ -259,8 +248,6 @@ def _capped(rate: Fraction) -> Finding:
 
 
 def _arrivals(iterations: int) -> "np.ndarray":
-    import numpy as np
-
     return np.random.default_rng(_SEED).poisson(_LOAD, (iterations, _STARTS))
 
 

@@ -12,9 +12,8 @@ from fractions import Fraction
 from functools import cache
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import equals
-from fluidkv.verdict import Evidence, Stability, Verdict
+from fluidkv.ledger import Evidence, Finding, Origin, Outcome, Verdict, equals
+from fluidkv.verdict import Stability
 from fluidkv.workload import RequestClass, Workload
 from fluidkv_papers.congestion.paper import statements
 

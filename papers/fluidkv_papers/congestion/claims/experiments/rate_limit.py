@@ -12,9 +12,7 @@ from typing import Any
 
 from fluidkv import exact, fluid
 from fluidkv.exact.mass import memory_used
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Range, Seen
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, Range, Seen
 from fluidkv.workload import RequestClass, System, Workload
 from fluidkv_papers.congestion.experiments.nodes import COPRIME, node
 from fluidkv_papers.congestion.experiments.open_runs import poisson
@@ -36,6 +34,9 @@ IN_PROPORTION = Range(f"queues in proportion, {_RANGE}", lambda: _walks(_ONE + _
 EMPTY = Range("an empty server, queues in proportion, l0 and l1 up to 5", lambda: _ONE + _TWO)
 
 CLAIMS = statements(evidence=Evidence.SAMPLED)
+SECTION_5_1 = CLAIMS.section(
+    "section-5-1", "section 5.1, with another rule than its a_k = p_k a", origin=Origin.READING
+)
 
 
 def _best_rate(system: System) -> Fraction:
@@ -131,13 +132,7 @@ def _as_printed(*walk: Any) -> str | Seen:
     return _ends(*walk)
 
 
-@CLAIMS.fails(
-    "section-5-1.transient.in-proportion-to-the-queue",
-    "section 5.1, with another rule than its a_k = p_k a",
-    over=TWO,
-    origin=Origin.READING,
-    paper=_NONE_LATER,
-)
+@SECTION_5_1.fails("transient.in-proportion-to-the-queue", over=TWO, paper=_NONE_LATER)
 def _in_proportion_to_the_queue(*walk: Any) -> str | Seen:
     """A cap of x* on the total does so too where classes are admitted in proportion to what waits.
 
@@ -145,14 +140,7 @@ def _in_proportion_to_the_queue(*walk: Any) -> str | Seen:
     return _ends(*walk, selection="queued")
 
 
-@CLAIMS.claim(
-    "section-5-1.transient.class-caps",
-    "section 5.1, with another rule than its a_k = p_k a",
-    over=TWO,
-    origin=Origin.READING,
-    ours=_latest,
-    paper=_NONE_LATER,
-)
+@SECTION_5_1.claim("transient.class-caps", over=TWO, ours=_latest, paper=_NONE_LATER)
 def _class_caps(*walk: Any) -> str | Seen:
     """Where classes are admitted in proportion to what waits, a cap of p_k x* on each does so."""
     return _ends(*walk, selection="queued", cap_on="class")

@@ -8,8 +8,7 @@ differs.
 
 from math import gcd
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin
 from fluidkv_papers.congestion.experiments.keeping import (
     INPUTS,
     ONE,

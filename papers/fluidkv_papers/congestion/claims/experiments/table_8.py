@@ -11,15 +11,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from fluidkv import exact, fluid
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import rounds_to
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, Outcome, np, rounds_to
 from fluidkv.workload import System
 from fluidkv_papers.congestion.experiments.open_runs import one_class, poisson
 from fluidkv_papers.congestion.paper import statements
 
 if TYPE_CHECKING:
-    import numpy as np
     import xarray as xr
 
 INPUT, DECODE, CAPACITY = 20, 20, 1000
@@ -33,6 +30,7 @@ _CHOSEN = f"{_RUNS} runs of {ITERATIONS} iterations, rate {RATE:g}, empty server
 _SWEPT = f"{len(_RATES)} Poisson rates, {_RUNS} runs of {ITERATIONS} iterations"
 
 CLAIMS = statements(origin=Origin.REPRODUCTION, evidence=Evidence.SAMPLED, checked=_CHOSEN)
+TABLE_8 = CLAIMS.section("table-8", "Table 8")
 
 
 def system() -> System:
@@ -63,9 +61,7 @@ def by_run(name: str, limited: bool, **reading):
     return runs(limited, **reading)[name].values.sum(axis=-1)
 
 
-@CLAIMS.claim(
-    "table-8.mean-eviction-rate", "Table 8", origin=Origin.PRINTED, evidence=Evidence.EXACT
-)
+@TABLE_8.claim("mean-eviction-rate", origin=Origin.PRINTED, evidence=Evidence.EXACT)
 def _mean_rate() -> Outcome:
     """2662 evictions in 4000 steps are 0.666 a step.
 
@@ -80,9 +76,9 @@ def _mean_rate() -> Outcome:
     given=("wait",),
     checked=_SWEPT,
 )
-@CLAIMS.claim(
-    "table-8.greedy-evictions",
-    "Table 8",
+@TABLE_8.claim(
+    "greedy-evictions",
+    "",
     "Without a queue one rate gives both numbers of greedy admission, 2662 evictions and 1.33.",
     given=("lost",),
     checked=_SWEPT,
@@ -105,18 +101,16 @@ def _both_numbers(blocked: Literal["wait", "lost"]) -> Finding:
     )
 
 
-@CLAIMS.claim(
-    "table-8.limited-throughput.from-the-first-completion",
-    "Table 8, counted otherwise",
+@TABLE_8.claim(
+    "limited-throughput.from-the-first-completion",
+    ", counted otherwise",
     "With the cap x* it is 1.61, not counting the 20 steps in which nothing can complete.",
     given=(True, _LIMITED, ITERATIONS - DECODE),
 )
-@CLAIMS.undecided(
-    "table-8.limited-throughput", "Table 8", "With the cap x* it is 1.61.", given=(True, _LIMITED)
-)
-@CLAIMS.claim(
-    "table-8.greedy-throughput",
-    "Table 8",
+@TABLE_8.undecided("limited-throughput", "", "With the cap x* it is 1.61.", given=(True, _LIMITED))
+@TABLE_8.claim(
+    "greedy-throughput",
+    "",
     "Greedy admission completes 1.33 requests a step.",
     given=(False, _GREEDY),
 )
@@ -133,7 +127,7 @@ def throughput(limited: bool, printed: str, steps: int = ITERATIONS) -> Finding:
     )
 
 
-@CLAIMS.claim("table-8.improvement", "Table 8")
+@TABLE_8.claim("improvement")
 def _ratio() -> Finding:
     """Rate-limited admission completes 20.7 % more.
 
@@ -146,9 +140,7 @@ def _ratio() -> Finding:
     )
 
 
-@CLAIMS.claim(
-    "table-8.no-eviction", "Table 8 and Figure 28", checked=f"{_CHOSEN}, and with a queue"
-)
+@TABLE_8.claim("no-eviction", "and Figure 28", checked=f"{_CHOSEN}, and with a queue")
 def _no_eviction_with_the_cap() -> Finding:
     """Rate-limited admission evicts nothing.
 
@@ -166,8 +158,6 @@ def sweep(caps: tuple[float, ...], count: int) -> "dict[str, np.ndarray]":
     Completed per iteration from the first completion on, as Figure 29 draws it; evicted per
     iteration of all.
     """
-    import numpy as np
-
     arrivals = poisson(system(), RATE, iterations=ITERATIONS, count=count, seed=SEED)
     found = fluid.simulate_open(
         system(),

@@ -10,8 +10,7 @@ Counts over a horizon are then ours to choose, so it is orders, signs and ratios
 from collections.abc import Callable
 from functools import cache
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.ledger import Evidence, Finding, Origin, Verdict
 from fluidkv_papers.congestion.experiments.nodes import (
     COPRIME,
     PARTIAL,

@@ -5,18 +5,13 @@ what the mixed node then evicts is not chosen.
 """
 
 from functools import cache
-from typing import TYPE_CHECKING
 
 from fluidkv import fluid
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, np
 from fluidkv_papers.congestion.experiments.nodes import COPRIME, PARTIAL, Lengths, Routing, node
 from fluidkv_papers.congestion.experiments.open_runs import poisson
 from fluidkv_papers.congestion.experiments.printed_tables import TABLE_4, TABLE_5, ModelTable
 from fluidkv_papers.congestion.paper import statements
-
-if TYPE_CHECKING:
-    import numpy as np
 
 _RATES = {
     COPRIME: (1.2, 1.4, 1.6, 1.8, 2.0, 2.2, 2.4, 2.8),
@@ -41,8 +36,6 @@ def _tried(routing: Routing) -> str:
 @cache
 def evicted(routing: Routing, lengths: Lengths) -> "np.ndarray":
     """Requests evicted until each horizon, shape (rate, run, horizon)."""
-    import numpy as np
-
     system, rates = node(routing, lengths), _RATES[routing]
     arrivals = [
         poisson(system, rate, iterations=_LONGEST, count=_RUNS, seed=_SEED) for rate in rates
@@ -75,8 +68,6 @@ def least_tail(evicted: "np.ndarray", count: float) -> "np.ndarray":
     checked=_tried(COPRIME),
 )
 def _counts(routing: Routing, table: ModelTable) -> Finding:
-    import numpy as np
-
     counts = [row[0] for row in table]
     runs = [evicted(routing, pool) for pool in routing.pools]
     tails = np.array([least_tail(seen, float(n)) for seen, n in zip(runs, counts, strict=True)])

@@ -12,9 +12,8 @@ from itertools import pairwise, product
 import numpy as np
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding, Origin
+from fluidkv.ledger import Evidence, Finding, Origin
 from fluidkv.serving.rules import Keeps
-from fluidkv.verdict import Evidence
 from fluidkv.workload import RequestClass, System, Workload
 from fluidkv_papers.congestion.paper import statements
 from fluidkv_papers.theory.masses import (

@@ -12,8 +12,7 @@ from functools import cache
 import numpy as np
 
 from fluidkv import exact, runs, serving
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.ledger import Evidence, Finding, Origin, Verdict
 from fluidkv_papers.congestion.experiments import a100
 from fluidkv_papers.congestion.experiments.printed_tables import TABLE_6, TABLE_7, Lengths, Routed
 from fluidkv_papers.congestion.paper import statements

@@ -7,9 +7,7 @@ theirs; or from an iteration that lasts less for another reason, of which neithe
 from fractions import Fraction
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.outcomes import decimal
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.ledger import Evidence, Finding, Origin, Verdict, decimal
 from fluidkv_papers.congestion.experiments.a100 import CAPACITY, INPUT, Lengths, system, totals
 from fluidkv_papers.congestion.experiments.printed_tables import (
     ON_VIDUR,

@@ -9,9 +9,7 @@ numbers say by themselves is in `arithmetic`; where gains can come from, in `vid
 from typing import TYPE_CHECKING
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.outcomes import decimal
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.ledger import Evidence, Finding, Origin, Verdict, decimal
 from fluidkv_papers.congestion.experiments.a100 import BLOCKS, ENGINES, run, system, totals
 from fluidkv_papers.congestion.experiments.printed_tables import (
     FIGURE_5_SHARE,

@@ -11,7 +11,7 @@ from functools import cache
 from itertools import pairwise
 
 from fluidkv import exact
-from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.ledger import Range, Seen, flint
 from fluidkv_papers.congestion.claims.mixed.limit_roots import described, two_classes
 from fluidkv_papers.congestion.paper import statements
 
@@ -224,17 +224,15 @@ def _radial(mix: "exact.LengthMix", offsets: tuple[int, ...]) -> bool:
     Note: F = L A_r + C. The c_k of inputs r_k L + c_k drop out: their survival polynomial is 0 at
     w. With equal inputs the rate is 1."""
     # z1 / w is real, positive and sum(p l1) / sum(p r l1), with inputs r_k L + c_k.
-    from flint import fmpz_poly
-
     scale, lengths = mix.limit.denominator, mix.decode_lengths
     rows = list(zip(mix.shares, mix.input_ratios, lengths, offsets, strict=True))
     # F = L A_r + C with l0_k = r_k L + c_k: C holds c_k as well
     rest = [sum(p * scale * (c + 1 + s) for p, _, n, c in rows if n > s) for s in range(mix.ages)]
-    limit = fmpz_poly(list(reversed(mix.limit.memory)))
-    correction = fmpz_poly([int(x) for x in reversed(rest)])
+    limit = flint.fmpz_poly(list(reversed(mix.limit.memory)))
+    correction = flint.fmpz_poly([int(x) for x in reversed(rest)])
     mean = sum((p * n for p, _, n, _ in rows), Fraction(0))
     rate = mean / sum((p * r * n for p, r, n, _ in rows), Fraction(0))
     # -C(w) = rate w A_r'(w) at the non-trivial g-th roots of unity: a remainder
-    turned = fmpz_poly([0, 1]) * limit.derivative()
+    turned = flint.fmpz_poly([0, 1]) * limit.derivative()
     off = rate.denominator * correction + rate.numerator * turned
-    return rate > 0 and (off % fmpz_poly([1] * mix.decode_gcd)).is_zero()
+    return rate > 0 and (off % flint.fmpz_poly([1] * mix.decode_gcd)).is_zero()

@@ -10,7 +10,7 @@ from itertools import combinations, product
 from typing import Any
 
 from fluidkv import exact, symbolic
-from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.ledger import Range, Seen, sympy
 from fluidkv.workload import RequestClass, System, Workload
 from fluidkv_papers.congestion.instances import printed
 from fluidkv_papers.congestion.paper import statements
@@ -90,8 +90,6 @@ def _polynomials(lengths: Sequence[int], *, ratios: bool = False) -> tuple[Any, 
 @CLAIMS.claim("equation-11", "equation (11) and the closed form of B.9", over=_MIXES)
 def _equation_11(lengths: tuple[int, ...]) -> bool:
     """(1 - z) A(z) = -R z^d + sum of p_k r_k z^(d - l1_k), for any ratios of inputs."""
-    import sympy
-
     z, (p, r) = symbolic.Z, symbolic.class_symbols(len(lengths))
     _, limit = _polynomials(lengths, ratios=True)
     return sympy.expand((1 - z) * limit - printed.right_of_11(lengths, p, r, z)) == 0
@@ -100,8 +98,6 @@ def _equation_11(lengths: tuple[int, ...]) -> bool:
 @CLAIMS.claim("equation-28", "equation (28)", over=_PAIRS)
 def _equation_28(a: int, n: int) -> bool:
     """For two classes and a common input, (10) is (28)."""
-    import sympy
-
     _, q = symbolic.class_symbols(2)[0]
     f, _ = _polynomials((a, n))
     return sympy.expand(f - printed.equation_28(a, n, q, symbolic.INPUT_LENGTH, symbolic.Z)) == 0
@@ -110,8 +106,6 @@ def _equation_28(a: int, n: int) -> bool:
 @CLAIMS.claim("equation-29", "equation (29)", over=_PAIRS)
 def _equation_29(a: int, n: int) -> bool:
     """(1 - z) A(z) = -z^n + p z^(n-a) + q for lengths a < n."""
-    import sympy
-
     z, (p, q) = symbolic.Z, symbolic.class_symbols(2)[0]
     _, limit = _polynomials((a, n))
     return sympy.expand((1 - z) * limit - printed.right_of_29(a, n, p, q, z)) == 0
@@ -120,8 +114,6 @@ def _equation_29(a: int, n: int) -> bool:
 @CLAIMS.claim("equation-30", "equation (30) and the display of B(z)", over=_PAIRS)
 def _equation_30(a: int, n: int) -> bool:
     """F = (l0 + 1) A + B, B = (n - 1) A - z A' and F = (l0 + n) A - z A' for lengths a < n."""
-    import sympy
-
     z, l0, q = sympy.symbols("z l0 q")
     limit = printed.two_class_limit(a, n, q, z)
     correction = printed.two_class_correction(a, n, q, z)
@@ -137,8 +129,6 @@ def _equation_30(a: int, n: int) -> bool:
 @CLAIMS.claim("equation-30.all-classes", "B.8.2", over=_MIXES, kind="equation")
 def _all_classes(lengths: tuple[int, ...]) -> bool:
     """F = (l0 + d) A - z A' for any number of classes with a common input."""
-    import sympy
-
     z, (f, a) = symbolic.Z, _polynomials(lengths)
     right = (symbolic.INPUT_LENGTH + lengths[-1]) * a - z * sympy.diff(a, z)
     return sympy.expand(f - right) == 0
@@ -147,8 +137,6 @@ def _all_classes(lengths: tuple[int, ...]) -> bool:
 @CLAIMS.claim("equation-34", "equation (34)", over=_MIXES)
 def _equation_34(lengths: tuple[int, ...]) -> bool:
     """(1 - z) A(z) = -z^d + sum of p_k z^(d - l1_k) for any number of classes."""
-    import sympy
-
     z, (p, _) = symbolic.Z, symbolic.class_symbols(len(lengths))
     _, limit = _polynomials(lengths)
     return sympy.expand((1 - z) * limit - printed.right_of_34(lengths, p, z)) == 0
@@ -207,8 +195,6 @@ def _token_balance(a: int, n: int) -> bool:
     Note: It is the balance of two iterations already, and equal to the equation for D below it: no
     further subtraction of consecutive equations is needed. Symbolic in all but the lengths."""
     # The recurrence is: memory is the same at two iterations, with V from (28).
-    import sympy
-
     l0, p = sympy.symbols("l0 p")
     x = sympy.symbols(f"x0:{n + 1}")  # newest first: x[0] is x^{n+1}
     delta = [x[m] - x[m + 1] for m in range(n)]
@@ -232,8 +218,6 @@ def _matrix(d: int) -> bool:
     F are all there is. On all stages of both classes there would be l1_1 zeros more: deviations
     from the proportions of the classes die out within l1_2 iterations."""
     # Phi as printed in B.6.2, for symbols V_s.
-    import sympy
-
     z = sympy.Symbol("z")
     v = sympy.symbols(f"V0:{d}", positive=True)
     rows = [[-v[j + 1] / v[0] for j in range(d - 1)] + [0]]

@@ -3,19 +3,22 @@
 from fractions import Fraction
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import (
+from fluidkv.ledger import (
+    Evidence,
+    Finding,
+    Origin,
+    Outcome,
     ball_rounds_to,
     conjugate_modulus_squared,
     equals,
     root_rounds_to,
     rounds_to,
 )
-from fluidkv.verdict import Evidence
 from fluidkv_papers.congestion.instances.near_equilibrium import example
 from fluidkv_papers.congestion.paper import statements
 
 CLAIMS = statements()
+EXAMPLE_10 = CLAIMS.section("example-10", "Examples 10 and 11")
 
 
 def _weights() -> "exact.SurvivalWeights":
@@ -27,22 +30,13 @@ def effective_weights() -> list[Fraction]:
     return [Fraction(v, _weights().denominator) for v in _weights().memory]
 
 
-@CLAIMS.claim("example-10.weights", "Example 10")
-def _weights_10() -> Outcome:
-    """V = (11, 12, 13/2)."""
-    return equals(effective_weights(), "11, 12, 13/2")
-
-
-@CLAIMS.claim("example-10.total-weight", "Example 10")
-def _total() -> Outcome:
-    """The weights sum to 59/2."""
-    return equals(example().system.capacity / example().rate, "59/2")
-
-
-@CLAIMS.claim("example-10.equilibrium", "Example 10")
-def _equilibrium() -> Outcome:
-    """x* = 4."""
-    return equals(example().rate, "4")
+CLAIMS.claim("example-10.weights", "Example 10", "V = (11, 12, 13/2).")(
+    lambda: equals(effective_weights(), "11, 12, 13/2")
+)
+CLAIMS.claim("example-10.total-weight", "Example 10", "The weights sum to 59/2.")(
+    lambda: equals(example().system.capacity / example().rate, "59/2")
+)
+CLAIMS.claim("example-10.equilibrium", "Example 10", "x* = 4.")(lambda: equals(example().rate, "4"))
 
 
 @CLAIMS.claim("example-10.transition-matrix", "Example 10")
@@ -81,16 +75,12 @@ def modulus_squared() -> Fraction:
     return conjugate_modulus_squared(effective_weights())
 
 
-@CLAIMS.claim("example-10.modulus", "Examples 10 and 11")
-def _modulus() -> Outcome:
-    """Their modulus is sqrt(13/22), about 0.769."""
-    return root_rounds_to(modulus_squared(), "0.769")
-
-
-@CLAIMS.claim("example-10.norm", "Examples 10 and 11", evidence=Evidence.BALL)
-def _norm() -> Outcome:
-    """C_P = ||P||_2 is about 10.8."""
-    return ball_rounds_to(example().lyapunov.norm, "10.8")
+EXAMPLE_10.claim("modulus", "", "Their modulus is sqrt(13/22), about 0.769.")(
+    lambda: root_rounds_to(modulus_squared(), "0.769")
+)
+EXAMPLE_10.claim("norm", "", "C_P = ||P||_2 is about 10.8.", evidence=Evidence.BALL)(
+    lambda: ball_rounds_to(example().lyapunov.norm, "10.8")
+)
 
 
 @CLAIMS.claim("example-10.smallest-eigenvalue", "Example 10")
@@ -107,11 +97,8 @@ def _smallest() -> bool:
     return last == [0, 0, 1] and least > 1 - 1e-12  # the radius of the balls
 
 
-@CLAIMS.fails(
-    "example-10.rate",
-    "Examples 10 and 11, with C_P before rounding",
-    origin=Origin.READING,
-    evidence=Evidence.BALL,
+@EXAMPLE_10.fails(
+    "rate", ", with C_P before rounding", origin=Origin.READING, evidence=Evidence.BALL
 )
 def _rate() -> Outcome:
     """1 - 1/C_P is 0.907 to three digits, for C_P itself and not the printed 10.8."""
@@ -123,7 +110,6 @@ def _rate() -> Outcome:
     )
 
 
-@CLAIMS.claim("example-10.spectral-rate", "Examples 10 and 11, Figure 15")
-def _spectral_rate() -> Outcome:
-    """rho^2 is about 0.59."""
-    return rounds_to(modulus_squared(), "0.59")
+EXAMPLE_10.claim("spectral-rate", ", Figure 15", "rho^2 is about 0.59.")(
+    lambda: rounds_to(modulus_squared(), "0.59")
+)

@@ -6,15 +6,18 @@ from itertools import islice, pairwise
 
 from fluidkv import exact
 from fluidkv.errors import InputError
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import (
+from fluidkv.ledger import (
+    Evidence,
+    Finding,
+    Origin,
+    Outcome,
     ball_rounds_to,
     decimal,
     equals,
+    flint,
     root_rounds_to,
     rounds_to,
 )
-from fluidkv.verdict import Evidence
 from fluidkv_papers.congestion.claims.mixed.example_10 import effective_weights, modulus_squared
 from fluidkv_papers.congestion.instances.near_equilibrium import (
     BETA,
@@ -26,6 +29,7 @@ from fluidkv_papers.congestion.instances.near_equilibrium import (
 from fluidkv_papers.congestion.paper import statements
 
 CLAIMS = statements()
+EXAMPLE_11 = CLAIMS.section("example-11", "Example 11")
 _START: tuple[Fraction, ...] = (Fraction(1), Fraction(0), Fraction(0))
 _LAST = 40  # iterations that are looked at
 
@@ -63,7 +67,7 @@ def _entry() -> int:
     return entry.time
 
 
-@CLAIMS.fails("example-11.parameters", "Example 11")
+@EXAMPLE_11.fails("parameters")
 def _parameters_of_example_4() -> Finding:
     """The parameters, l0 = 10 among them, are those of Example 4.
 
@@ -81,40 +85,26 @@ def _parameters_of_example_4() -> Finding:
     )
 
 
-@CLAIMS.claim("example-11.beta", "Example 11 and Figure 12")
-def _beta() -> Outcome:
-    """M = beta l0 with beta = 11.8, the value of Figure 12."""
-    return equals(example().beta, str(BETA))
+EXAMPLE_11.claim("beta", "and Figure 12", "M = beta l0 with beta = 11.8, the value of Figure 12.")(
+    lambda: equals(example().beta, str(BETA))
+)
 
 
-@CLAIMS.claim("example-11.delta", "Example 11")
-def _delta() -> Outcome:
-    """delta is about 0.57."""
-    return root_rounds_to(example().delta_squared, "0.57")
-
-
-@CLAIMS.claim("example-11.delta-squared", "Example 11")
-def _delta_squared() -> Outcome:
-    """delta^2 is about 0.32."""
-    return rounds_to(example().delta_squared, "0.32")
-
-
-@CLAIMS.claim("example-11.post-shift-memory", "Example 11")
-def _post_shift() -> Outcome:
-    """V_1 x* + V_2 x* = 74."""
-    return equals(example().system.capacity - example().margin, "74")
-
-
-@CLAIMS.claim("example-11.post-shift-share", "Example 11")
-def _post_shift_share() -> Outcome:
-    """That is 63 % of M."""
-    return rounds_to(100 * (1 - example().margin / example().system.capacity), "63")
-
-
-@CLAIMS.claim("example-11.margin", "Example 11 and Figure 13")
-def _margin() -> Outcome:
-    """V_0 x* = 44 units are left for admission."""
-    return equals(example().margin, "44")
+EXAMPLE_11.claim("delta", "", "delta is about 0.57.")(
+    lambda: root_rounds_to(example().delta_squared, "0.57")
+)
+EXAMPLE_11.claim("delta-squared", "", "delta^2 is about 0.32.")(
+    lambda: rounds_to(example().delta_squared, "0.32")
+)
+EXAMPLE_11.claim("post-shift-memory", "", "V_1 x* + V_2 x* = 74.")(
+    lambda: equals(example().system.capacity - example().margin, "74")
+)
+EXAMPLE_11.claim("post-shift-share", "", "That is 63 % of M.")(
+    lambda: rounds_to(100 * (1 - example().margin / example().system.capacity), "63")
+)
+EXAMPLE_11.claim("margin", "and Figure 13", "V_0 x* = 44 units are left for admission.")(
+    lambda: equals(example().margin, "44")
+)
 
 
 def _printed_deviation() -> Fraction:
@@ -122,7 +112,7 @@ def _printed_deviation() -> Fraction:
     return example().system.capacity / (4 * example().kappa)
 
 
-@CLAIMS.claim("example-11.deviation", "Example 11 and Figure 13")
+@EXAMPLE_11.claim("deviation", "and Figure 13")
 def _worst_deviation() -> Outcome:
     """C_2 l0 delta is about 12."""
     # And the sharp delta ||v||, v = (V_1, V_2, 0).
@@ -132,26 +122,22 @@ def _worst_deviation() -> Outcome:
     return rounds_to(_printed_deviation(), "12", note=f"The largest deviation itself is {shown}.")
 
 
-@CLAIMS.claim("example-11.remaining-margin", "Example 11 and Figure 13")
-def _remaining() -> Outcome:
-    """32 units are left under the worst perturbation."""
-    return rounds_to(example().margin - _printed_deviation(), "32")
+EXAMPLE_11.claim(
+    "remaining-margin", "and Figure 13", "32 units are left under the worst perturbation."
+)(lambda: rounds_to(example().margin - _printed_deviation(), "32"))
 
 
-@CLAIMS.claim("example-11.initial-energy", "Example 11")
-def _initial() -> Outcome:
-    """L(1, 0, 0) = 8.70."""
-    return rounds_to(_energies()[0], "8.70")
+EXAMPLE_11.claim("initial-energy", "", "L(1, 0, 0) = 8.70.")(
+    lambda: rounds_to(_energies()[0], "8.70")
+)
 
 
-@CLAIMS.claim("example-11.guaranteed-decrease", "Example 11 and Figure 14", evidence=Evidence.BALL)
+@EXAMPLE_11.claim("guaranteed-decrease", "and Figure 14", evidence=Evidence.BALL)
 def _guaranteed() -> Outcome:
     """delta^2/(2 C_P) is about 0.015."""
-    from flint import arb, fmpq
-
     least = example().delta_squared / 2
     return ball_rounds_to(
-        arb(fmpq(least.numerator, least.denominator)) / example().lyapunov.norm, "0.015"
+        flint.arb(flint.fmpq(least.numerator, least.denominator)) / example().lyapunov.norm, "0.015"
     )
 
 
@@ -160,7 +146,7 @@ def _squares() -> list[Fraction]:
     return [square(y) for y in _linear_path()[: _entry()]]
 
 
-@CLAIMS.claim("example-11.decreases", "Example 11 and Figure 14")
+@EXAMPLE_11.claim("decreases", "and Figure 14")
 def _decreases() -> Outcome:
     """The energy falls by 0.19 to 2.55 per iteration until it enters N."""
     drops = [a - b for a, b in pairwise(_energies()[: _entry() + 1])]
@@ -181,13 +167,12 @@ def _exceed_guaranteed() -> Finding:
     return Finding(ratio > 10, f"the smallest decrease is {ratio:.1f} times the guaranteed one")
 
 
-@CLAIMS.claim("example-11.entry", "Example 11, Figures 14 and 15")
-def _crosses() -> Outcome:
-    """The energy crosses delta^2 at n = 8."""
-    return equals(_entry(), "8")
+EXAMPLE_11.claim("entry", ", Figures 14 and 15", "The energy crosses delta^2 at n = 8.")(
+    lambda: equals(_entry(), "8")
+)
 
 
-@CLAIMS.fails("example-11.start", "Example 11, with Theorem 22", origin=Origin.READING)
+@EXAMPLE_11.fails("start", ", with Theorem 22", origin=Origin.READING)
 def _start_is_feasible() -> Finding:
     """y_0 = (1, 0, 0) is a feasible active state.
 
@@ -209,11 +194,8 @@ def _start_is_feasible() -> Finding:
     )
 
 
-@CLAIMS.claim(
-    "example-11.feasible-start",
-    "Example 11, by the literal model",
-    origin=Origin.READING,
-    checked=f"n = 0 ... {_LAST}",
+@EXAMPLE_11.claim(
+    "feasible-start", ", by the literal model", origin=Origin.READING, checked=f"n = 0 ... {_LAST}"
 )
 def _feasible_start() -> Finding:
     """A state on the memory boundary has the same trajectory from n = 1 on, without eviction.
@@ -234,9 +216,9 @@ def _feasible_start() -> Finding:
     )
 
 
-@CLAIMS.claim(
-    "example-11.stays-inside",
-    "Example 11 and Figure 15",
+@EXAMPLE_11.claim(
+    "stays-inside",
+    "and Figure 15",
     checked=f"n = 0 ... {_LAST}, by the literal model",
     evidence=Evidence.SAMPLED,
 )
@@ -260,11 +242,8 @@ def _stays_inside() -> Finding:
     )
 
 
-@CLAIMS.claim(
-    "example-11.observed-decay",
-    "Example 11 and Figure 15(b)",
-    checked=f"n = 8 ... {_LAST}",
-    evidence=Evidence.FLOAT,
+@EXAMPLE_11.claim(
+    "observed-decay", "and Figure 15(b)", checked=f"n = 8 ... {_LAST}", evidence=Evidence.FLOAT
 )
 def _decay() -> Finding:
     """The energy decays closer to 0.59 than to 0.907 per iteration.

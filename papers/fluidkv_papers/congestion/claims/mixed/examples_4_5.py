@@ -3,21 +3,20 @@
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from fluidkv import exact, symbolic
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import (
+from fluidkv.ledger import (
+    Finding,
+    Origin,
+    Outcome,
     conjugate_modulus_squared,
     decimal,
     equals,
     root_rounds_to,
+    sympy,
 )
 from fluidkv.workload import RequestClass, System, Workload
 from fluidkv_papers.congestion.paper import statements
-
-if TYPE_CHECKING:
-    import sympy
 
 CLAIMS = statements()
 _HALF = Fraction(1, 2)
@@ -59,31 +58,23 @@ def _admissions(system: System, iterations: int) -> tuple[list[Fraction], int | 
 
 def _limit(second: int) -> "sympy.Poly":
     """A(z) for lengths 2 and `second` in equal shares."""
-    import sympy
-
     limit = symbolic.limit_polynomial(exact.two_lengths(2, second, _HALF))
     return sympy.Poly(limit, symbolic.Z)
 
 
 def _is_limit(second: int, shown: str) -> Finding:
-    import sympy
-
     ours = _limit(second)
     same = ours == sympy.Poly(sympy.sympify(shown), symbolic.Z)
     factors = str(sympy.factor(ours.as_expr()))
     return Finding(None if same else factors, factors, paper=shown)
 
 
-@CLAIMS.claim("example-4.equilibrium", "Example 4")
-def _example_4_rate() -> Outcome:
-    """Decode lengths 2 and 3, l0 = 50 and M = 518 give x* = 4."""
-    return equals(exact.eviction_free_equilibrium(_EXAMPLE_4).rate, "4")
-
-
-@CLAIMS.claim("example-4.limit-polynomial", "Example 4")
-def _example_4_limit() -> Finding:
-    """The limiting polynomial is z^2 + z + 1/2."""
-    return _is_limit(3, "z**2 + z + 1/2")
+CLAIMS.claim(
+    "example-4.equilibrium", "Example 4", "Decode lengths 2 and 3, l0 = 50 and M = 518 give x* = 4."
+)(lambda: equals(exact.eviction_free_equilibrium(_EXAMPLE_4).rate, "4"))
+CLAIMS.claim(
+    "example-4.limit-polynomial", "Example 4", "The limiting polynomial is z^2 + z + 1/2."
+)(lambda: _is_limit(3, "z**2 + z + 1/2"))
 
 
 @CLAIMS.claim("example-4.limit-roots", "Example 4")
@@ -91,8 +82,6 @@ def _limit_roots() -> Finding:
     """Its roots are (-1 ± i)/2.
 
     Paper: (-1 ± i)/2"""
-    import sympy
-
     roots = {sympy.expand(root) for root in _limit(3).all_roots()}
     same = roots == {sympy.expand((-1 + sign * sympy.I) / 2) for sign in (1, -1)}
     shown = ", ".join(sorted(map(str, roots)))
@@ -103,10 +92,9 @@ def _limit_modulus_squared() -> Fraction:
     return conjugate_modulus_squared([Fraction(str(c)) for c in _limit(3).all_coeffs()])
 
 
-@CLAIMS.claim("example-4.limit-modulus", "Example 4")
-def _limit_modulus() -> Outcome:
-    """Their modulus is 1/sqrt(2), about 0.707."""
-    return root_rounds_to(_limit_modulus_squared(), "0.707")
+CLAIMS.claim("example-4.limit-modulus", "Example 4", "Their modulus is 1/sqrt(2), about 0.707.")(
+    lambda: root_rounds_to(_limit_modulus_squared(), "0.707")
+)
 
 
 @CLAIMS.claim("example-4.settles", "Example 4 and Figure 2(a)", origin=Origin.REPRODUCTION)
@@ -146,10 +134,9 @@ def _finite_modulus() -> Outcome:
     return root_rounds_to(conjugate_modulus_squared(weights), "0.72")
 
 
-@CLAIMS.claim("example-5.equilibrium", "Example 5")
-def _example_5_rate() -> Outcome:
-    """Decode lengths 2 and 4, l0 = 50 and M = 626 give x* = 4."""
-    return equals(exact.eviction_free_equilibrium(_EXAMPLE_5).rate, "4")
+CLAIMS.claim(
+    "example-5.equilibrium", "Example 5", "Decode lengths 2 and 4, l0 = 50 and M = 626 give x* = 4."
+)(lambda: equals(exact.eviction_free_equilibrium(_EXAMPLE_5).rate, "4"))
 
 
 @CLAIMS.claim("example-5.limit-root", "Example 5 and section B.3")

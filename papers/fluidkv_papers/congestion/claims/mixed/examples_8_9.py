@@ -1,22 +1,23 @@
 """Congestion, Examples 8 and 9, Figures 10 and 11: the pairs (2, 3) and (2, 4) in equal shares."""
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from fluidkv import exact, symbolic
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import (
+from fluidkv.ledger import (
+    Evidence,
+    Finding,
+    Origin,
+    Outcome,
+    Range,
+    Verdict,
     ball_rounds_to,
     conjugate_modulus_squared,
     equals,
+    flint,
     root_rounds_to,
+    sympy,
 )
-from fluidkv.ledger.ranges import Range
-from fluidkv.verdict import Evidence, Verdict
 from fluidkv_papers.congestion.paper import statements
-
-if TYPE_CHECKING:
-    import sympy
 
 CLAIMS = statements()
 
@@ -30,10 +31,9 @@ def _limit(second: int) -> tuple[int, ...]:
     return _mix(second).limit.memory
 
 
-@CLAIMS.claim("example-8.at-one", "Example 8")
-def _at_one() -> Outcome:
-    """A(1) = 5/2 for lengths 2 and 3 with equal shares."""
-    return equals(Fraction(sum(_limit(3)), 2), "5/2")
+CLAIMS.claim("example-8.at-one", "Example 8", "A(1) = 5/2 for lengths 2 and 3 with equal shares.")(
+    lambda: equals(Fraction(sum(_limit(3)), 2), "5/2")
+)
 
 
 @CLAIMS.claim("example-8.places", "Example 8 and Figure 10")
@@ -56,9 +56,7 @@ def _places() -> Finding:
 def _pair() -> Outcome:
     """The other two roots for 2 and 4 are ± i/sqrt(2): opposite, with |z|^2 = 1/2."""
     # What is left of A for (2, 4) when z + 1 is divided out: z^2 + 1/2.
-    from flint import fmpz_poly
-
-    rest = fmpz_poly(list(reversed(_limit(4)))) // fmpz_poly([1, 1])
+    rest = flint.fmpz_poly(list(reversed(_limit(4)))) // flint.fmpz_poly([1, 1])
     c, b, a = (int(x) for x in rest.coeffs())
     return equals([Fraction(b, a), Fraction(c, a)], "0, 1/2")
 
@@ -71,8 +69,6 @@ def _modulus() -> Outcome:
 
 def _finite(second: int) -> "sympy.Poly":
     """F for lengths 2 and `second`, p = 1/2, in z, with the symbol l0 >= 0."""
-    import sympy
-
     return sympy.Poly(symbolic.characteristic_polynomial(_mix(second)), symbolic.Z)
 
 
@@ -145,8 +141,6 @@ def _always_unstable() -> Finding:
     Paper: |z| > 1 for all finite l0
     Note: So F has a real root below -1 for every real l0 >= 0."""
     # F(-1) > 0 for every l0 >= 0 and F < 0 far to the left: a root below -1.
-    import sympy
-
     f = _finite(4)
     at_minus_one = sympy.expand(f.eval(-1))
     leading = f.LC()
@@ -163,8 +157,6 @@ def _coprime_limit() -> Finding:
 
     Checked: symbolic limit
     Paper: 1/sqrt(2)"""
-    import sympy
-
     a, b, c = _finite(3).all_coeffs()
     limit = sympy.limit(c / a, symbolic.INPUT_LENGTH, sympy.oo)
     # b^2 - 4ac = -l0^2 - 4 l0 - 2 < 0: a conjugate pair, so c/a is |z|^2
@@ -180,8 +172,6 @@ def _margin() -> Finding:
     Paper: a safety margin at every finite l0
     Note: For l0 >= 2 it holds. As a formula, l0 = 0 gives |z|^2 = 3/2."""
     # |z|^2 = (l0 + 3) / (2 (l0 + 1)) where the roots are a pair: below 1 only for l0 > 1.
-    import sympy
-
     l0 = symbolic.INPUT_LENGTH
     a, b, c = _finite(3).all_coeffs()
     pair, squared = sympy.expand(b**2 - 4 * a * c), sympy.factor(c / a)

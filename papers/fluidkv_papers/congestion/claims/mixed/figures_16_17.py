@@ -10,9 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from fluidkv import exact, fluid, runs
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Range
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, Range, np
 from fluidkv.workload import System
 from fluidkv_papers.congestion.paper import statements
 
@@ -39,8 +37,6 @@ def _certificate(lengths: Lengths, input_length: int) -> "exact.SpectralCertific
 
 @cache
 def _ends(lengths: Lengths, input_length: int) -> "xr.Dataset":
-    import numpy as np
-
     system = _equal_shares(lengths, input_length)
     starts = fluid.uniform_starts(runs.random_key(16), system, count=_STARTS)
     everything = np.concatenate([np.zeros((1, starts.shape[1])), starts])

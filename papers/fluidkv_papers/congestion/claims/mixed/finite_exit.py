@@ -11,8 +11,7 @@ from fractions import Fraction
 from itertools import product
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Seen
+from fluidkv.ledger import Finding, Origin, Seen, flint
 from fluidkv.workload import System
 from fluidkv_papers.congestion.paper import statements
 
@@ -207,23 +206,21 @@ def _equilibrium_mode(pair: tuple[int, int], p: Fraction, l0: int) -> bool:
     Paper: the equilibrium mode z_0 = 1, unstable z_1 ... z_{g-1}, stable z_g ... z_{b-1}
     Note: F(1) > 0, so that z = 1 is not a mode of the perturbation (9): on the memory boundary it
     has no amplitude, as it would change the capacity."""
-    from flint import fmpq, fmpq_mat, fmpq_poly
-
     (_, b), g, mix = pair, math.gcd(*pair), exact.two_lengths(*pair, p)
     capacity = mix.weights(l0).lifetime_memory  # x* = 1
     dynamics = exact.CohortMap(System(mix.workload(l0), capacity))
     v = [*dynamics.weights, Fraction(0)]
     frees = [(v[j] - v[j + 1]) / v[0] for j in range(b)]
     rows = [frees, *([Fraction(i == j) for j in range(b)] for i in range(b - 1))]
-    update = fmpq_mat([[fmpq(x.numerator, x.denominator) for x in row] for row in rows])
+    update = flint.fmpq_mat([[flint.fmpq(x.numerator, x.denominator) for x in row] for row in rows])
 
     # It is what the literal model does: full memory, uneven masses, no eviction.
     state = _filled(dynamics, [1 + Fraction(j * j % 3, 50) for j in range(b - 1)])
     after = [sum((x * y for x, y in zip(r, state, strict=True)), Fraction(0)) for r in rows]
     literal = exact.iterate(dynamics.system, dynamics.masses(state)).state
 
-    f = fmpq_poly(exact.characteristic_polynomial(mix.weights(l0)))
-    modes = update.charpoly() == fmpq_poly([-1, 1]) * f / f.coeffs()[-1]
+    f = flint.fmpq_poly(exact.characteristic_polynomial(mix.weights(l0)))
+    modes = update.charpoly() == flint.fmpq_poly([-1, 1]) * f / f.coeffs()[-1]
     count = exact.count_unstable(mix.weights(l0))
     return (
         literal == dynamics.masses(after)

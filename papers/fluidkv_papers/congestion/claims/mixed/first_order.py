@@ -6,9 +6,7 @@ from itertools import pairwise, product
 from typing import Any
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Range, Seen
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, Range, Seen, np
 from fluidkv_papers.congestion.instances.coprime_pairs import (
     SHARES,
     SWEPT,
@@ -26,6 +24,7 @@ from fluidkv_papers.congestion.instances.coprime_pairs import (
 from fluidkv_papers.congestion.paper import statements
 
 CLAIMS = statements()
+FIGURE_3_A = CLAIMS.section("figure-3.a", "Figure 3, caption (a)", origin=Origin.READING)
 _BELOW_12 = "section 4.3, below (12)"
 _INPUTS = (0, 1, 2, 5, 10, 100, 1000)
 _FAMILIES = Range(
@@ -157,12 +156,7 @@ def _threshold() -> Finding:
     )
 
 
-@CLAIMS.claim(
-    "figure-3.a.first-order",
-    "Figure 3, caption (a), read as the criterion below (12)",
-    origin=Origin.READING,
-    evidence=Evidence.BALL,
-)
+@FIGURE_3_A.claim("first-order", ", read as the criterion below (12)", evidence=Evidence.BALL)
 def _first_order() -> Finding:
     """For decode lengths 2 and 7 and p = 1/2, 15 is the smallest l0 that meets the first-order
     criterion (l0 + 7)(1 - rho) >= 1.
@@ -177,12 +171,7 @@ def _first_order() -> Finding:
     )
 
 
-@CLAIMS.fails(
-    "figure-3.a.limit",
-    "Figure 3, caption (a), the dashed line taken for rho_inf",
-    origin=Origin.READING,
-    evidence=Evidence.BALL,
-)
+@FIGURE_3_A.fails("limit", ", the dashed line taken for rho_inf", evidence=Evidence.BALL)
 def _dashed_line() -> Finding:
     """Each curve converges to the dashed line at rho = 1.
 
@@ -207,8 +196,6 @@ def _slope() -> Finding:
     Paper: consistent with exponent 3
     Note: With theta_n = 2/n in (13) the exponent is 3n/(n+2) for p = 1/2, below 3 at every n."""
     # Local exponents of l0_min for a = 2 rise towards 3; a fit over all of them stays below.
-    import numpy as np
-
     values = [least(2, n, _PAIR[2]) for n in _LENGTHS]
     fit = float(np.polyfit(np.log(list(_LENGTHS)), np.log(values), 1)[0])
     first, second = (  # from n to about 2n

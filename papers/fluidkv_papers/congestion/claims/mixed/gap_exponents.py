@@ -21,30 +21,22 @@ from functools import cache
 from itertools import pairwise
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Seen
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, Seen, flint, np, sympy
 from fluidkv_papers.congestion.paper import statements
 
 CLAIMS = statements()
+B_8_7 = CLAIMS.section("b-8-7", "B.8.7", kind="equation")
 _POINTS = 20
 _SEED = 7
 
 
-@CLAIMS.claim(
-    "b-8-7.quadratic-form",
-    "B.8.7",
-    over=lambda: (2, 3),
-    kind="equation",
-)
+@B_8_7.claim("quadratic-form", over=lambda: (2, 3))
 def _second_order(classes: int) -> bool:
     """Re mu(x) is (1/2D) sum of p_k (x_k - beta_k xbar)^2 to second order.
 
     Checked: K = 2, 3, in symbols
     Ours: equal; mu(-x) is the conjugate of mu(x), so the next term of Re mu is of order 4"""
     # The branch equation along a ray x = t v with mu = -i xbar t + Q t^2 / (2D): zero to t^2.
-    import sympy
-
     p = [*sympy.symbols(f"p1:{classes}")]
     p.append(1 - sum(p))
     beta = [*sympy.symbols(f"beta1:{classes}"), sympy.Integer(1)]
@@ -62,15 +54,13 @@ def _second_order(classes: int) -> bool:
     return all(sympy.expand(sympy.fraction(sympy.together(x))[0]) == 0 for x in orders)
 
 
-@CLAIMS.claim("b-8-7.two-classes", "B.8.7", kind="equation")
+@B_8_7.claim("two-classes")
 def _two_classes() -> Finding:
     """For K = 2 the form is that of B.7.1, and c_fix is 2 pi^2 p / q^2.
 
     Checked: in symbols
     Ours: pq x^2 / (2 D^3) and 2 pi^2 p / q^2
     Paper: the same"""
-    import sympy
-
     p, b, x, a = sympy.symbols("p beta x a")
     q = 1 - p
     mean = p * b + q
@@ -107,12 +97,10 @@ def _points() -> Iterator[tuple[list[Fraction], list[Fraction]]]:
             yield p, [*sorted(Fraction(rng.randint(0, 100), 100) for _ in p[1:]), Fraction(1)]
 
 
-@CLAIMS.claim(
-    "b-8-7.positive-definite",
-    "B.8.7",
+@B_8_7.claim(
+    "positive-definite",
     over=_points,
     checked=f"K = 2 ... 6 at {_POINTS} rational points each, seed {_SEED}",
-    kind="equation",
 )
 def _positive_definite(p: list[Fraction], beta: list[Fraction]) -> bool:
     """The quadratic form is positive definite.
@@ -120,12 +108,10 @@ def _positive_definite(p: list[Fraction], beta: list[Fraction]) -> bool:
     Ours: all leading minors positive, the determinant is prod p_k / D^2 exactly
     Note: Q = 0 needs x_k = beta_k xbar for each k: xbar = 0 from k = K, and so all x_k = 0. That
     the k = K term is p_K xbar^2 is not enough by itself: for K >= 3 xbar may vanish."""
-    from flint import fmpq, fmpq_mat
-
     rows, minors = _gram(p, beta), []
     for size in range(1, len(p)):
-        block = [fmpq(x.numerator, x.denominator) for row in rows[:size] for x in row[:size]]
-        det = fmpq_mat(size, size, block).det()
+        block = [flint.fmpq(x.numerator, x.denominator) for row in rows[:size] for x in row[:size]]
+        det = flint.fmpq_mat(size, size, block).det()
         minors.append(Fraction(int(det.p), int(det.q)))
     mean = sum((x * b for x, b in zip(p, beta, strict=True)), Fraction(0))
     return min(minors) > 0 and minors[-1] == math.prod(p) / mean**2
@@ -178,8 +164,6 @@ def drawn_gaps(classes: int, longest: int, draws: int) -> tuple[tuple[float, flo
 
 def fitted_exponent(sizes: tuple[int, ...], gaps: list[float]) -> float:
     """Minus the slope of log gap over log n, least squares."""
-    import numpy as np
-
     return -float(np.polyfit(np.log(sizes), np.log(gaps), 1)[0])
 
 
@@ -212,13 +196,11 @@ def _errors(errors: list[float]) -> str:
     return ", ".join(f"{e:+.2%}" for e in errors)
 
 
-@CLAIMS.claim(
-    "b-8-7.fixed-shorter-lengths",
-    "B.8.7",
+@B_8_7.claim(
+    "fixed-shorter-lengths",
     over=lambda: [((2, 3),), ((2, 4),), ((4, 6),)],
     ours=lambda seen: "(1 - rho) n^3 / c_fix - 1 for n = 101, 201, 401: " + "; ".join(seen),
     refuted=Evidence.BALL,
-    kind="equation",
 )
 def _fixed_shorter(shorter: tuple[int, int]) -> Seen | str:
     """With shorter lengths fixed, 1 - rho_inf = c_fix n^-3 + O(n^-4).
@@ -231,13 +213,11 @@ def _fixed_shorter(shorter: tuple[int, int]) -> Seen | str:
     return Seen(shown) if all(0.4 < abs(v / u) < 0.6 for u, v in pairwise(errors)) else shown
 
 
-@CLAIMS.claim(
-    "b-8-7.consecutive-lengths",
-    "B.8.7",
+@B_8_7.claim(
+    "consecutive-lengths",
     over=lambda: [(_UNEQUAL,), ((Fraction(1, 4),) * 4,)],
     ours=lambda seen: "(1 - rho) N^3 / c_res - 1 for n = 25, 50, 100: " + "; ".join(seen),
     refuted=Evidence.BALL,
-    kind="equation",
 )
 def _consecutive(shares: tuple[Fraction, ...]) -> Seen | str:
     """Consecutive lengths have a gap of c_res n^-3 + O(n^-4).
@@ -256,9 +236,7 @@ def _consecutive(shares: tuple[Fraction, ...]) -> Seen | str:
     return Seen(shown) if all(abs(v) < 0.6 * abs(u) for u, v in pairwise(errors)) else shown
 
 
-@CLAIMS.fails(
-    "b-8-7.bounded-resonance", "B.8.7, as printed", evidence=Evidence.BALL, kind="equation"
-)
+@B_8_7.fails("bounded-resonance", ", as printed", evidence=Evidence.BALL)
 def _resonance_literal() -> Finding:
     """If u l_k = c_k modulo n with u fixed and c_k bounded, then 1 - rho_inf = c_res n^-3 + ...
 
@@ -283,8 +261,6 @@ _DRAWN = f"{_DRAWS} draws for each n = {', '.join(map(str, _SIZES))}"
 
 
 def _generic(classes: int) -> Finding:
-    import numpy as np
-
     drawn = {n: [value for value, _ in drawn_gaps(classes, n, _DRAWS)] for n in _SIZES}
     medians = [float(np.median(values)) for values in drawn.values()]
     found, claimed = fitted_exponent(_SIZES, medians), exponent(classes)
@@ -308,8 +284,6 @@ def _error_of_slope(drawn: dict[int, list[float]]) -> float:
 
     sqrt(pi / 2) takes that of a mean to that of a median, for a normal distribution.
     """
-    import numpy as np
-
     x = np.log(list(drawn)) - np.mean(np.log(list(drawn)))
     scatter = np.array([np.std(np.log(values)) for values in drawn.values()])
     errors = math.sqrt(math.pi / 2) * scatter / math.sqrt(_DRAWS)
@@ -328,12 +302,11 @@ for classes, word, shown in ((3, "three", "2"), (4, "four", "(5/3)")):
     )(lambda classes=classes: _generic(classes))
 
 
-@CLAIMS.claim(
-    "b-8-7.rational-ratios",
-    "B.8.7, the two last paragraphs together",
+@B_8_7.claim(
+    "rational-ratios",
+    ", the two last paragraphs together",
     origin=Origin.READING,
     evidence=Evidence.SAMPLED,
-    kind="equation",
 )
 def _fixed_ratios() -> Finding:
     """Lengths near fixed rational ratios are a bounded resonance: the gap closes like n^-3.
@@ -362,15 +335,14 @@ def _fixed_ratios() -> Finding:
     )
 
 
-@CLAIMS.claim(
-    "b-8-7.upper-bound",
-    "B.8.7, half of what it leaves open",
+@B_8_7.claim(
+    "upper-bound",
+    ", half of what it leaves open",
     over=lambda: (3, 4),
     checked=f"{_DRAWN}, K = 3 and 4",
     origin=Origin.READING,
     ours=lambda seen: f"largest gap / bound: {', '.join(seen)}",
     refuted=Evidence.BALL,
-    kind="equation",
 )
 def _bound(classes: int) -> Seen | str:
     """To leading order the gap is at most a constant times n^(-1-2/(K-1)), for any lengths.

@@ -5,9 +5,7 @@ from fractions import Fraction
 from itertools import product
 
 from fluidkv import exact, fluid, runs
-from fluidkv.ledger.claim import Origin
-from fluidkv.ledger.ranges import Range, Seen
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Origin, Range, Seen, np
 from fluidkv_papers.congestion.instances.return_survey import (
     Survey,
     named,
@@ -79,8 +77,6 @@ def _all_return(found: Survey) -> bool | Seen:
 def _decay(pair: tuple[int, int], share: Fraction, l0: int) -> tuple[float, float, float, bool]:
     """Slowest rate per iteration after the last eviction, the spectral radius from below and above,
     whether all starts returned."""
-    import numpy as np
-
     mix = exact.two_lengths(*pair, share)
     system, model = system_of(mix, l0), fluid.cohort_model(system_of(mix, l0))
     low, high = exact.certify_spectrum(mix.weights(l0)).radius

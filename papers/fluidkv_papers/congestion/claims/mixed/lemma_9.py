@@ -6,7 +6,7 @@ from itertools import islice, pairwise
 from random import Random
 
 from fluidkv import exact
-from fluidkv.ledger.ranges import Seen
+from fluidkv.ledger import Seen
 from fluidkv.workload import RequestClass, System, Workload
 from fluidkv_papers.congestion.paper import statements
 

@@ -11,8 +11,7 @@ from math import gcd
 from typing import TYPE_CHECKING
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Finding, Range, flint
 from fluidkv_papers.congestion.paper import statements
 
 if TYPE_CHECKING:
@@ -80,16 +79,12 @@ def _limit(mix: "exact.LengthMix") -> "fmpz_poly":
 
 def _whole(mix: "exact.LengthMix") -> "fmpz_poly":
     """(1 - z) A_r times its denominator."""
-    from flint import fmpz_poly
-
-    return fmpz_poly([1, -1]) * _limit(mix)
+    return flint.fmpz_poly([1, -1]) * _limit(mix)
 
 
 def _cyclic(g: int) -> "fmpz_poly":
     """z^g - 1."""
-    from flint import fmpz_poly
-
-    return fmpz_poly([-1, *[0] * (g - 1), 1])
+    return flint.fmpz_poly([-1, *[0] * (g - 1), 1])
 
 
 def _mean(mix: "exact.LengthMix") -> Fraction:
@@ -125,18 +120,14 @@ def _not_one(mix: "exact.LengthMix") -> bool:
 @CLAIMS.claim("lemma-13", "Lemma 13; section 4.2", over=_PAIRS)
 def _all_non_trivial(mix: "exact.LengthMix") -> bool:
     """Every non-trivial g-th root of unity is a root of A."""
-    from flint import fmpz_poly
-
-    return (_limit(mix) % fmpz_poly([1] * mix.decode_gcd)).is_zero()
+    return (_limit(mix) % flint.fmpz_poly([1] * mix.decode_gcd)).is_zero()
 
 
 def _derivative(mix: "exact.LengthMix") -> bool:
     """w (1 - w) A_r'(w) + sum(p r l1) is 0 at each non-trivial g-th root of unity: a remainder."""
-    from flint import fmpz_poly
-
     weight = _mean(mix) * mix.limit.denominator
-    off = fmpz_poly([0, 1, -1]) * _limit(mix).derivative() + int(weight)
-    return weight > 0 and (off % fmpz_poly([1] * mix.decode_gcd)).is_zero()
+    off = flint.fmpz_poly([0, 1, -1]) * _limit(mix).derivative() + int(weight)
+    return weight > 0 and (off % flint.fmpz_poly([1] * mix.decode_gcd)).is_zero()
 
 
 CLAIMS.claim(
@@ -148,16 +139,14 @@ CLAIMS.claim(
 )(_derivative)
 
 
-@CLAIMS.claim(
+CLAIMS.claim(
     "b-8-3.exponents",
     "B.8.3",
+    "gcd(d - l1_1, ..., d - l1_(K-1), d) is the gcd of the lengths.",
     over=lambda: combinations(range(1, _LONGEST + 1), 3),
     checked=f"all triples of lengths up to {_LONGEST}",
     kind="equation",
-)
-def _exponent_gcds(a: int, b: int, d: int) -> bool:
-    """gcd(d - l1_1, ..., d - l1_(K-1), d) is the gcd of the lengths."""
-    return gcd(d - a, d - b, d) == gcd(a, b, d)
+)(lambda a, b, d: gcd(d - a, d - b, d) == gcd(a, b, d))
 
 
 def _structure(mix: "exact.LengthMix") -> bool:

@@ -9,11 +9,9 @@ import math
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from fluidkv import exact
-from fluidkv.ledger.ranges import Range, Seen
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Range, Seen, np, sympy
 from fluidkv_papers.congestion.instances.coprime_pairs import (
     SHARES,
     SWEPT,
@@ -30,10 +28,8 @@ from fluidkv_papers.congestion.instances.coprime_pairs import (
 )
 from fluidkv_papers.congestion.paper import statements
 
-if TYPE_CHECKING:
-    import numpy as np
-
 CLAIMS = statements()
+LEMMA_27 = CLAIMS.section("lemma-27", "Lemma 27", refuted=Evidence.BALL)
 _DELTA = 0.5  # of Lemma 27; the constants below are measured for it
 _REMAINDER_UP_TO = 40
 _EVERY_INPUT = Range(f"every input length; {SWEPT.words}", SWEPT.cases, name=named)
@@ -48,8 +44,6 @@ def _chart() -> bool | str:
     Ours: H
     Paper: H(mu, x, theta) = 0"""
     # P_n(omega e^{-mu/n}) with omega^n = 1 and omega^{-a} = e^{ix}, in symbols.
-    import sympy
-
     mu, x, p = sympy.symbols("mu x p")
     a, n = sympy.symbols("a n", integer=True, positive=True)
     u = sympy.exp(-mu / n)
@@ -68,8 +62,6 @@ def _finite_equation() -> bool | str:
     Ours: equal
     Paper: J = 0"""
     # -(1-z)(A - eps z A') = H + eta H_nu - (eta/n) z/(1-z) H for any H, A = -H/(1-z).
-    import sympy
-
     nu, eta, n, omega = sympy.symbols("nu eta n omega")
     z = omega * sympy.exp(-nu / n)
     h = sympy.Function("H")(nu)
@@ -106,13 +98,7 @@ def _slowest_away(p: Fraction) -> tuple[float, int, int]:
     return min((mu.real, a, n) for a, n, _, x, mu in charted(p) if abs(x) >= _DELTA)
 
 
-@CLAIMS.claim(
-    "lemma-27.away",
-    "Lemma 27",
-    over=_ALL_ROOTS,
-    ours=lambda seen: f"delta = {_DELTA}: " + "; ".join(seen),
-    refuted=Evidence.BALL,
-)
+@LEMMA_27.claim("away", over=_ALL_ROOTS, ours=lambda seen: f"delta = {_DELTA}: " + "; ".join(seen))
 def _away(p: Fraction) -> Seen | str:
     """For |x| >= delta near-unit roots have Re mu >= c, with c independent of the pair.
 
@@ -123,13 +109,11 @@ def _away(p: Fraction) -> Seen | str:
     return Seen(shown) if low >= p * (1 - p) * _DELTA**2 / 4 else shown
 
 
-@CLAIMS.claim(
-    "lemma-27.unique",
-    "Lemma 27",
+@LEMMA_27.claim(
+    "unique",
     over=_ALL_ROOTS,
     ours=f"at most one root a phase with delta = {_DELTA}, eta twice the c measured for it; none "
     "but z = 1 for x = 0",
-    refuted=Evidence.BALL,
 )
 def _unique(p: Fraction) -> bool | str:
     """For |x| <= delta and Re mu <= eta there is one root, the branch near mu = 0."""
@@ -151,8 +135,6 @@ def branch_remainder(
 
     Branches are all phases 0 < |x_m| <= _DELTA of the pairs, followed from eta = 0 upward.
     """
-    import numpy as np
-
     rows = [
         (n, a / n, u, sign * m)
         for a, n in pairs
@@ -208,8 +190,6 @@ def _remainder(p: Fraction) -> Seen | str:
 
     Note: Rising by less and less; no proof of a bound. As eta tends to 0, R / eta^2 tends to (1/2 -
     d_alpha) / n."""
-    import numpy as np
-
     pairs = [pair for pair in coprime_pairs(_REMAINDER_UP_TO) if pair[1] >= 13]
     etas = (1 - float(p)) / 4 * np.arange(1, 17) / 16
     ratios, n = branch_remainder(float(p), pairs, etas)

@@ -7,10 +7,17 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import decimal, rounds_to
-from fluidkv.ledger.ranges import Range, Seen
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import (
+    Evidence,
+    Finding,
+    Origin,
+    Outcome,
+    Range,
+    Seen,
+    decimal,
+    rounds_to,
+    sympy,
+)
 from fluidkv.workload import System
 from fluidkv_papers.congestion.instances.near_equilibrium import (
     BETA,
@@ -199,16 +206,14 @@ def _in_flight(step: _Step) -> Seen | bool:
     return _within(step.running, step.capacity / (step.l0 + 1))
 
 
-@CLAIMS.claim(
+CLAIMS.claim(
     "lemma-20.growth",
     "Lemma 20, proof in C.17, and B.8.6",
+    "A shift adds at most one token for each request that runs.",
     over=_FEASIBLE,
     ours=_closest,
     note=_SHORTEST,
-)
-def _growth(step: _Step) -> Seen | bool:
-    """A shift adds at most one token for each request that runs."""
-    return _within(step.growth, step.running)
+)(lambda step: _within(step.growth, step.running))
 
 
 @CLAIMS.claim(
@@ -354,8 +359,6 @@ def _bound_is_order_one_over_input() -> Finding:
     Checked: all l0 > 0, in symbols
     Paper: beta l0/(l0+1)^2 = O(1/l0)"""
     # l0 times the bound rises, and stays below beta.
-    import sympy
-
     l0 = sympy.Symbol("l0", positive=True)
     beta = sympy.Rational(BETA.numerator, BETA.denominator)
     scaled = l0 * (beta * l0 / (l0 + 1) ** 2)

@@ -5,9 +5,7 @@ from fractions import Fraction
 from itertools import pairwise, product
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import equals
-from fluidkv.ledger.ranges import Seen
+from fluidkv.ledger import Finding, Origin, Outcome, Seen, equals
 from fluidkv_papers.congestion.instances.pulse_cases import (
     HALF,
     class_masses,

@@ -7,8 +7,7 @@ from fractions import Fraction
 from itertools import product
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding
-from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.ledger import Finding, Range, Seen, flint, sympy
 from fluidkv_papers.congestion.instances.pulse_cases import (
     SHARES,
     class_masses,
@@ -34,12 +33,7 @@ def _phases() -> Iterator[tuple[int, int, int, Fraction, Fraction, int]]:
             yield a, b, *rest, r
 
 
-@CLAIMS.claim(
-    "proposition-32.phase-maps",
-    "Proposition 32",
-    over=_phases,
-    checked=_SHORT.words,
-)
+@CLAIMS.claim("proposition-32.phase-maps", "Proposition 32", over=_phases, checked=_SHORT.words)
 def _phase_map(a: int, b: int, l0: int, q: Fraction, m: Fraction, r: int) -> bool:
     """Near the cycle each iteration is the displayed affine map.
 
@@ -66,12 +60,10 @@ def _return_spectrum(a: int, b: int, l0: int, q: Fraction, m: Fraction) -> bool:
     Ours: characteristic polynomial z F^(z), {count} systems
     Note: On the ages that carry mass. In the whole state there are b - b/g zeros more."""
     # z times (35) against the characteristic polynomial of the map once round, on the support.
-    from flint import fmpq, fmpq_poly
-
     matrix, _ = exact.return_map(exact.pulse_cycle(pair_system(a, b, l0, q, m)))
     printed = exact.printed_compressed_polynomial((a, b), l0, q)
-    ascending = [fmpq(c.numerator, c.denominator) for c in reversed(printed)]
-    return matrix.charpoly() == fmpq_poly([fmpq(0), *ascending]) / ascending[-1]
+    ascending = [flint.fmpq(c.numerator, c.denominator) for c in reversed(printed)]
+    return matrix.charpoly() == flint.fmpq_poly([flint.fmpq(0), *ascending]) / ascending[-1]
 
 
 # --- Corollary 33 ---------------------------------------------------------------------------------
@@ -142,11 +134,7 @@ def _large_inputs(a: int, b: int, q: Fraction) -> Seen | str:
 # --- Example 12 -----------------------------------------------------------------------------------
 
 
-@CLAIMS.claim(
-    "example-12.return-matrix",
-    "Example 12",
-    over=lambda: product(range(1, 31), SHARES),
-)
+@CLAIMS.claim("example-12.return-matrix", "Example 12", over=lambda: product(range(1, 31), SHARES))
 def _return_matrix(l0: int, q: Fraction) -> bool:
     """D(Phi_1 Phi_0) and its eigenvalues 0 and -q(l0+4)/(l0+2).
 
@@ -186,8 +174,6 @@ def _every_input() -> Finding:
     Paper: for every l0 >= 1
     Note: At l0 = 0, which the model does not have, the cycle would be neutral."""
     # 1/2 < (l0+2)/(l0+4) is 2(l0+2) - (l0+4) > 0, a polynomial in l0: by sympy, l0 itself.
-    import sympy
-
     l0 = sympy.Symbol("l0", positive=True)
     gap = sympy.expand(2 * (l0 + 2) - (l0 + 4))
     return Finding(gap.is_positive is True, f"2(l0 + 2) - (l0 + 4) = {gap} > 0")

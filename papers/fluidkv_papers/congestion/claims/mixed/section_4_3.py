@@ -15,9 +15,7 @@ from fractions import Fraction
 from functools import cache
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.outcomes import decimal
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, decimal
 from fluidkv_papers.congestion.instances.return_survey import (
     QUICK_HORIZON,
     STARTS,

@@ -5,10 +5,7 @@ from fractions import Fraction
 from itertools import product
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import equals
-from fluidkv.ledger.ranges import Range, Seen
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, Outcome, Range, Seen, equals
 from fluidkv_papers.congestion.paper import statements
 
 CLAIMS = statements()
@@ -30,10 +27,9 @@ def _divisor() -> Outcome:
     return equals(math.gcd(*_TIERS), "128")
 
 
-@CLAIMS.claim("section-5-3.tiers.coprime", "section 5.3", kind="example")
-def _coprime() -> Outcome:
-    """127, 255, 509 restore coprimality."""
-    return equals(math.gcd(*_ADJUSTED), "1")
+CLAIMS.claim(
+    "section-5-3.tiers.coprime", "section 5.3", "127, 255, 509 restore coprimality.", kind="example"
+)(lambda: equals(math.gcd(*_ADJUSTED), "1"))
 
 
 @CLAIMS.claim("section-5-3.tiers.resonance", "section 5.3", evidence=Evidence.BALL)

@@ -6,12 +6,10 @@ The constants are existential; here they are measured, with the size where they 
 import math
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fluidkv import exact, symbolic
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Seen
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, Seen, sympy
 from fluidkv_papers.congestion.instances.coprime_pairs import (
     SHARES,
     SWEPT,
@@ -26,9 +24,6 @@ from fluidkv_papers.congestion.instances.coprime_pairs import (
 )
 from fluidkv_papers.congestion.paper import statements
 
-if TYPE_CHECKING:
-    import sympy
-
 CLAIMS = statements()
 _GAP_UP_TO = 20
 
@@ -39,8 +34,6 @@ def phase_series(order: int = 4) -> "tuple[sympy.Expr, ...]":
 
     H is solved order by order: the new coefficient enters at order j with the factor -D.
     """
-    import sympy
-
     p, D = sympy.symbols("p D", real=True)
     width = order + 1
 
@@ -75,8 +68,6 @@ def _derivatives() -> Finding:
     Checked: all p and theta, in symbols
     Paper: -ip/D, pq/D^3"""
     # mu_x and mu_xx at x = 0, by differentiating H(mu(x), x, theta) = 0 twice, in symbols.
-    import sympy
-
     x, p, theta = sympy.symbols("x p theta")
     q, mu = 1 - p, sympy.Function("mu")(x)
     h = sympy.exp(-mu) - p * sympy.exp(sympy.I * x) * sympy.exp(-(1 - theta) * mu) - q
@@ -144,8 +135,6 @@ def _gap_order(share: Fraction) -> Seen | str:
     Checked: a = (n-1)/2, n = 51, 101, 201, 401, p = 1/10, 1/2; the series in symbols
     Paper: O(n^-4)"""
     # Re mu is even in x, and its next coefficient is known.
-    import sympy
-
     series = phase_series()
     if any(sympy.expand(m).as_real_imag()[0] != 0 for m in (series[0], series[2])):
         return f"coefficients {series}"
@@ -197,8 +186,6 @@ def _multiple_root_identity(a: int, n: int) -> bool:
     Note: n^n q^a falls and p^n rises with p, so they meet once. A triple root would need n - 1 = n
     - a - 1."""
     # The discriminant of P_n against the trinomial one, exact, and the root it belongs to.
-    import sympy
-
     z, p = sympy.symbols("z p")
     q = 1 - p
     found = sympy.discriminant(z**n - p * z ** (n - a) - q, z)
@@ -247,8 +234,6 @@ def _double_root_dominates() -> Finding:
     odd n <= 39 has a dominant double root (floats); no other pair with n <= 39 has.
     Witness: decode lengths (2, 3), p = 3/4"""
     # (2, 3) at p = 3/4: A = (z + 1/2)^2, so the double root is the spectral radius.
-    import sympy
-
     limit = symbolic.limit_polynomial(exact.two_lengths(2, 3, Fraction(3, 4)))
     double = sympy.expand(limit - (symbolic.Z + sympy.Rational(1, 2)) ** 2) == 0
     return Finding(not double, f"A = {sympy.factor(limit)}")

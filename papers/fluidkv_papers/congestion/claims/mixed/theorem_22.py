@@ -7,10 +7,7 @@ from fractions import Fraction
 from itertools import islice
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding
-from fluidkv.ledger.outcomes import decimal
-from fluidkv.ledger.ranges import Range, Seen
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Range, Seen, decimal, flint
 from fluidkv.workload import System
 from fluidkv_papers.congestion.instances.near_equilibrium import (
     BETA,
@@ -182,23 +179,21 @@ def _ball(mix: "exact.LengthMix", L: int) -> Seen | str:
     # iterations on, by v^T Phi^k y. Its largest value over the ball is r times the norm of
     # (Phi^T)^k v, less its part along V; r ||v|| is the margin. Once the energy of all of the ball
     # is below the sharp level, k needs to go no further.
-    from flint import arb, fmpq, fmpq_mat
-
     found = neighbourhood_of(mix, L)
     weights = found.lyapunov.weights
     phi, P = exact.transition_matrix(weights), found.lyapunov.flint
     memory = [Fraction(v, weights.denominator) for v in weights.memory]
     shifted = [*memory[1:], Fraction(0)]
-    row = fmpq_mat(1, mix.ages, [fmpq(v.numerator, v.denominator) for v in shifted])
+    row = flint.fmpq_mat(1, mix.ages, [flint.fmpq(v.numerator, v.denominator) for v in shifted])
     level = rational(found.eviction_level) / rational(found.ball_squared)
-    power = fmpq_mat(phi)
+    power = flint.fmpq_mat(phi)
     for k in range(1, _MOST_STEPS + 1):
         u = [Fraction(int(x.p), int(x.q)) for x in (row * power).entries()]
         part = sum((a * b for a, b in zip(u, memory, strict=True)), Fraction(0))
         if square(u) - part**2 / square(memory) > square(shifted):
             return f"{mix.decode_lengths}, L = {L}, k = {k}"
         energy = exact.largest_eigenvalue(power.transpose() * P * power)
-        if energy < arb(fmpq(level.numerator, level.denominator)):
+        if energy < flint.arb(flint.fmpq(level.numerator, level.denominator)):
             return Seen((k, _growth(found)))
         power = power * phi
     return f"{mix.decode_lengths}, L = {L}: not closed in {_MOST_STEPS} iterations"

@@ -7,9 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding
-from fluidkv.ledger.ranges import Range, Seen
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Range, Seen, flint, sympy
 from fluidkv_papers.congestion.instances.coprime_pairs import Case, cases, named, remainder
 from fluidkv_papers.congestion.paper import statements
 
@@ -49,9 +47,7 @@ def _roots(a: int, n: int, p: Fraction) -> "tuple[exact.LimitRoot, ...]":
 
 
 def _value(polynomial: "fmpz_poly", z: "acb") -> "acb":
-    from flint import acb
-
-    total = acb(0)
+    total = flint.acb(0)
     for c in reversed(polynomial.coeffs()):
         total = total * z + c
     return total
@@ -100,9 +96,10 @@ def _exceptions() -> Iterator[str]:
     return (named(*c) for c in _coprime(SIMPLE_FROM - 1) if c[1] > 2 and not _dominates_alone(*c))
 
 
-@CLAIMS.claim(
+CLAIMS.claim(
     "theorem-24.dominant-branches-simple",
     "Theorem 24",
+    "Along coprime families the two dominant limiting branches are simple.",
     over=_COPRIME.where(f"n >= {SIMPLE_FROM}", lambda a, n, p: n >= SIMPLE_FROM),
     ours=f"a simple conjugate pair for every n >= {SIMPLE_FROM} (up to {_LONGEST})",
     note=lambda _: (
@@ -111,10 +108,7 @@ def _exceptions() -> Iterator[str]:
         "one, -1/2."
     ),
     refuted=Evidence.BALL,
-)
-def _dominant_simple(a: int, n: int, p: Fraction) -> bool:
-    """Along coprime families the two dominant limiting branches are simple."""
-    return _dominates_alone(a, n, p)
+)(lambda a, n, p: _dominates_alone(a, n, p))
 
 
 @CLAIMS.claim(
@@ -137,8 +131,6 @@ def _correction_formula() -> Finding:
     Checked: n, a, p and alpha^a symbolic
     Paper: d = 1/(1-alpha) + alpha P''/(2P')"""
     # Both displays for d, and the ratio under it, as identities of rational functions.
-    import sympy
-
     n, a, p, r, z, p1, p2 = sympy.symbols("n a p r z p1 p2")
     theta = a / n
     ours = (n * (n - 1) * r - p * (n - a) * (n - a - 1)) / (n * r - p * (n - a))

@@ -6,8 +6,7 @@ from fractions import Fraction
 from itertools import product
 
 from fluidkv import exact, fluid, runs
-from fluidkv.ledger.ranges import Seen
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Seen, np
 from fluidkv_papers.congestion.instances.return_survey import system_of
 from fluidkv_papers.congestion.paper import statements
 
@@ -63,8 +62,6 @@ def _leaves(pair: tuple[int, int], size: float) -> bool | str:
     Paper: leaves the region without evictions in finite time
     Note: l0 = 50, equal shares; uniform starts shrunk towards the equilibrium by 0.0001 and 0.01.
     Those without projection on the unstable modes have measure 0."""
-    import numpy as np
-
     system = system_of(exact.two_lengths(*pair, _HALF), 50)
     near: dict = {"around": fluid.cohort_model(system).equilibrium()[0], "size": size}
     starts = fluid.uniform_starts(runs.random_key(3), system, count=40, **near)

@@ -8,11 +8,8 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise, product
-from typing import TYPE_CHECKING
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Seen
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, Seen, sympy
 from fluidkv_papers.congestion.instances.coprime_pairs import (
     PAIRS,
     SHARES,
@@ -23,10 +20,10 @@ from fluidkv_papers.congestion.instances.coprime_pairs import (
 )
 from fluidkv_papers.congestion.paper import statements
 
-if TYPE_CHECKING:
-    import sympy
-
 CLAIMS = statements(origin=Origin.READING)
+PROPOSITION_4 = CLAIMS.section(
+    "proposition-4", "section 4.3, below Proposition 4", refuted=Evidence.BALL
+)
 _HALF = Fraction(1, 2)
 _LENGTHS = (11, 21, 41, 81, 161)
 _NUMBERS = ", ".join(map(str, _LENGTHS))
@@ -93,16 +90,14 @@ def _next_to_each_other(p: Fraction) -> Seen | str:
     return Seen(f"p = {p}: {errors[-1]:+.2%}") if _falls(errors) else f"p = {p}: {errors}"
 
 
-@CLAIMS.claim(
-    "proposition-4.cubic",
-    _BELOW,
+@PROPOSITION_4.claim(
+    "cubic",
     over=_FAMILIES,
     checked=f"{_ALONG}, p = 1/2",
     origin=Origin.PRINTED,
     ours=lambda seen: (
         f"exponent from each n of {_LENGTHS} to the next, p = 1/2: " + "; ".join(seen)
     ),
-    refuted=Evidence.BALL,
 )
 def _cubic(family: str) -> Seen | str:
     """The input length needed scales as l1_2^3."""
@@ -116,11 +111,8 @@ def _cubic(family: str) -> Seen | str:
     return Seen(shown) if nearer else shown
 
 
-@CLAIMS.claim(
-    "proposition-4.harder.close-lengths",
-    _BELOW,
-    over=SWEPT.where("each a beside the next", lambda a, n, p: a < n - 1),
-    refuted=Evidence.BALL,
+@PROPOSITION_4.claim(
+    "harder.close-lengths", over=SWEPT.where("each a beside the next", lambda a, n, p: a < n - 1)
 )
 def _closer(a: int, n: int, p: Fraction) -> bool:
     """Stability is harder when the two decode lengths are close."""
@@ -130,8 +122,6 @@ def _closer(a: int, n: int, p: Fraction) -> bool:
 
 def _prefactor() -> "tuple[sympy.Expr, sympy.Symbol, sympy.Symbol]":
     """Of (13), but for 2 pi^2, in p and theta."""
-    import sympy
-
     p, theta = sympy.symbols("p theta", positive=True)
     return (1 - p + p * theta) ** 3 / (p * (1 - p)), p, theta
 
@@ -141,8 +131,6 @@ def _sign(expression: "sympy.Basic", p: "sympy.Symbol") -> int | None:
 
     With p as x / (1 + x), x > 0, the coefficients show it.
     """
-    import sympy
-
     x = sympy.Symbol("x", positive=True)
     seen = sympy.factor(expression.subs(p, x / (1 + x)))
     return 1 if seen.is_positive else -1 if seen.is_negative else None
@@ -154,8 +142,6 @@ def _prefactor_rises_with_theta() -> Finding:
 
     Checked: all p and theta, in symbols
     Paper: theta near 1"""
-    import sympy
-
     f, p, theta = _prefactor()
     slope = sympy.factor(sympy.diff(f, theta))
     return Finding(_sign(slope, p) == 1, f"d/dtheta is {slope} > 0")
@@ -172,8 +158,6 @@ def _prefactor_at_both_ends() -> Finding:
     congestion.proposition-4.harder.long-requests-rare.
     Witness: theta = 0, as in Figure 3 (b), where a = 2"""
     # At theta = 0, which Proposition 4 allows, the prefactor is (1-p)^2 / p: 0 at p = 1.
-    import sympy
-
     f, p, theta = _prefactor()
     at_zero = sympy.factor(f.subs(theta, 0))
     end = sympy.limit(at_zero, p, 1, "-")
@@ -189,23 +173,19 @@ def _prefactor_for_positive_theta() -> Finding:
 
     Checked: all theta > 0, in symbols
     Paper: weak in both cases"""
-    import sympy
-
     f, p, _ = _prefactor()
     ends = [sympy.limit(f, p, 0, "+"), sympy.limit(f, p, 1, "-")]
     good = all(end == sympy.oo for end in ends)
     return Finding(None if good else str(ends), f"{ends}")
 
 
-@CLAIMS.claim(
-    "proposition-4.harder.long-requests-rare",
-    _BELOW,
+@PROPOSITION_4.claim(
+    "harder.long-requests-rare",
     over=PAIRS.where("a > 1, p = 9/10, 99/100, 999/1000", lambda a, n: a > 1),
     ours=lambda seen: (
         "l0_min rises with p for every pair; at the three p it is "
         + next(shown for shown in seen if shown.startswith("(2, 7)"))
     ),
-    refuted=Evidence.BALL,
 )
 def _long_requests_rare(a: int, n: int) -> Seen | str:
     """Stability is harder for p near 1: for a > 1, l0_min grows as p tends to 1.
@@ -217,7 +197,7 @@ def _long_requests_rare(a: int, n: int) -> Seen | str:
     return Seen(shown) if values[0] < values[1] < values[2] else shown
 
 
-@CLAIMS.claim("proposition-4.harder.short-requests-rare", _BELOW, over=PAIRS, refuted=Evidence.BALL)
+@PROPOSITION_4.claim("harder.short-requests-rare", over=PAIRS)
 def _short_requests_rare(a: int, n: int) -> bool:
     """Stability is harder for p near 0: l0_min at p = 1/10 is above that at p = 1/2."""
     return least(a, n, Fraction(1, 10)) > least(a, n, _HALF)

@@ -8,9 +8,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import equals
-from fluidkv.ledger.ranges import Seen
+from fluidkv.ledger import Finding, Origin, Outcome, Seen, equals
 from fluidkv_papers.congestion.instances.boundary_states import (
     HORIZON,
     STARTS,
@@ -22,6 +20,7 @@ from fluidkv_papers.congestion.instances.one_class import system_of
 from fluidkv_papers.congestion.paper import statements
 
 CLAIMS = statements()
+LEMMA_A_2 = CLAIMS.section("lemma-a-2", "Lemma A.2", origin=Origin.READING)
 
 # --- Lemma A.2: the first overflow ----------------------------------------------------------------
 
@@ -51,12 +50,11 @@ _LOSES = "first overflow loses support"
     note="A completion can release exactly what the others need to grow: then nothing is admitted "
     "and nothing evicted, and stage 0 stays empty from there on.",
 )
-@CLAIMS.fails(
-    "lemma-a-2.first-overflow-loses-support",
-    "Lemma A.2, second sentence, read for starts with empty stages too",
+@LEMMA_A_2.fails(
+    "first-overflow-loses-support",
+    ", second sentence, read for starts with empty stages too",
     "From every start with G > 0 the first overflow loses a support.",
     over=_UNEQUAL,
-    origin=Origin.READING,
     ours=lambda _: f"{_UNEQUAL.share(lambda case: not _loses(case))} starts do not",
     paper=_LOSES,
     note="With a stage empty at the start, an eviction may only trim the youngest batch. The "
@@ -76,12 +74,8 @@ def _loses(case: Case) -> bool:
     return fallen(case).first_eviction in _losses(case)
 
 
-@CLAIMS.claim(
-    "lemma-a-2.first-loss",
-    "Lemma A.2, second sentence, ties counted with overflows",
-    over=_FULL,
-    origin=Origin.READING,
-    paper=_LOSES,
+@LEMMA_A_2.claim(
+    "first-loss", ", second sentence, ties counted with overflows", over=_FULL, paper=_LOSES
 )
 def _first_loss(case: Case) -> bool | Seen:
     """From a start with all stages occupied the first support is lost where admission first is not
@@ -96,11 +90,7 @@ def _first_loss(case: Case) -> bool | Seen:
     return right and Seen(not first.evicted)
 
 
-@CLAIMS.claim(
-    "lemma-a-2.loss-without-eviction",
-    "Lemma A.2, a tie that the text leaves open",
-    origin=Origin.READING,
-)
+@LEMMA_A_2.claim("loss-without-eviction", ", a tie that the text leaves open")
 def _loss_without_eviction() -> Outcome:
     """With l0 = 1, l1 = 2, M = 9 the state (3, 1) loses a support at n = 1 and evicts nothing.
 
@@ -147,11 +137,8 @@ def _next_level(case: Case) -> bool | str:
     return _one_level(case, fallen(case), 1)
 
 
-@CLAIMS.fails(
-    "lemma-a-2.next-level-near",
-    'Lemma A.2, "next lower live-support level", close to the fixed point',
-    origin=Origin.READING,
-    paper=_NEXT,
+@LEMMA_A_2.fails(
+    "next-level-near", ', "next lower live-support level", close to the fixed point', paper=_NEXT
 )
 def _next_level_near() -> Finding:
     """The first support loss from a start near the fixed point empties one stage.

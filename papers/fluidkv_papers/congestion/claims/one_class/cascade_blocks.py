@@ -9,8 +9,7 @@ from functools import cache
 from itertools import accumulate, product
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Origin
-from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.ledger import Origin, Range, Seen
 from fluidkv_papers.congestion.instances.boundary_states import STARTS, cases, fallen, shown
 from fluidkv_papers.congestion.instances.one_class import compositions, system_of
 from fluidkv_papers.congestion.paper import statements

@@ -8,7 +8,7 @@ from fractions import Fraction
 from math import prod
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Origin
+from fluidkv.ledger import Origin
 from fluidkv_papers.congestion.instances.one_class import (
     CYCLES,
     cycles_of,

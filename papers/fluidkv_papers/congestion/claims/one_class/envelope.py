@@ -7,9 +7,7 @@ from fractions import Fraction
 from functools import cache
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import equals, rounds_to
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Finding, Origin, Outcome, Range, equals, rounds_to
 from fluidkv_papers.congestion.claims.one_class.families import (
     completions,
     contiguous_rate,
@@ -26,6 +24,7 @@ from fluidkv_papers.congestion.instances.one_class import (
 from fluidkv_papers.congestion.paper import statements
 
 CLAIMS = statements()
+APPENDIX_A1_TWO_ORBITS = CLAIMS.section("appendix-a1.two-orbits", "Appendix A.1")
 
 # --- Proposition 8, Remark 1 ----------------------------------------------------------------------
 
@@ -204,7 +203,7 @@ def _rate(cycle: "exact.Cycle") -> Fraction:
 _MULTIPLICITY = "Appendix A.1, cycle multiplicity"
 
 
-@CLAIMS.claim("appendix-a1.two-orbits.values", _MULTIPLICITY, kind="example")
+@APPENDIX_A1_TWO_ORBITS.claim("values", ", cycle multiplicity", kind="example")
 def _values() -> Outcome:
     """For l0 = 2, l1 = 4, M = 48, the opposite orbit has period 2 and throughput 12/5, the adjacent
     one period 4 and throughput 16/7."""
@@ -213,15 +212,12 @@ def _values() -> Outcome:
     return equals(values, "2, 12/5, 4, 16/7")
 
 
-@CLAIMS.claim(
-    "appendix-a1.two-orbits.fixed-point", "Appendix A.1 and Figure 9, caption", kind="example"
+APPENDIX_A1_TWO_ORBITS.claim("fixed-point", "and Figure 9, caption", "x* is 8/3.", kind="example")(
+    lambda: equals(_rate(exact.fixed_point(_SYSTEM)), "8/3")
 )
-def _best() -> Outcome:
-    """x* is 8/3."""
-    return equals(_rate(exact.fixed_point(_SYSTEM)), "8/3")
 
 
-@CLAIMS.claim("appendix-a1.two-orbits.shares", _MULTIPLICITY, kind="example")
+@APPENDIX_A1_TWO_ORBITS.claim("shares", ", cycle multiplicity", kind="example")
 def _shares() -> Outcome:
     """They carry 90% and 86% of x*, and the maximal-eviction cycle 75%."""
     best, *others = (
@@ -236,7 +232,7 @@ def _shares() -> Outcome:
     return rounds_to([rate / best for rate in others], "0.90, 0.86, 0.75")
 
 
-@CLAIMS.claim("appendix-a1.two-orbits.unstable", _MULTIPLICITY, kind="example")
+@APPENDIX_A1_TWO_ORBITS.claim("unstable", ", cycle multiplicity", kind="example")
 def _both_unstable() -> Finding:
     """Both are unstable.
 

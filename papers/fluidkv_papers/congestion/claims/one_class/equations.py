@@ -2,19 +2,17 @@
 
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING
 
 from fluidkv import exact, symbolic
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Verdict
+from fluidkv.ledger import Finding, Origin, Verdict, sympy
 from fluidkv_papers.congestion.instances.boundary_states import STARTS, Case
 from fluidkv_papers.congestion.instances.one_class import grid, system_of, weight
 from fluidkv_papers.congestion.paper import statements
 
-if TYPE_CHECKING:
-    import sympy
-
 CLAIMS = statements()
+WORST_CASE_RATIO = CLAIMS.section(
+    "worst-case-ratio", "section 3.2, below Lemma 1", origin=Origin.READING, kind="equation"
+)
 
 _CAPACITY = ", M = 7(l0+l1)/3"
 
@@ -53,8 +51,6 @@ def _reaches_the_boundary(case: Case) -> bool:
 
 def _identical(ours: "sympy.Expr", printed: "sympy.Expr", paper: str) -> Finding:
     """Whether two expressions are the same for all values of their symbols."""
-    import sympy
-
     difference = sympy.simplify(ours - printed)
     bad = None if difference == 0 else f"difference {difference}"
     return Finding(bad, str(sympy.factor(ours)), paper=paper)
@@ -65,8 +61,6 @@ def _row_sum() -> Finding:
     """The first row of the eviction-free update sums to one, so equal masses stay equal.
 
     Checked: all l0, l1 (symbolic)"""
-    import sympy
-
     l0, l1 = sympy.symbols("l0 l1", positive=True)
     alpha, beta = -1 / (l0 + 1), (l0 + l1) / (l0 + 1)
     return _identical(sympy.simplify(alpha * (l1 - 1) + beta), sympy.Integer(1), "1")
@@ -144,8 +138,6 @@ def _proved(positive: "dict[str, sympy.Expr]", paper: str) -> Finding:
     Args:
         positive: what is shown before it, and the expression in l0 > 0 and l1 = 2 + k, k >= 0.
     """
-    import sympy
-
     l1 = sympy.Symbol("l1")
     k = sympy.Symbol("k", nonnegative=True)
     simple = {name: sympy.factor(sympy.together(e)) for name, e in positive.items()}
@@ -156,8 +148,6 @@ def _proved(positive: "dict[str, sympy.Expr]", paper: str) -> Finding:
 
 def _from_two_stages() -> "tuple[sympy.Expr, sympy.Symbol]":
     """The ratio for l1 = 2 + k, k >= 0, and its l0."""
-    import sympy
-
     l0, k = sympy.Symbol("l0", positive=True), sympy.Symbol("k", nonnegative=True)
     return _printed_ratio(l0, 2 + k), l0
 
@@ -167,20 +157,12 @@ def _ratio_interval() -> Finding:
     """The ratio lies strictly between 1/2 and 1 when requests have at least two stages.
 
     Checked: all l0 > 0, l1 >= 2 (symbolic)"""
-    import sympy
-
     ratio, _ = _from_two_stages()
     gaps = {"ratio - 1/2": ratio - sympy.Rational(1, 2), "1 - ratio": 1 - ratio}
     return _proved(gaps, "(1/2, 1)")
 
 
-@CLAIMS.fails(
-    "worst-case-ratio.interval-every-length",
-    _BELOW,
-    over=grid(range(1, 31), range(1, 31)),
-    origin=Origin.READING,
-    kind="equation",
-)
+@WORST_CASE_RATIO.fails("interval-every-length", over=grid(range(1, 31), range(1, 31)))
 def _ratio_inside(l0: int, l1: int) -> bool | str:
     """The ratio lies strictly between 1/2 and 1 for every decode length, as the text reads.
 
@@ -196,8 +178,6 @@ def _ratio_decreases() -> Finding:
     """The ratio decreases with the decode length.
 
     Checked: all l0, l1 > 0 (symbolic)"""
-    import sympy
-
     l0, l1 = sympy.symbols("l0 l1", positive=True)
     falling = -sympy.diff(_printed_ratio(l0, l1), l1)
     return _proved({"minus the slope": falling}, "decreases with l1")
@@ -208,19 +188,11 @@ def _ratio_increases() -> Finding:
     """The ratio increases with the input length when requests have at least two stages.
 
     Checked: all l0 > 0, l1 >= 2 (symbolic)"""
-    import sympy
-
     ratio, l0 = _from_two_stages()
     return _proved({"slope": sympy.diff(ratio, l0)}, "increases with l0")
 
 
-@CLAIMS.fails(
-    "worst-case-ratio.increases-with-l0-every-length",
-    _BELOW,
-    over=grid(range(1, 31), range(1, 31)),
-    origin=Origin.READING,
-    kind="equation",
-)
+@WORST_CASE_RATIO.fails("increases-with-l0-every-length", over=grid(range(1, 31), range(1, 31)))
 def _ratio_grows(l0: int, l1: int) -> bool | str:
     """The ratio increases with the input length for every decode length, as the text reads.
 
@@ -238,8 +210,6 @@ def _ratio_limit() -> Finding:
     Checked: all l0 >= 1 (symbolic limit)
     Paper: 1/2
     Note: Uniform over l0 >= 1: the excess over 1/2 is at most 1/(1+r)."""
-    import sympy
-
     l0, growth = sympy.symbols("l0 r", positive=True)
     limit = sympy.limit(_printed_ratio(l0, growth * l0), growth, sympy.oo)
     # The excess over 1/2 is (l0+1) / (2 l0 (1+r)), at most 1/(1+r) for l0 >= 1: uniform in l0.

@@ -6,15 +6,17 @@ from functools import cache
 from itertools import pairwise
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import (
+from fluidkv.ledger import (
+    Finding,
+    Origin,
+    Outcome,
+    Verdict,
     conjugate_modulus_squared,
     decimal,
     equals,
     root_rounds_to,
     rounds_to,
 )
-from fluidkv.verdict import Verdict
 from fluidkv_papers.congestion.claims.one_class.examples import (
     LEVELS,
     SYSTEM,
@@ -24,6 +26,7 @@ from fluidkv_papers.congestion.claims.one_class.examples import (
 from fluidkv_papers.congestion.paper import statements
 
 CLAIMS = statements()
+FIGURE_8 = CLAIMS.section("figure-8", "Figure 8")
 
 _ROWS = (  # n, X^n, G^n
     (0, "5/2, 2, 17/10", "4/5"),
@@ -99,10 +102,9 @@ def _later_row(n: int, printed: str, level: int) -> Finding:
     )
 
 
-@CLAIMS.claim("example-3.start", "Example 3")
-def _start_is_full() -> Outcome:
-    """The perturbed start lies on the memory boundary."""
-    return equals(exact.memory_used(SYSTEM, [_START]), "24")
+CLAIMS.claim("example-3.start", "Example 3", "The perturbed start lies on the memory boundary.")(
+    lambda: equals(exact.memory_used(SYSTEM, [_START]), "24")
+)
 
 
 for _n, _printed, _ in _ROWS:
@@ -250,10 +252,9 @@ def _perturbation() -> Outcome:
 _FIGURE_8 = "Figure 8, caption"
 
 
-@CLAIMS.claim("figure-8.evictions", _FIGURE_8)
-def _four_evictions() -> Outcome:
-    """Four evictions lead to the final cycle, at n = 7, 10, 13 and 16."""
-    return equals([n for n in _evictions() if n <= 16], "7, 10, 13, 16")
+FIGURE_8.claim(
+    "evictions", ", caption", "Four evictions lead to the final cycle, at n = 7, 10, 13 and 16."
+)(lambda: equals([n for n in _evictions() if n <= 16], "7, 10, 13, 16"))
 
 
 def _severity(measure: "Callable[[exact.Step], Fraction]") -> Finding:
@@ -269,9 +270,7 @@ def _severity(measure: "Callable[[exact.Step], Fraction]") -> Finding:
     )
 
 
-@CLAIMS.fails(
-    "figure-8.severity-in-tokens", "Figure 8, caption, severity in tokens", origin=Origin.READING
-)
+@FIGURE_8.fails("severity-in-tokens", ", caption, severity in tokens", origin=Origin.READING)
 def _severity_in_tokens() -> Finding:
     """Evictions #1 to #4 grow in severity, counted in evicted tokens."""
     weights = stage_weights()
@@ -282,16 +281,14 @@ def _severity_in_tokens() -> Finding:
     )
 
 
-@CLAIMS.claim(
-    "figure-8.severity-as-share", "Figure 8, caption, severity as a share", origin=Origin.READING
-)
+@FIGURE_8.claim("severity-as-share", ", caption, severity as a share", origin=Origin.READING)
 def _severity_as_share() -> Finding:
     """Evictions #1 to #4 grow in severity, counted as the evicted share of the first stage hit."""
     # Stage 0 is empty after execution.
     return _severity(lambda step: step.evicted[0][1] / step.executed[0][1])
 
 
-@CLAIMS.claim("figure-8.phases", _FIGURE_8)
+@FIGURE_8.claim("phases", ", caption")
 def _phases() -> Outcome:
     """No stage is empty for n = 0 ... 6, one for n = 7 ... 15, two from n = 17 on."""
     # Levels before 7, from 7 on, and from 17 on.
@@ -300,7 +297,7 @@ def _phases() -> Outcome:
     return equals(ours, "0, 1, 1, 2")
 
 
-@CLAIMS.claim("figure-8.settles", _FIGURE_8)
+@FIGURE_8.claim("settles", ", caption")
 def _settles() -> Finding:
     """From n = 17 on the state is on the level-2 cycle.
 
@@ -314,7 +311,6 @@ def _settles() -> Finding:
     )
 
 
-@CLAIMS.claim("figure-8.throughput", _FIGURE_8)
-def _last_throughput() -> Outcome:
-    """The last cycle completes 8/5 requests per iteration."""
-    return equals(Fraction(_way().throughput), "8/5")
+FIGURE_8.claim("throughput", ", caption", "The last cycle completes 8/5 requests per iteration.")(
+    lambda: equals(Fraction(_way().throughput), "8/5")
+)

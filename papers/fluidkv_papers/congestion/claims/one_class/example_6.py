@@ -5,8 +5,7 @@ from fractions import Fraction
 from functools import cache
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.outcomes import equals
+from fluidkv.ledger import Finding, Origin, equals
 from fluidkv_papers.congestion.claims.one_class.examples import vector
 from fluidkv_papers.congestion.instances.boundary_states import STARTS, Case, fallen
 from fluidkv_papers.congestion.instances.one_class import system_of

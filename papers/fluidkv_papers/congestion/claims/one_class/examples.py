@@ -5,8 +5,7 @@ from fractions import Fraction
 from functools import cache
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding, Outcome
-from fluidkv.ledger.outcomes import equals, rounds_to
+from fluidkv.ledger import Finding, Outcome, equals, rounds_to
 from fluidkv_papers.congestion.instances.one_class import system_of
 from fluidkv_papers.congestion.paper import statements
 

@@ -8,8 +8,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Origin
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Origin, Range
 from fluidkv_papers.congestion.instances.one_class import (
     INPUTS,
     grid,

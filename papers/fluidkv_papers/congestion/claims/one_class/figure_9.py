@@ -11,8 +11,7 @@ from fractions import Fraction
 from functools import cache, partial
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Finding, Origin, Outcome
-from fluidkv.ledger.outcomes import equals
+from fluidkv.ledger import Finding, Origin, Outcome, equals
 from fluidkv_papers.congestion.instances.one_class import system_of
 from fluidkv_papers.congestion.paper import statements
 

@@ -6,7 +6,7 @@ Tried on every start of a small range (`boundary_states`).
 from fractions import Fraction
 from functools import cache
 
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Range
 from fluidkv_papers.congestion.instances.boundary_states import STARTS, Case, cases, shown
 from fluidkv_papers.congestion.paper import statements
 
@@ -55,17 +55,15 @@ def _equation_6_sign(case: Case, x: State, y: State) -> bool:
     return (y[0] > x[-1]) == (x[-1] > sum(x) / len(x))
 
 
-@CLAIMS.claim(
+CLAIMS.claim(
     "section-3-3.extremal-growth",
     "section 3.3, below equation (6)",
+    "Without eviction the spread grows by at least G/(l0+1) when the last stage holds the "
+    "minimum or the maximum.",
     over=_QUIET.where(
         "an extremum in the last stage", lambda case, x, y: x[-1] in (min(x), max(x))
     ),
-)
-def _extremal_growth(case: Case, x: State, y: State) -> bool:
-    """Without eviction the spread grows by at least G/(l0+1) when the last stage holds the minimum
-    or the maximum."""
-    return _spread(y) >= _spread(x) + _spread(x) / (case.l0 + 1)
+)(lambda case, x, y: _spread(y) >= _spread(x) + _spread(x) / (case.l0 + 1))
 
 
 @CLAIMS.claim("lemma-a-1.spread", "Lemma A.1", over=_QUIET)

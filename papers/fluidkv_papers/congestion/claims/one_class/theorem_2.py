@@ -10,14 +10,14 @@ from functools import cache
 from itertools import combinations, islice, pairwise
 
 from fluidkv import exact, fluid
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Range, Seen
-from fluidkv.verdict import Evidence, Stability
+from fluidkv.ledger import Evidence, Finding, Origin, Range, Seen
+from fluidkv.verdict import Stability
 from fluidkv.workload import System
 from fluidkv_papers.congestion.instances.one_class import grid, intermediate_gaps, system_of, weight
 from fluidkv_papers.congestion.paper import statements
 
 CLAIMS = statements()
+THEOREM_2 = CLAIMS.section("theorem-2", "Appendix A.1, after Lemma A.10", origin=Origin.READING)
 
 _INPUTS = range(1, 4)
 _HORIZON = 2000  # ten times what the slowest start of these grids takes
@@ -195,16 +195,14 @@ def _printed_start() -> Finding:
     )
 
 
-@CLAIMS.claim(
-    "theorem-2.exceptional-set.every-intermediate-cycle",
-    "Appendix A.1, after Lemma A.10",
+@THEOREM_2.claim(
+    "exceptional-set.every-intermediate-cycle",
     over=lambda: (
         (gaps, iterations)
         for l1 in range(3, 7)
         for gaps in intermediate_gaps(l1)
         for iterations in (1, 4)
     ),
-    origin=Origin.READING,
     kind="example",
 )
 def _every_cycle_captures(gaps: tuple[int, ...], iterations: int) -> bool:
@@ -239,13 +237,7 @@ def _captures_nothing(l0: int, l1: int) -> bool:
     return exact.states_before(system, state) == (state,)
 
 
-@CLAIMS.claim(
-    "theorem-2.exceptional-set.in-floats",
-    "Appendix A.1, after Lemma A.10 (ours)",
-    origin=Origin.READING,
-    evidence=Evidence.FLOAT,
-    kind="example",
-)
+@THEOREM_2.claim("exceptional-set.in-floats", "(ours)", evidence=Evidence.FLOAT, kind="example")
 def _lost_to_rounding() -> Finding:
     """Starts that are captured exactly can be lost to rounding, and end at maximal eviction.
 

@@ -12,8 +12,7 @@ from functools import cache
 from itertools import islice
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Origin
-from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.ledger import Origin, Range, Seen, flint
 from fluidkv.workload import System
 from fluidkv_papers.congestion.instances.one_class import grid, intermediate_gaps, system_of, weight
 from fluidkv_papers.congestion.paper import statements
@@ -192,11 +191,7 @@ def _pieces() -> "tuple[tuple[Gaps, Sequence[exact.State]], ...]":
     return tuple(found)
 
 
-@CLAIMS.claim(
-    "lemma-a-9.measure-zero",
-    "Lemma A.9",
-    over=_pieces,
-)
+@CLAIMS.claim("lemma-a-9.measure-zero", "Lemma A.9", over=_pieces)
 def _codimension(gaps: Gaps, points: "Sequence[exact.State]") -> bool | str:
     """Captured starts have relative measure zero in each face.
 
@@ -215,16 +210,14 @@ def _codimension(gaps: Gaps, points: "Sequence[exact.State]") -> bool | str:
 
 def _dimension(points: "Sequence[exact.State]") -> int:
     """Of the affine hull, exact."""
-    from flint import fmpq, fmpq_mat
-
     rows = [
         [
-            fmpq(d.numerator, d.denominator)
+            flint.fmpq(d.numerator, d.denominator)
             for d in (x - y for x, y in zip(p, points[0], strict=True))
         ]
         for p in points[1:]
     ]
-    return fmpq_mat(rows).rank() if rows else 0
+    return flint.fmpq_mat(rows).rank() if rows else 0
 
 
 # --- Lemma A.10 -----------------------------------------------------------------------------------

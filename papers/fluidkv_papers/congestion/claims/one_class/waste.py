@@ -10,8 +10,7 @@ from functools import cache
 from itertools import accumulate
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Origin
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Origin, Range
 from fluidkv_papers.congestion.instances.boundary_states import STARTS, Case, cases
 from fluidkv_papers.congestion.instances.one_class import compositions, system_of, weight
 from fluidkv_papers.congestion.paper import statements
@@ -144,14 +143,12 @@ def _equation_41(window: _Window) -> bool:
     return window.in_flight >= window.least and fewest == all_last
 
 
-@CLAIMS.claim(
+CLAIMS.claim(
     "equation-42",
     "equation (42), for all trajectories",
+    "More than that complete in a window that starts with a completion and more requests.",
     over=_WINDOWS.where(
         "that start with a completion and more than m",
         lambda window: window.last_stage > 0 and window.in_flight > window.least,
     ),
-)
-def _equation_42(window: _Window) -> bool:
-    """More than that complete in a window that starts with a completion and more requests."""
-    return window.done > window.least
+)(lambda window: window.done > window.least)

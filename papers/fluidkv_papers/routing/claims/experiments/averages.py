@@ -9,10 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.outcomes import decimal, span
-from fluidkv.ledger.ranges import Seen
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.ledger import Evidence, Finding, Origin, Seen, Verdict, decimal, span
 from fluidkv_papers.routing.claims.experiments.spans import ratio
 from fluidkv_papers.routing.instances.printed import TABLE_2
 from fluidkv_papers.routing.instances.setting import (

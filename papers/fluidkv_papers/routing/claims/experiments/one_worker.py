@@ -1,8 +1,6 @@
 """Routing, Table 3 in simulation: one worker, round-robin order."""
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.outcomes import span
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin, span
 from fluidkv_papers.routing.instances import one_worker, printed
 from fluidkv_papers.routing.instances.setting import measured
 from fluidkv_papers.routing.paper import statements

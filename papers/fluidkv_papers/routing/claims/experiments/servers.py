@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin
 from fluidkv_papers.routing.instances.setting import SERVER_REQUESTS, Setting, half, measured
 from fluidkv_papers.routing.paper import statements
 

@@ -2,8 +2,7 @@
 
 from fractions import Fraction
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.outcomes import decimal, span
+from fluidkv.ledger import Finding, Origin, decimal, span
 from fluidkv_papers.routing.instances import printed
 from fluidkv_papers.routing.paper import statements
 

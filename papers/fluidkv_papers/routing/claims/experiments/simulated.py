@@ -9,8 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from fluidkv import routing
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin
 from fluidkv_papers.routing.instances import printed
 from fluidkv_papers.routing.instances.setting import (
     SECONDS_PER_1000,

@@ -3,8 +3,7 @@
 from fractions import Fraction
 from itertools import product
 
-from fluidkv.ledger.claim import Finding
-from fluidkv.ledger.outcomes import decimal, span
+from fluidkv.ledger import Finding, decimal, span
 
 Span = tuple[Fraction, Fraction]
 

@@ -3,8 +3,7 @@
 from fractions import Fraction
 from itertools import pairwise
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.outcomes import decimal, span
+from fluidkv.ledger import Finding, Origin, decimal, span
 from fluidkv_papers.routing.claims.experiments.spans import agree, less, more, ratio
 from fluidkv_papers.routing.instances.printed import RATE, TABLE_2
 from fluidkv_papers.routing.paper import statements

@@ -2,13 +2,13 @@
 
 from fractions import Fraction
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.outcomes import decimal, span
+from fluidkv.ledger import Finding, Origin, decimal, span
 from fluidkv_papers.routing.claims.experiments.spans import Span, agree, less, more, ratio
 from fluidkv_papers.routing.instances.printed import REQUESTS_A_GROUP, SHARED, TABLE_2, TABLE_3
 from fluidkv_papers.routing.paper import statements
 
 CLAIMS = statements()
+AT_TABLE_3 = CLAIMS.section("table-3", "Table 3")
 LRU, RLT = TABLE_3["lru"], TABLE_3["rlt"]
 
 
@@ -18,13 +18,12 @@ def _saved(key: str) -> Span:
     return 100 * (1 - high), 100 * (1 - low)
 
 
-@CLAIMS.claim("table-3.hit-rate", "Table 3, abstract, appendix B")
-def _hit_rate() -> Finding:
-    """RLT has 6.92 times the hit rate of L-LRU."""
-    return agree([(ratio(RLT.hit_rate, LRU.hit_rate), "6.92")], " times")
+AT_TABLE_3.claim("hit-rate", ", abstract, appendix B", "RLT has 6.92 times the hit rate of L-LRU.")(
+    lambda: agree([(ratio(RLT.hit_rate, LRU.hit_rate), "6.92")], " times")
+)
 
 
-@CLAIMS.fails("table-3.throughput", "Table 3, abstract, section 1, appendix B")
+@AT_TABLE_3.fails("throughput", ", abstract, section 1, appendix B")
 def _throughput() -> Finding:
     """RLT has 77.4 % more throughput than L-LRU.
 
@@ -42,9 +41,7 @@ def _throughput() -> Finding:
     )
 
 
-@CLAIMS.claim(
-    "table-3.throughput.from-hit-rates", "Table 3; not stated there", origin=Origin.READING
-)
+@AT_TABLE_3.claim("throughput.from-hit-rates", "; not stated there", origin=Origin.READING)
 def _from_hit_rates() -> Finding:
     """The throughputs of Table 3 are to each other as the parts of prompts that are computed.
 
@@ -59,7 +56,7 @@ def _from_hit_rates() -> Finding:
     )
 
 
-@CLAIMS.fails("table-3.percentages", "Table 3, appendix B")
+@AT_TABLE_3.fails("percentages", ", appendix B")
 def _percentages() -> Finding:
     """RLT takes 45 % off the median latency and 47 % off the median TTFT, 45 % off the P95 latency
     and 46 % off the P95 TTFT.
@@ -78,10 +75,8 @@ def _percentages() -> Finding:
     )
 
 
-@CLAIMS.claim(
-    "table-3.columns-exchanged",
-    "Table 3, appendix B; with two columns exchanged",
-    origin=Origin.READING,
+@AT_TABLE_3.claim(
+    "columns-exchanged", ", appendix B; with two columns exchanged", origin=Origin.READING
 )
 def _exchanged() -> Finding:
     """With P95 latency and P50 TTFT exchanged, text and table agree.

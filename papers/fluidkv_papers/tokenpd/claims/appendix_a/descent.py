@@ -12,8 +12,7 @@ from itertools import pairwise
 from math import isqrt
 
 from fluidkv import tokenpd
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Finding, Origin, Range, sympy
 from fluidkv_papers.tokenpd.instances.rounds import (
     HALF,
     HORIZONS,
@@ -39,8 +38,6 @@ def _step() -> Finding:
 
     Checked: all values, in symbols
     Paper: mu_(t+1) = mu_t exp(eta g_t / M)"""
-    import sympy
-
     price, following, eta, memory = sympy.symbols("mu nu eta M", positive=True)
     excess = sympy.symbols("g", real=True)
     distance = following * sympy.log(following / price) - following + price
@@ -60,8 +57,6 @@ def _regulariser() -> bool | str:
     / (M - eta mu g)
     Paper: the log-barrier regulariser R(mu) = mu (log mu - 1)
     Note: A slip in a name: the formula is the right one for (5) (appendix-a.descent.step)."""
-    import sympy
-
     price = sympy.symbols("mu", positive=True)
     limit = sympy.limit(price * (sympy.log(price) - 1), price, 0, "+")
     return not limit.is_finite or f"its limit at 0 is {limit}"

@@ -10,8 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 from math import isqrt
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Finding, Origin, Range
 from fluidkv_papers.tokenpd.instances.rounds import (
     HALF,
     ONE,
@@ -28,6 +27,7 @@ from fluidkv_papers.tokenpd.instances.rounds import (
 from fluidkv_papers.tokenpd.paper import statements
 
 CLAIMS = statements(origin=Origin.READING)
+APPENDIX_A_GAP = CLAIMS.section("appendix-a.gap", "Appendix A, Fenchel gap", kind="lemma")
 
 _PLACE = "Appendix A, Fenchel gap"
 _BY_TURNS = ((ONE, ONE), ())
@@ -65,7 +65,7 @@ def _gap(turn: Turn, ceiling: Fraction | None = None) -> Fraction | None:
     return least(turn, (turn.price,)) - least(turn, ends)
 
 
-@CLAIMS.fails("appendix-a.gap.finite", _PLACE, over=_ROUND, kind="lemma")
+@APPENDIX_A_GAP.fails("finite", over=_ROUND)
 def _finite(market: Market, values: Values) -> bool:
     """The gap of a round, as it is defined, is finite, which a bound on the sum of gaps needs.
 
@@ -77,7 +77,7 @@ def _finite(market: Market, values: Values) -> bool:
     return _gap(turn) is not None
 
 
-@CLAIMS.claim("appendix-a.gap.feasible", _PLACE, over=_ROUND, kind="lemma")
+@APPENDIX_A_GAP.claim("feasible", over=_ROUND)
 def _feasible(market: Market, values: Values) -> bool:
     """Where a round uses no more than M, its gap is mu_t (M - c k_t).
 
@@ -87,9 +87,7 @@ def _feasible(market: Market, values: Values) -> bool:
     return turn.excess > 0 or most - least(turn, (Fraction(),)) == -turn.price * turn.excess
 
 
-@CLAIMS.claim(
-    "appendix-a.gap.upper-bounds", _PLACE, over=_ROUND, origin=Origin.PRINTED, kind="lemma"
-)
+@APPENDIX_A_GAP.claim("upper-bounds", over=_ROUND, origin=Origin.PRINTED)
 def _upper_bounds(market: Market, values: Values) -> bool:
     """The gap of a round, as printed, is no less than its regret, nor than what it uses above M.
 
@@ -105,7 +103,7 @@ def _upper_bounds(market: Market, values: Values) -> bool:
 _SIGNED = replace(_ROUND, words=f"{_ROUND.words}; -mu_t (c k_t - M), finite in each round")
 
 
-@CLAIMS.claim("appendix-a.gap.signed.regret", _PLACE, over=_SIGNED, kind="lemma")
+@APPENDIX_A_GAP.claim("signed.regret", over=_SIGNED)
 def _signed_regret(market: Market, values: Values) -> bool:
     """With 0 for the second price, which makes it finite, the gap is no less than the regret.
 
@@ -116,12 +114,7 @@ def _signed_regret(market: Market, values: Values) -> bool:
     return -turn.price * turn.excess >= relaxed_best(market, values) - sum(turn.kept)
 
 
-@CLAIMS.claim(
-    "appendix-a.gap.ceiling",
-    _PLACE,
-    over=replace(_ROUND, words=f"{_ROUND.words}; a ceiling of 2"),
-    kind="lemma",
-)
+@APPENDIX_A_GAP.claim("ceiling", over=replace(_ROUND, words=f"{_ROUND.words}; a ceiling of 2"))
 def _ceiling(market: Market, values: Values) -> bool:
     """With prices up to a ceiling, the gap is no less than the regret, nor than (ceiling - mu_t)
     times what is used above M.
@@ -144,7 +137,7 @@ def _sum(market: Market, rounds: Rounds, ceiling: Fraction | None = None) -> Fra
     return sum((gap for gap in gaps if gap is not None), Fraction())
 
 
-@CLAIMS.fails("appendix-a.gap.sum.ceiling", _PLACE, kind="lemma")
+@APPENDIX_A_GAP.fails("sum.ceiling")
 def _with_ceiling() -> Finding:
     """With prices up to a ceiling, which makes all gaps finite, they are O(sqrt(T)) in all.
 
@@ -163,16 +156,14 @@ def _with_ceiling() -> Finding:
     return Finding(outgrows(summed))
 
 
-@CLAIMS.claim(
-    "appendix-a.gap.sum.never-full",
-    _PLACE,
+@APPENDIX_A_GAP.claim(
+    "sum.never-full",
     over=lambda: (
         (Market(memory, 1, start, Fraction(3, 2)), rounds)
         for rounds in sequences((HALF, ONE), tokens=1, rounds=3)
         for memory in (1, 2)
         for start in (HALF, Fraction(2))
     ),
-    kind="lemma",
 )
 def _never_full(market: Market, rounds: Rounds) -> bool:
     """Where no round uses more than M, the gaps are at most M mu_1 / (1 - e^(-eta)) in all.

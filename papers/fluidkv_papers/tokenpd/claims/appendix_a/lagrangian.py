@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Finding, Origin, Range, sympy
 from fluidkv_papers.tokenpd.instances.rounds import HALF, ONE, Market, Values, sequences
 from fluidkv_papers.tokenpd.paper import statements
 
@@ -21,8 +20,6 @@ def _lagrangian() -> Finding:
     Checked: second derivatives of two tokens, in symbols
     Ours: affine in each of the two, so convex in mu as well, which a minimum over mu needs
     Paper: linear in x and concave in mu"""
-    import sympy
-
     a, b, c, memory, price, x, y = sympy.symbols("a b c M mu x y", real=True)
     lagrangian = a * x + b * y + price * (memory - c * (x + y))
     in_x = [sympy.diff(lagrangian, u, v) for u in (x, y) for v in (x, y)]

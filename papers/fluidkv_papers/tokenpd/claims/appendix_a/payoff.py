@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
 
-from fluidkv.ledger.claim import Origin
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Origin, Range
 from fluidkv_papers.tokenpd.instances.rounds import HALF, ONE
 from fluidkv_papers.tokenpd.paper import statements
 
 CLAIMS = statements()
+APPENDIX_A_PAYOFF = CLAIMS.section("appendix-a.payoff", "Appendix A, regret analysis", kind="lemma")
 
 _QUARTERS = tuple(Fraction(n, 4) for n in range(5))
 
@@ -32,11 +32,8 @@ _LAWS = Range(
 )
 
 
-@CLAIMS.claim(
-    "appendix-a.payoff.range",
-    "Appendix A, regret analysis",
-    over=_LAWS.where("lambda at most 1", lambda aversion, mean, variance: aversion <= 1),
-    kind="lemma",
+@APPENDIX_A_PAYOFF.claim(
+    "range", over=_LAWS.where("lambda at most 1", lambda aversion, mean, variance: aversion <= 1)
 )
 def _range(aversion: Fraction, mean: Fraction, variance: Fraction) -> bool:
     """a is within -delta and 1 for lambda up to 1.
@@ -46,12 +43,8 @@ def _range(aversion: Fraction, mean: Fraction, variance: Fraction) -> bool:
     return 0 <= mean - aversion * variance <= 1 and variance <= mean * (1 - mean)
 
 
-@CLAIMS.fails(
-    "appendix-a.payoff.range-every-lambda",
-    "Appendix A, regret analysis, with lambda > 0",
-    over=_LAWS,
-    origin=Origin.READING,
-    kind="lemma",
+@APPENDIX_A_PAYOFF.fails(
+    "range-every-lambda", ", with lambda > 0", over=_LAWS, origin=Origin.READING
 )
 def _every_lambda(aversion: Fraction, mean: Fraction, variance: Fraction) -> bool:
     """a is within -delta and 1 for every lambda above 0.
@@ -62,9 +55,8 @@ def _every_lambda(aversion: Fraction, mean: Fraction, variance: Fraction) -> boo
     return 0 <= mean - aversion * variance <= 1
 
 
-@CLAIMS.fails(
-    "appendix-a.payoff.bound",
-    "Appendix A, regret analysis",
+@APPENDIX_A_PAYOFF.fails(
+    "bound",
     over=Range(
         "requests with one token of R = 1 and no risk, by number, all kept; delta = 1/4",
         lambda: ((requests, Fraction(1, 4)) for requests in range(1, 9)),
@@ -72,7 +64,6 @@ def _every_lambda(aversion: Fraction, mean: Fraction, variance: Fraction) -> boo
             f"{requests} requests: {requests * (1 - penalty)} against {1 + penalty}"
         ),
     ),
-    kind="lemma",
 )
 def _bound(requests: int, penalty: Fraction) -> bool:
     """The payoff <a, x> of a round is at most B = 1 + delta.
@@ -84,12 +75,8 @@ def _bound(requests: int, penalty: Fraction) -> bool:
     return requests * (1 - penalty) <= 1 + penalty
 
 
-@CLAIMS.claim(
-    "appendix-a.payoff.bound.one-token",
-    "Appendix A, regret analysis",
-    over=lambda: product(_QUARTERS, repeat=3),
-    origin=Origin.READING,
-    kind="lemma",
+@APPENDIX_A_PAYOFF.claim(
+    "bound.one-token", over=lambda: product(_QUARTERS, repeat=3), origin=Origin.READING
 )
 def _one_token(value: Fraction, penalty: Fraction, kept: Fraction) -> bool:
     """The payoff a x of a token is at most B in absolute value.

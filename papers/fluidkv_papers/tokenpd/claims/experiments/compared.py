@@ -7,8 +7,7 @@ the 95 % interval over seeds is on one side of 0.
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin
 from fluidkv_papers.tokenpd.instances.compared import (
     AT_ONCE,
     LARGE,
@@ -80,10 +79,9 @@ _SAME = "the same quality in less memory"
 _PRINTED = 0.31
 
 
-@CLAIMS.claim("section-6.compared.h2o", _TABLE)
-def _h2o() -> Finding:
-    """In the same budget a price keeps more attention than H2O."""
-    return _everywhere(lambda at: gain(at, HARD, _TOLD, H2O), lambda d: d.above, _SAME)
+CLAIMS.claim(
+    "section-6.compared.h2o", _TABLE, "In the same budget a price keeps more attention than H2O."
+)(lambda: _everywhere(lambda at: gain(at, HARD, _TOLD, H2O), lambda d: d.above, _SAME))
 
 
 @CLAIMS.undecided("section-6.compared.h2o.network", _TABLE, checked=f"{_RUNS}; at a quarter")
@@ -154,25 +152,19 @@ def _pool() -> Finding:
     )
 
 
-@CLAIMS.claim(
+CLAIMS.claim(
     "section-4.compared.price-adds",
     "section 4, in simulation",
+    "Within the budget a price keeps no more than the best of one pool by the same returns.",
     checked=f"{_RUNS}; an oracle's returns too",
-)
-def _price_adds() -> Finding:
-    """Within the budget a price keeps no more than the best of one pool by the same returns."""
-    return _price_adds_at(AT_ONCE[0])
-
-
-@CLAIMS.claim(
+)(lambda: _price_adds_at(AT_ONCE[0]))
+CLAIMS.claim(
     "section-4.compared.price-adds.larger",
     "section 4, in simulation",
+    "Nor does it with four times as many requests at once, twice as long.",
     checked=f"as at the smaller size: {LARGE.at_once[0]} requests at once, 2 budgets, "
     f"{len(LARGE.seeds)} seeds, on record; an oracle's returns at a quarter too",
-)
-def _price_adds_larger() -> Finding:
-    """Nor does it with four times as many requests at once, twice as long."""
-    return _price_adds_at(LARGE.at_once[0])
+)(lambda: _price_adds_at(LARGE.at_once[0]))
 
 
 def _price_adds_at(at_once: int) -> Finding:

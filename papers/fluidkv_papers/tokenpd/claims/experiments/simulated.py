@@ -5,8 +5,7 @@ All runs are on record (`instances.simulated`), with their settings, most of whi
 
 from itertools import combinations, pairwise
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin
 from fluidkv_papers.tokenpd.instances.simulated import (
     BASELINES,
     CONSTANT,

@@ -9,8 +9,7 @@ from functools import partial
 from itertools import combinations, product
 from math import isqrt
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Finding, Origin, Range
 from fluidkv.tokenpd.pricing import Budget, Demand
 from fluidkv_papers.theory import price_rule
 from fluidkv_papers.tokenpd.instances.rounds import (

@@ -10,10 +10,8 @@ from math import isqrt
 from typing import Any
 
 from fluidkv import tokenpd
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Evidence, Finding, Origin, Range
 from fluidkv.tokenpd.pricing import Budget
-from fluidkv.verdict import Evidence
 from fluidkv_papers.theory import price_rule
 from fluidkv_papers.tokenpd.instances.rounds import (
     HALF,

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 from math import isqrt
 
-from fluidkv.ledger.claim import Finding, Origin
+from fluidkv.ledger import Evidence, Finding, Origin
 from fluidkv.tokenpd.pricing import Budget
-from fluidkv.verdict import Evidence
 from fluidkv_papers.theory import price_rule
 from fluidkv_papers.tokenpd.instances.rounds import (
     HALF,
@@ -99,11 +98,7 @@ def _small() -> Iterator[tuple[Market, Rounds]]:
                 yield Market(memory, cost, start, Fraction(3, 2)), rounds
 
 
-@CLAIMS.claim(
-    "section-4.ten-steps.slowest",
-    "section 4, with (5)",
-    over=_small,
-)
+@CLAIMS.claim("section-4.ten-steps.slowest", "section 4, with (5)", over=_small)
 def _slowest(market: Market, rounds: Rounds) -> bool:
     """In k rounds log(mu) moves by at most k eta max(1, (n c - M) / M).
 

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Finding, Origin, Range, sympy
 from fluidkv_papers.tokenpd.instances.rounds import (
     HALF,
     ONE,
@@ -89,8 +88,6 @@ def _identity() -> bool | str:
     Ours: an identity: cumulated violation is the logarithm of the price
     Paper: [sum of c x - M]_+ = O(sqrt(T))
     Note: So the violation is bounded as far as the price is."""
-    import sympy
-
     eta, memory, price = sympy.symbols("eta M mu", positive=True)
     used = sympy.symbols("u", real=True)
     following = price * sympy.exp(eta * (used - memory) / memory)

@@ -8,7 +8,7 @@ from math import isqrt
 from typing import Any
 
 from fluidkv import tokenpd
-from fluidkv.ledger.claim import Finding, Origin
+from fluidkv.ledger import Finding, Origin
 from fluidkv_papers.tokenpd.instances.rounds import (
     HALF,
     ONE,

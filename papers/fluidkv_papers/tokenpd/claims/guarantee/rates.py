@@ -9,8 +9,7 @@ from fractions import Fraction
 from math import exp
 from typing import TYPE_CHECKING
 
-from fluidkv.ledger.claim import Finding, Origin
-from fluidkv.verdict import Evidence
+from fluidkv.ledger import Evidence, Finding, Origin
 from fluidkv_papers.tokenpd.paper import statements
 
 if TYPE_CHECKING:
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 
 _RUNS = "T = 10^2 ... 10^6, eta = 1 / sqrt(T); 1,000 seeds up to 10^5, 100 at 10^6"
 CLAIMS = statements(origin=Origin.READING, evidence=Evidence.SAMPLED, checked=_RUNS)
+SECTION_4_RATES = CLAIMS.section("section-4.rates", "section 4")
 
 _PLACE = "section 4, the theorem"
 _NEAR = 0.05
@@ -58,7 +58,7 @@ def _faster(measure: str) -> str | None:
     return None
 
 
-@CLAIMS.claim("section-4.rates.violation", _PLACE)
+@SECTION_4_RATES.claim("violation", ", the theorem")
 def _violation() -> Finding:
     """Use above M less what is left free grows no faster than sqrt(T), on stochastic, drifting and
     adversarial rounds.
@@ -70,7 +70,7 @@ def _violation() -> Finding:
     )
 
 
-@CLAIMS.claim("section-4.rates.regret.netted", _PLACE)
+@SECTION_4_RATES.claim("regret.netted", ", the theorem")
 def _netted() -> Finding:
     """Where sums are netted, regret against the optima of rounds grows no faster than sqrt(T).
 
@@ -84,10 +84,8 @@ def _netted() -> Finding:
     )
 
 
-@CLAIMS.claim(
-    "section-4.rates.regret.fixed-price.independent",
-    _PLACE,
-    checked=f"{_RUNS}; {' and '.join(_ALONE)}",
+@SECTION_4_RATES.claim(
+    "regret.fixed-price.independent", ", the theorem", checked=f"{_RUNS}; {' and '.join(_ALONE)}"
 )
 def _fixed_price() -> Finding:
     """On rounds drawn independently of one law, netted regret against the best fixed price that
@@ -103,10 +101,8 @@ def _fixed_price() -> Finding:
     return Finding(bad, _told(_ALONE, "price_netted"))
 
 
-@CLAIMS.fails(
-    "section-4.rates.regret.fixed-price.drifting",
-    _PLACE,
-    checked=f"{_RUNS}; drifting, dear and growing",
+@SECTION_4_RATES.fails(
+    "regret.fixed-price.drifting", ", the theorem", checked=f"{_RUNS}; drifting, dear and growing"
 )
 def _drifting() -> Finding:
     """On rounds that drift, netted regret against that price grows no faster than sqrt(T).
@@ -142,11 +138,7 @@ def _hard() -> Finding:
     return Finding(_exceeds(_ALONE, "rounds_hard"), _told(_ALONE, "rounds_hard"))
 
 
-@CLAIMS.fails(
-    "section-4.rates.overuse",
-    "section 4, after the theorem",
-    checked=f"{_RUNS}; {' and '.join(_ALONE)}",
-)
+@SECTION_4_RATES.fails("overuse", ", after the theorem", checked=f"{_RUNS}; {' and '.join(_ALONE)}")
 def _overuse() -> Finding:
     """On rounds drawn independently of one law, what rounds use above M, without netting, grows no
     faster than sqrt(T).
@@ -189,7 +181,7 @@ CLOSED = {
 """A round on average, for every step and even T: proofs beside the sequences."""
 
 
-@CLAIMS.claim("section-4.rates.closed-forms", _PLACE, evidence=Evidence.FLOAT)
+@SECTION_4_RATES.claim("closed-forms", ", the theorem", evidence=Evidence.FLOAT)
 def _closed_forms() -> Finding:
     """Where regret and violation are known in closed form, that is what the record has at every T.
 

@@ -6,14 +6,16 @@ from math import isqrt
 from typing import Any
 
 from fluidkv import tokenpd
-from fluidkv.ledger.claim import Finding, Origin
+from fluidkv.ledger import Evidence, Finding, Origin
 from fluidkv.tokenpd.pricing import Budget, Demand
-from fluidkv.verdict import Evidence
 from fluidkv_papers.theory import price_rule
 from fluidkv_papers.tokenpd.instances.rounds import HALF, HORIZONS, ONE, outgrows
 from fluidkv_papers.tokenpd.paper import statements
 
 CLAIMS = statements(origin=Origin.READING)
+SECTION_4_GUARANTEE_REGRET = CLAIMS.section(
+    "section-4.guarantee.regret", "section 4, the theorem, with section 3"
+)
 
 
 _ONE_TOKEN = "one token worth 1/2 a round, M = c = 1, mu_1 = 1"
@@ -27,9 +29,8 @@ def _lost(horizon: int, step: Fraction, *, gone: bool) -> Any:
     return price_rule.run_case(case, step, Budget.NETTED).regret
 
 
-@CLAIMS.claim(
-    "section-4.guarantee.regret.gone.comparators",
-    "section 4, the theorem, with section 3",
+@SECTION_4_GUARANTEE_REGRET.claim(
+    "gone.comparators",
     checked=f"{_ONE_TOKEN}; T = 1 ... 16; the best one set, and a flow through time",
     evidence=Evidence.SAMPLED,
 )
@@ -52,11 +53,8 @@ def _comparators() -> Finding:
     return Finding(bad)
 
 
-@CLAIMS.claim(
-    "section-4.guarantee.regret.returns",
-    "section 4, the theorem, with section 3",
-    over=HORIZONS,
-    checked=f"{_ONE_TOKEN}; T = 4, 16 ... 1024, eta = 1 / sqrt(T)",
+@SECTION_4_GUARANTEE_REGRET.claim(
+    "returns", over=HORIZONS, checked=f"{_ONE_TOKEN}; T = 4, 16 ... 1024, eta = 1 / sqrt(T)"
 )
 def _returns(horizon: int) -> bool:
     """Where an evicted token may be kept again, at no cost, one token worth 1/2 is lost in the
@@ -69,11 +67,7 @@ def _returns(horizon: int) -> bool:
     return (rounds - 1) ** 2 < Fraction(1, 2) * horizon and rounds >= 1
 
 
-@CLAIMS.fails(
-    "section-4.guarantee.regret.gone",
-    "section 4, the theorem, with section 3",
-    checked=f"{_ONE_TOKEN}; eta = 1 / sqrt(T)",
-)
+@SECTION_4_GUARANTEE_REGRET.fails("gone", checked=f"{_ONE_TOKEN}; eta = 1 / sqrt(T)")
 def _gone() -> Finding:
     """Where what is evicted is gone, regret is O(sqrt(T)) against the best one set.
 
@@ -85,9 +79,7 @@ def _gone() -> Finding:
     return Finding(outgrows(lambda horizon: _lost(horizon, Fraction(1, isqrt(horizon)), gone=True)))
 
 
-@CLAIMS.fails(
-    "section-4.guarantee.regret.returns.charged", "section 4, the theorem, with section 3"
-)
+@SECTION_4_GUARANTEE_REGRET.fails("returns.charged")
 def _charged() -> Finding:
     """Where each return costs delta, netted regret is O(sqrt(T)).
 
@@ -110,9 +102,7 @@ def _charged() -> Finding:
     return Finding(outgrows(lost) if as_said else None)
 
 
-@CLAIMS.fails(
-    "section-4.guarantee.regret.returns.charged.hard", "section 4, the theorem, with section 3"
-)
+@SECTION_4_GUARANTEE_REGRET.fails("returns.charged.hard")
 def _charged_hard() -> Finding:
     """Where each return costs delta and no round uses more than M, regret is O(sqrt(T)) if (5) sees
     what is wanted, or what is kept.

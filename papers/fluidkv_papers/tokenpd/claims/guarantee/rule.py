@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from fractions import Fraction
 
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger import Range
 from fluidkv_papers.tokenpd.instances.rounds import (
     HALF,
     ONE,
