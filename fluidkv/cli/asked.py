@@ -1,10 +1,12 @@
 """What was asked: the command, its options and what was read; it heads the JSON of every answer."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -12,6 +14,7 @@ import typer
 import fluidkv
 from fluidkv.answers.memory import Amount
 from fluidkv.plain import with_exact
+from fluidkv.questions.options import as_options
 
 if TYPE_CHECKING:
     from fluidkv.traces import LoadReport
@@ -46,6 +49,26 @@ def context() -> typer.Context:
     running = _asked.get().running
     assert running is not None  # commands run through `begin`
     return running
+
+
+def written_names(others: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+    """Argument of a function -> the option of the command that runs, as its reader wrote it.
+
+    Args:
+        others: of arguments that have another name than the option.
+    """
+    names = {
+        each.name.rstrip("_"): each.opts[0] if each.opts[0].startswith("-") else str(each.metavar)
+        for each in context().command.params
+    }
+    return names | dict(others)
+
+
+@contextmanager
+def as_written(others: Mapping[str, str] = MappingProxyType({})) -> Iterator[None]:
+    """What the reader wrote, in messages about arguments of functions; `written_names` has them."""
+    with as_options(written_names(others)):
+        yield
 
 
 def note_read(report: "LoadReport") -> None:

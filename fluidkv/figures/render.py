@@ -8,13 +8,14 @@ import csv
 import hashlib
 import io
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import fluidkv
 from fluidkv.errors import InputError
-from fluidkv.figures.figure import Data, Figure, MissingInput
+from fluidkv.figures.figure import Canvas, Data, Figure, MissingInput
 from fluidkv.figures.style import RC
 from fluidkv.files import require_writable, write_together
 from fluidkv.record import Record
@@ -135,18 +136,25 @@ def encode_data(data: Data) -> tuple[str, bytes]:
 
 def draw(figure: Figure, data: Data, form: str) -> bytes:
     """The picture as "png" or "svg"."""
+    # Dates and versions would change the file without changing the picture.
+    metadata = {"png": {"Software": "fluidkv"}, "svg": {"Date": None, "Creator": "fluidkv"}}
+    with drawn(figure, data) as canvas:
+        picture = io.BytesIO()
+        canvas.savefig(picture, format=form, metadata=metadata[form])
+    return picture.getvalue()
+
+
+@contextmanager
+def drawn(figure: Figure, data: Data) -> Iterator[Canvas]:
+    """The canvas with everything on it, for as long as settings are those of every figure."""
     import matplotlib as mpl
     from matplotlib.figure import Figure as Canvas
 
-    # Dates and versions would change the file without changing the picture.
-    metadata = {"png": {"Software": "fluidkv"}, "svg": {"Date": None, "Creator": "fluidkv"}}
     with mpl.rc_context(RC):
         canvas = Canvas(figsize=figure.size, layout="constrained")
         canvas.suptitle(figure.title, x=0.01, ha="left")
         figure.draw(data, canvas)
-        picture = io.BytesIO()
-        canvas.savefig(picture, format=form, metadata=metadata[form])
-    return picture.getvalue()
+        yield canvas
 
 
 def _entries(manifest: Path, content: bytes | None) -> dict[str, object]:

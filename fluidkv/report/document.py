@@ -6,9 +6,9 @@ from html import escape
 from importlib.resources import files
 
 from fluidkv.figures.figure import Figure
-from fluidkv.report import charts
 from fluidkv.report.blocks import Block, Title
 from fluidkv.report.body import Section, sections
+from fluidkv.report.charts import chart
 from fluidkv.report.head import head
 from fluidkv.report.numbers import counted
 
@@ -70,21 +70,18 @@ def document(report: Report) -> str:
     Raises:
         MissingInput: from a figure's data.
     """
-    style = _asset("look.css") + charts.style() + _asset("report.css")
-    scripts = [_asset("report.js")]
-    if report.figures:
-        scripts.append(charts.script())
+    style = _asset("look.css") + _asset("report.css")
+    script = _asset("report.js")
     subject, answer = _subject(report)
     parts = [*answer, *_charts(report), _assumed(report), _made(report)]
     named = [(f"part-{n}", part) for n, part in enumerate(parts, 1)]
     title = f"{subject}: {report.command}" if subject else report.command
     return (
-        f"{head(title, style=style, scripts=scripts)}<body>\n"
+        f"{head(title, style=style, scripts=[script])}<body>\n"
         '<a class="skip" href="#answer">Skip to the answer</a>\n'
         f"{_header(report, subject)}\n{_contents(named)}\n"
         f'<main id="answer" tabindex="-1">\n{"".join(_section(*each) for each in named)}</main>\n'
-        + "".join(f"<script>{script}</script>\n" for script in scripts)
-        + "</body>\n</html>\n"
+        f"<script>{script}</script>\n</body>\n</html>\n"
     )
 
 
@@ -130,7 +127,7 @@ def _section(id_: str, part: Section) -> str:
 def _charts(report: Report) -> list[Section]:
     if not report.figures:
         return []
-    drawn = [charts.chart(each, name=f"chart-{n}") for n, each in enumerate(report.figures, 1)]
+    drawn = [chart(each, name=f"chart-{n}") for n, each in enumerate(report.figures, 1)]
     return [Section("Charts", "", "\n".join(drawn))]
 
 

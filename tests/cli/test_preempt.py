@@ -238,7 +238,6 @@ PRICED = ["--swap-gbps", "20", "--kv-bytes", "131072"]
             "--swap-pool: got 1000; allowed: at most 762 tokens, which 0.1 GB hold",
         ),
         (["--seeds", "0"], "--seeds: got '0'"),
-        (["--engine", "tgi"], "--engine: got 'tgi'"),
         (["--engine", "vllm+cache"], "--engine: got 'vllm+cache'"),
         (["--block-size", "3"], "--block-size: got 3; allowed: blocks that make up"),
         (["--capacity", "40"], "--capacity: got 40; allowed: memory for the largest request"),

@@ -1,7 +1,6 @@
 """`fluidkv recommend`: what is printed, the exit codes, and one line for bad input."""
 
 import csv
-import inspect
 import json
 import os
 import re
@@ -249,32 +248,16 @@ def test_the_frontier_counts_what_it_shows(capsys):
         ([*TWO, "--capacity", "100.5"], "--capacity"),
         (["--class", "8:10", "--capacity", "16"], "8 input + 10 output tokens"),
         (["--class", "8:10", "--capacity", "16"], "vllm 0.33.0"),
-        ([*TWO, "--engine", "triton"], "--engine"),
         ([*TWO, "--rate", "0"], "--rate"),
-        ([*TWO, "--rate", "inf"], "--rate"),
         ([*TWO, "--rate", "1", "--clients", "4"], "one of --rate, --clients, --replay"),
-        ([*TWO, "--clients", "0"], "--clients"),
         ([*TWO, "--replay", "--clock", "0.01"], "a trace with arrival times"),
         ([*TWO, "--speed", "2"], "--speed"),
         ([*TWO, "--speed", "0"], "--speed"),
         ([*TWO, "--clock", "0"], "--clock"),
-        ([*TWO, "--clock", "1:2:3:4:5"], "--clock"),
-        ([*TWO, "--clock", "0.01:-1"], "--clock"),
-        ([*TWO, "--watermark", "1"], "--watermark"),
-        ([*TWO, "--watermark", "-0.1"], "--watermark"),
-        ([*TWO, "--watermark", "x"], "--watermark"),
-        ([*TWO, "--max-num-seqs", "0"], "--max-num-seqs"),
         ([*TWO, "--rate-cap", "0"], "--rate-cap"),
-        ([*TWO, "--now", "watermark=2"], "--now"),
-        ([*TWO, "--now", "clients=2"], "--now"),
         ([*TWO, "--now", "watermark=0", "--now", "watermark=0.1"], "--now"),
         ([*TWO, "--block-size", "0"], "--block-size"),
         ([*TWO, "--block-size", "401"], "--block-size"),
-        ([*TWO, "--max-num-batched-tokens", "0"], "--max-num-batched-tokens"),
-        ([*TWO, "--requests", "0"], "--requests"),
-        ([*TWO, "--runs", "0"], "--runs"),
-        ([*TWO, "--seed", "-1"], "--seed"),
-        ([*TWO, "--slo", "ttft_p99"], "--slo"),
         ([*TWO, "--slo", "ttft_p99=fast"], "--slo"),
         ([*TWO, "--slo", "ttft_p99=2s"], "--clock"),
         ([*TWO, "--slo", "p99=2"], "ttft_p99"),
@@ -290,8 +273,6 @@ def test_the_frontier_counts_what_it_shows(capsys):
         ([*TWO, "--block-size", "7"], "400 tokens are 57 blocks of 7 and 1 tokens"),
         ([*TWO, "--slo", "ttft_p99=2"], "where all requests wait at first"),
         ([*TWO, "--format", "azure"], "--format"),
-        ([*TWO, "--out", ""], "--out"),
-        (["nothing.csv", "--capacity", "100"], "nothing.csv"),
     ],
 )
 def test_bad_input_is_one_line(argv, said, capsys):
@@ -304,13 +285,6 @@ def test_prompts_of_which_only_some_say_what_they_share_are_refused(capsys, tmp_
     options = [str(path), "--capacity", "4096", "--clock", "0.01:1e-6:1e-5"]
     said = refusal(capsys, "recommend", *options, "--engine", "vllm+cache")
     assert "SOURCE, hash_ids: got '0 ids in request 1'" in said
-
-
-def test_help_is_not_broken_twice_in_80_columns():
-    # rich keeps the line breaks of all but the first paragraph and has 78 columns for them
-    text = inspect.getdoc(import_module("fluidkv.cli.commands.recommend.command").recommend)
-    assert text
-    assert max(len(line) for line in re.sub(r"\[/?bold\]", "", text).splitlines()) <= 78
 
 
 def test_a_log_folder_says_how_its_server_was_set_and_gives_a_clock(capsys):

@@ -105,7 +105,6 @@ def test_a_trace_comes_at_its_own_times_or_faster(capsys, tmp_path):
         ((*QUICK, "--find", "gpus"), "--find: got 'gpus'"),
         ((*QUICK, "--find", "rate"), "--capacity: got 'none'"),
         ((*TWO, *SLO, "--within", "2"), "--within: got '2'"),
-        ((*QUICK, "--engine", "vlm"), "--engine: got 'vlm'"),
         ((*QUICK, "--capacity", "20GB"), "--capacity: got '20GB'"),
         ((*QUICK, "--capacity", "96", "--find", "rate"), "120 input + 60 output tokens"),
         ((*QUICK, "--capacity", "1001", "--block-size", "16"), "--block-size: got 16"),

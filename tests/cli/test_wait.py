@@ -428,7 +428,6 @@ def test_files_appear_together(capsys, tmp_path):
         ([*NINE, "--format", "csv"], "--format: got 'csv'; allowed: together with SOURCE"),
         ([*NINE, "--seeds", "0"], "--seeds: got '0'"),
         ([*NINE, "--run-time", "0"], "--run-time: got '0'"),
-        ([*NINE, "--out", ""], "--out: got ''"),
     ],
 )  # fmt: skip
 def test_bad_input_gets_one_line(argv, message, capsys):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fluidkv.cli import arguments as read
 from fluidkv.cli import options as opt
 from fluidkv.cli import served
+from fluidkv.cli.asked import as_written
 from fluidkv.cli.commands.recommend import values as values
 from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
 from fluidkv.cli.output import give
@@ -23,25 +24,13 @@ if TYPE_CHECKING:
     from fluidkv.traces import Trace
     from fluidkv.workload import Workload
 
-_OPTIONS = {  # of the function -> of the command line
-    "block_size": "--block-size",
-    "capacity": "--capacity",
-    "clients": "--clients",
-    "clock": "--clock",
-    "engine": "--engine",
+_ARGUMENTS = {
     "engines": "--engine",
-    "max_num_batched_tokens": "--max-num-batched-tokens",
     "max_num_seqs": "--now",
-    "max_tokens": "--max-tokens",
     "prefix_blocks": "SOURCE, hash_ids",
-    "rate": "--rate",
     "replay": "--clock",
-    "requests": "--requests",
-    "runs": "--runs",
-    "source": "SOURCE",
-    "speed": "--speed",
     "watermark": "--now",
-}
+}  # of functions
 _ENGINES = (
     "An engine, with its settings behind a colon: vllm+cache, vllm-0.11, "
     "sglang+cache:conservativeness=0.3, trtllm-no-evict; repeatable; all are compared with the "
@@ -138,7 +127,7 @@ def _engines(texts: list[str]) -> list[str]:
     """Refused before anything is read, if they are not known."""
     from fluidkv.serving.engines import served_engine
 
-    with read.as_options(_OPTIONS):
+    with as_written(_ARGUMENTS):
         for text in texts:
             served_engine(text)
     return texts
@@ -224,7 +213,7 @@ def _log_of(
 def _run(load: "Workload | Trace", names: list[str], options: dict[str, Any]) -> "EngineComparison":
     from fluidkv.answers import compare_engines
 
-    with progress("running every engine") as line, read.as_options(_OPTIONS):
+    with progress("running every engine") as line, as_written(_ARGUMENTS):
         return compare_engines(
             load,
             engines=names,
@@ -242,7 +231,7 @@ def _cross(load: "Workload | Trace", options: dict[str, Any]) -> "Crossover":
 
     clock: dict[str, Any] = {"clock": options["clock"] or IterationClock.iterations()}
     asked = Asked(**options | clock)
-    with progress("looking for the crossover") as line, read.as_options(_OPTIONS):
+    with progress("looking for the crossover") as line, as_written(_ARGUMENTS):
         return policies_crossover(
             load,
             asked,

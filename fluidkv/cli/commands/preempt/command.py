@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fluidkv.cli import arguments as read
 from fluidkv.cli import options as opt
 from fluidkv.cli import served
+from fluidkv.cli.asked import as_written
 from fluidkv.cli.commands.preempt import values as values
 from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
 from fluidkv.cli.output import give
@@ -27,22 +28,7 @@ if TYPE_CHECKING:
 _RULES, _SWAP = "The rules", "Swapping"
 _COUNT = {"most": served.LARGEST_COUNT}
 _MOST_TOKENS = 10**12
-_OPTIONS = {  # of the functions -> of the command line
-    "block_size": "--block-size",
-    "capacity": "--capacity",
-    "engine": "--engine",
-    "max_num_batched_tokens": "--max-num-batched-tokens",
-    "max_num_seqs": "--max-num-seqs",
-    "max_tokens": "--max-tokens",
-    "predictions": "--predictor",
-    "rate": "--rate",
-    "replay": "--replay",
-    "requests": "--requests",
-    "seeds": "--seeds",
-    "slo": "--slo",
-    "source": "SOURCE",
-    "speed": "--speed",
-}
+_ARGUMENTS = {"predictions": "--predictor"}  # of functions
 _ENGINES = (
     "Engine whose other rules are kept: vllm, vllm-0.11, sglang, trtllm-max-utilization, "
     r"trtllm-no-evict, vidur-sarathi, restart. \[default: that of a log, else vllm]"
@@ -212,7 +198,7 @@ def _run(
 ) -> "PreemptAnswer":
     from fluidkv.answers.preempt.study import preempt_study
 
-    with progress("running every rule") as line, read.as_options(_OPTIONS):
+    with progress("running every rule") as line, as_written(_ARGUMENTS):
         return preempt_study(load, limits, engine=engine, on_progress=line.count, **options)
 
 
@@ -282,7 +268,7 @@ def _limits(
     from fluidkv.serving.swap import Swap
 
     tokens = served.tokens_of(server, block_size)
-    with read.as_options(_OPTIONS):
+    with as_written(_ARGUMENTS):
         return Limits(
             tokens,
             server.block_size or BLOCK_SIZES.get(served_engine(engine).rules.name, 1),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fluidkv.cli import arguments as read
 from fluidkv.cli import options as opt
 from fluidkv.cli import served
+from fluidkv.cli.asked import written_names
 from fluidkv.cli.codes import NO_PICK
 from fluidkv.cli.commands.recommend import values as values
 from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
@@ -30,26 +31,7 @@ if TYPE_CHECKING:
 _TRIED = "What to try and to ask for"
 _LARGEST = served.LARGEST_COUNT
 _OF_SERVER = ("clock", "now", "block_size", "max_num_batched_tokens")
-_OPTIONS = {  # of the function -> of the command line
-    "admission_rate": "--rate-cap",
-    "block_size": "--block-size",
-    "capacity": "--capacity",
-    "clients": "--clients",
-    "engine": "--engine",
-    "max_num_batched_tokens": "--max-num-batched-tokens",
-    "max_num_seqs": "--max-num-seqs",
-    "objective": "--objective",
-    "max_tokens": "--max-tokens",
-    "prefix_blocks": "SOURCE, hash_ids",
-    "rate": "--rate",
-    "replay": "--replay",
-    "requests": "--requests",
-    "runs": "--runs",
-    "slo": "--slo",
-    "source": "SOURCE",
-    "speed": "--speed",
-    "watermark": "--watermark",
-}
+_ARGUMENTS = {"admission_rate": "--rate-cap", "prefix_blocks": "SOURCE, hash_ids"}  # of functions
 
 
 _ENGINES = (
@@ -220,7 +202,7 @@ def _option_of(argument: str, options: dict[str, Any]) -> str:
     as_set = argument in options["now"].changed(type(options["now"])())
     if as_set and argument not in options["candidates"]:
         return "--now"
-    return _OPTIONS.get(argument, argument)
+    return written_names(_ARGUMENTS).get(argument, argument)
 
 
 # --- files --------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fluidkv.cli import arguments as read
+from fluidkv.cli.asked import as_written
 from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
 from fluidkv.cli.options import RUN, SERVER, Html, Json, argument, option, out
 from fluidkv.cli.output import give
@@ -15,15 +16,7 @@ if TYPE_CHECKING:
     from fluidkv.answers.replay import Replay
     from fluidkv.figures.figure import Figure
 
-_OPTIONS = {  # of the function -> of the command line
-    "block_size": "--block-size",
-    "capacity": "--capacity",
-    "engine": "--engine",
-    "max_num_batched_tokens": "--max-num-batched-tokens",
-    "max_num_seqs": "--max-num-seqs",
-    "points": "--fit",
-    "source": "SOURCE",
-}
+_ARGUMENTS = {"points": "--fit"}  # of functions
 _HALVES = ("first", "second")
 _LARGEST = 2**30 - 1  # of a capacity in tokens, as the limits of an engine have it
 
@@ -76,7 +69,7 @@ def replay(
     from fluidkv.answers.replay import replay_log
     from fluidkv.cli.commands.replay.text import ASSUMES, say_replay
 
-    with progress("replaying the log") as line, read.as_options(_OPTIONS):
+    with progress("replaying the log") as line, as_written(_ARGUMENTS):
         found = replay_log(
             source,
             fit=fit,

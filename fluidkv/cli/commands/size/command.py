@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fluidkv.cli import arguments as read
 from fluidkv.cli import options as opt
 from fluidkv.cli import served
+from fluidkv.cli.asked import as_written
 from fluidkv.cli.commands.recommend import values as values
 from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
 from fluidkv.cli.output import give
@@ -25,25 +26,13 @@ if TYPE_CHECKING:
     from fluidkv.workload import Workload
 
 _ASKED = "What is asked"
-_OPTIONS = {  # of the function -> of the command line
-    "block_size": "--block-size",
-    "capacity": "--capacity",
-    "clock": "--clock",
-    "engine": "--engine",
-    "find": "--find",
-    "max_num_batched_tokens": "--max-num-batched-tokens",
+_ARGUMENTS = {
     "max_num_seqs": "--now",
-    "max_tokens": "--max-tokens",
     "rate": "--qps",
     "replay": "--clock",
-    "requests": "--requests",
-    "runs": "--runs",
-    "slo": "--slo",
     "slos": "--slo",
-    "source": "SOURCE",
     "watermark": "--now",
-    "within": "--within",
-}
+}  # of functions
 _SLO = "What must hold in every run, such as ttft_p99=2s or tpot_p99=50ms; repeatable."
 _Slo = Annotated[list[str] | None, opt.option("--slo METRIC=BOUND", str, _SLO, _ASKED)]
 _KINDS = ("kv", "rate", "replicas")
@@ -189,7 +178,7 @@ def _measured(
 def _run(load: "Workload | Trace", slos: list, options: dict[str, Any]) -> "SizeAnswer":
     from fluidkv.answers import size_server
 
-    with progress("trying sizes") as line, read.as_options(_OPTIONS):
+    with progress("trying sizes") as line, as_written(_ARGUMENTS):
 
         def told(tried: int, total: int, best: "Size | None") -> None:
             so_far = "none meets the SLOs so far" if best is None else f"so far {_so_far(best)}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from fluidkv.cli import arguments as read
 from fluidkv.cli import options as opt
+from fluidkv.cli.asked import as_written
 from fluidkv.cli.commands.study.next import commands
 from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
 from fluidkv.cli.output import give
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from fluidkv.workload import Workload
 
 _MEASURED = "The running engine"
-_OPTIONS = {"iterations": "--iterations", "capacity": "--capacity", "decode_length": "--class"}
+_ARGUMENTS = {"decode_length": "--class"}  # of functions
 
 
 def _path(_: str, text: str) -> Path:
@@ -70,6 +71,7 @@ def study(
     if reading.scale_rate != 1:
         what = "none: the equilibrium is of a backlog, whatever the times of arrival"
         raise InputError("--scale-rate", str(reading.scale_rate), what)
+    memory.per_token()
     load, report = reading.requests(source, class_, preset)
     tokens = _capacity(memory.tokens(), source, report)
     series, measurement = _measurement(measured, window)
@@ -78,7 +80,7 @@ def study(
         from fluidkv.workload import System, Workload
 
         workload = load if isinstance(load, Workload) else _workload(load, reading.scaling)
-        with read.as_options(_OPTIONS):
+        with as_written(_ARGUMENTS):
             result = study_system(
                 System(workload, tokens),
                 iterations=iterations,

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from fluidkv.cli import arguments as read
+from fluidkv.cli.asked import as_written
 from fluidkv.cli.options import OUTPUT, RUN, Json, argument, option
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from fluidkv.sweeps import Ran
 
 MOST_WORKERS = 1024
-_OPTIONS = {"out": "--out", "scheduler": "--scheduler", "spec": "SPEC", "workers": "--workers"}
 _SPEC = "TOML file: an analysis, its settings, and what varies: a grid, a list or a sample."
 _OUT = "Folder of the Zarr store: a new one, or one that this sweep has begun to fill."
 _WORKERS = (
@@ -44,13 +44,13 @@ def sweep(
     from fluidkv.cli.commands.sweep.text import say_sweep
     from fluidkv.sweeps.summary import summary
 
-    with read.as_options(_OPTIONS):
+    with as_written():
         found = summary(ran)
     give(lambda: found, lambda page: say_sweep(page, found), as_json=json_, time=None)
 
 
 def _run(spec: str, out: Path, workers: int | None, scheduler: str | None) -> "Ran":
-    with read.as_options(_OPTIONS):
+    with as_written():
         from fluidkv.sweeps import plan, run
         from fluidkv.sweeps.running import executor_of
 

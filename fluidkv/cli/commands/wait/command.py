@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fluidkv.cli import arguments as read
 from fluidkv.cli import options as opt
+from fluidkv.cli.asked import as_written
 from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
@@ -27,24 +28,17 @@ _LONGEST = 10**6  # tokens of one output; whole thresholds of longer ones mean n
 _MOST_THRESHOLD, _MOST_SEEDS, _MOST_TYPES = 10**9, 1000, 200
 _TIME = "a time above 0, in the unit of --d0"
 _TYPE = "RATE:IN:OUT, such as 0.5:128:256: a rate above 0, lengths whole and at least 1"
-_OPTIONS = {  # of the functions -> of the command line
+_ARGUMENTS = {
     "base": "--d0",
-    "bins": "--bins",
-    "capacity": "--capacity",
-    "clock": "--clock",
-    "delta": "--delta",
     "duration": "--run-time",
     "ends": "--segment",
-    "horizon": "--horizon",
     "input_length": "--unknown-lengths",
     "per_kv_token": "--d1",
     "per_prefill_token": "--d2",
-    "rate": "--rate",
     "segment_ends": "--segment",
-    "seeds": "--seeds",
     "thresholds": "--threshold",
     "types": "--type",
-}
+}  # of functions
 
 
 def _at_least_zero(argument: str, text: str) -> Fraction:
@@ -210,7 +204,7 @@ def _beside(answer: "WaitAnswer", load: "Load") -> "tuple[dict[str, bytes], tupl
 def _binned(requests: Any, server: "_Server", how: dict[str, Any]) -> "Load":
     from fluidkv.answers.wait.load import binned_load
 
-    with read.as_options(_OPTIONS):
+    with as_written(_ARGUMENTS):
         return binned_load(requests, *server, **how)
 
 
@@ -232,8 +226,8 @@ def _answer(
     from fluidkv.answers.wait.study import wait_study
 
     rates = "--type" if load.binned is None else "--rate"
-    names = {**_OPTIONS, "arrival_rate": rates, "rates": "--segment" if own_segments else rates}
-    with progress("computing thresholds") as line, read.as_options(names):
+    names = {**_ARGUMENTS, "arrival_rate": rates, "rates": "--segment" if own_segments else rates}
+    with progress("computing thresholds") as line, as_written(names):
         answer = wait_study(load, capacity, on_progress=line.show, **options)
     error = answer.not_simulated
     if error is None:
