@@ -1,6 +1,7 @@
 from . import answers as answers
 from . import exact as exact
 from . import fluid as fluid
+from . import footprints as footprints
 from . import logs as logs
 from . import measured as measured
 from . import papers as papers
@@ -50,6 +51,12 @@ from .fluid.outcomes.convergence import convergence as convergence
 from .fluid.simulation import simulate as simulate
 from .fluid.starts import perturbed_starts as perturbed_starts
 from .fluid.starts import uniform_starts as uniform_starts
+from .footprints.footprint import FootprintMix as FootprintMix
+from .footprints.footprint import RequestFootprint as RequestFootprint
+from .footprints.footprint import Speculation as Speculation
+from .footprints.footprint import footprint_of as footprint_of
+from .footprints.stability import FullServer as FullServer
+from .footprints.stability import footprint_stability as footprint_stability
 from .logs.read import read_log as read_log
 from .measured import compare_with_prediction as compare_with_prediction
 from .measured import measure as measure
