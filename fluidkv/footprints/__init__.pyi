@@ -3,6 +3,14 @@ from .attention import FullAttention as FullAttention
 from .attention import Hybrid as Hybrid
 from .attention import SlidingWindow as SlidingWindow
 from .attention import StateSpace as StateSpace
+from .control import ControlledFlow as ControlledFlow
+from .control import Controller as Controller
+from .control import ControlMargins as ControlMargins
+from .control import Law as Law
+from .control import additive_increase as additive_increase
+from .control import control_margins as control_margins
+from .control import controlled as controlled
+from .control import integral_control as integral_control
 from .footprint import Footprint as Footprint
 from .footprint import FootprintMix as FootprintMix
 from .footprint import Growth as Growth
