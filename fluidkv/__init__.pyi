@@ -1,6 +1,7 @@
 from . import answers as answers
 from . import exact as exact
 from . import fluid as fluid
+from . import footprints as footprints
 from . import logs as logs
 from . import measured as measured
 from . import preempt as preempt
@@ -50,6 +51,18 @@ from .fluid.outcomes.convergence import convergence as convergence
 from .fluid.simulation import simulate as simulate
 from .fluid.starts import perturbed_starts as perturbed_starts
 from .fluid.starts import uniform_starts as uniform_starts
+from .footprints.control import ControlledFlow as ControlledFlow
+from .footprints.control import Controller as Controller
+from .footprints.control import additive_increase as additive_increase
+from .footprints.control import control_margins as control_margins
+from .footprints.control import controlled as controlled
+from .footprints.control import integral_control as integral_control
+from .footprints.footprint import FootprintMix as FootprintMix
+from .footprints.footprint import RequestFootprint as RequestFootprint
+from .footprints.footprint import Speculation as Speculation
+from .footprints.footprint import footprint_of as footprint_of
+from .footprints.stability import FullServer as FullServer
+from .footprints.stability import footprint_stability as footprint_stability
 from .ledger.registry import verify as verify
 from .logs.read import read_log as read_log
 from .measured import compare_with_prediction as compare_with_prediction

@@ -34,7 +34,9 @@ READERS = {"traces", "measured"}
 FILES = READERS | {"logs"}
 SIBLINGS = {"exact", "fluid"}
 SUBJECTS = {"wait", "routing", "preempt", "tokenpd"}
-LABORATORY = GROUND | FILES | SIBLINGS | SUBJECTS | {"symbolic", "runs", "prefix", "serving"}
+LABORATORY = (
+    GROUND | FILES | SIBLINGS | SUBJECTS | {"symbolic", "footprints", "runs", "prefix", "serving"}
+)
 
 # room -> rooms of the package that it may import, besides itself.
 MAY_IMPORT: dict[str, set[str]] = {
@@ -54,6 +56,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "exact": GROUND,
     "symbolic": GROUND | {"exact"},
     "fluid": GROUND | {"runs"},
+    "footprints": GROUND | {"exact", "runs"},
     **dict.fromkeys(READERS, GROUND),
     "logs": GROUND | READERS,
     # What a cache keeps is a matter of prompts alone; engines and routers have caches.
@@ -74,7 +77,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "ledger": GROUND | {"plugins"},
     "papers": LABORATORY | {"answers", "ledger", "figures"},  # a distribution of its own
     # The page one can touch: the theory's numbers for JavaScript's.
-    "explore": GROUND | SIBLINGS | {"runs", "figures", "report"},
+    "explore": GROUND | SIBLINGS | {"footprints", "runs", "figures", "report"},
 }
 MAY_IMPORT["cli"] = set(MAY_IMPORT) - {"papers"}
 MAY_IMPORT["__main__"] = {"cli"}

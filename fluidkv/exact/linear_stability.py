@@ -86,7 +86,7 @@ def stability(system: System) -> StabilityResult:
         ('unstable', 'stable')
     """
     certificate = certify_spectrum(survival_weights(system.workload))
-    verdict, reason = _judge(certificate)
+    verdict, reason = judged(certificate)
     return StabilityResult(
         system=system,
         verdict=verdict,
@@ -253,7 +253,7 @@ def _is_stable(workload: Workload, factor: Fraction) -> bool | None:
     return count.outside == 0
 
 
-def _judge(certificate: SpectralCertificate) -> tuple[Stability, str]:
+def judged(certificate: SpectralCertificate) -> tuple[Stability, str]:
     outside, on_circle = certificate.outside, certificate.on_circle
     if outside is None or on_circle is None:
         if certificate.radius[0] > 1:
