@@ -8,13 +8,15 @@ import ast
 import re
 from collections.abc import Iterable
 
-from tests.test_layers import PACKAGE, SOURCES, _dotted, _imports, _origin
+from tests.test_layers import PACKAGE, _dotted, _imports, _origin, _sources
 
 ROOT = PACKAGE.parent
+SOURCES = _sources()
 USERS = {"cli", "answers", "questions", "sweeps", "suite", "explore", "report", "__main__"}
 FOR_CLAIMS = {  # module -> why the library has what only claims call
     "fluidkv.ledger.outcomes": "with these a plug-in writes its claims",
     "fluidkv.ledger.ranges": "with these a plug-in writes its claims",
+    "fluidkv.ledger.lazy": "with these a plug-in writes its claims",
     "fluidkv.ledger.statements": "with these a plug-in writes its claims",
     "fluidkv.exact.open_mass": "the literal reference of fluid/open",
     "fluidkv.tokenpd.knapsack.literal": "the literal reference of knapsack/compiled",

@@ -7,7 +7,7 @@ from fluidkv.errors import InputError
 from fluidkv.preempt.restoring.latency import LatencyFit, clock_of, fit_recompute, fit_swap
 from fluidkv.preempt.restoring.profile import LatencyProfile, profile_from
 from fluidkv.preempt.restoring.spots import swap_of, sweet_spots
-from fluidkv.serving.clock import pairs
+from fluidkv.serving.kernel.budget import pairs
 from fluidkv.serving.swap import UNLIMITED
 
 LENGTHS = np.arange(250, 8001, 250)

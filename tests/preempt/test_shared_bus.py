@@ -20,8 +20,9 @@ from fluidkv.preempt.restoring.roofline import (
     recompute_of,
 )
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.clock import IterationClock, pairs
+from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import VLLM
+from fluidkv.serving.kernel.budget import pairs
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import Gate, Restore, Victim
 from fluidkv.serving.run import serve
