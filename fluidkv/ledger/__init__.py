@@ -11,6 +11,7 @@ from fluidkv.ledger.claim import Outcome as Outcome
 from fluidkv.ledger.lazy import flint as flint
 from fluidkv.ledger.lazy import np as np
 from fluidkv.ledger.lazy import sympy as sympy
+from fluidkv.ledger.lazy import xr as xr
 from fluidkv.ledger.outcomes import ball_rounds_to as ball_rounds_to
 from fluidkv.ledger.outcomes import conjugate_modulus_squared as conjugate_modulus_squared
 from fluidkv.ledger.outcomes import decimal as decimal

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     import flint as flint
     import numpy as np
     import sympy as sympy
+    import xarray as xr
 else:
 
     class _Lazy:
@@ -23,4 +24,4 @@ else:
                 raise AttributeError(attribute)
             return getattr(import_module(self._name), attribute)
 
-    flint, np, sympy = _Lazy("flint"), _Lazy("numpy"), _Lazy("sympy")
+    flint, np, sympy, xr = map(_Lazy, ("flint", "numpy", "sympy", "xarray"))

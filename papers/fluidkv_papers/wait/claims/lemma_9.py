@@ -1,18 +1,14 @@
 """WAIT, Lemma 9 and appendix D.2, equation (21): shares that vary, and the worst of them."""
 
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
 from itertools import product
 from random import Random
-from typing import TYPE_CHECKING
 
 from fluidkv import wait
 from fluidkv.ledger import Evidence, Origin, Range, flint, np
 from fluidkv_papers.wait.paper import statements
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 CLAIMS = statements(origin=Origin.READING)
 

@@ -8,13 +8,9 @@ from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
 from math import factorial
-from typing import TYPE_CHECKING
 
 from fluidkv.ledger import Evidence, Origin, Range, flint
 from fluidkv_papers.wait.paper import statements
-
-if TYPE_CHECKING:
-    from flint import arb
 
 CLAIMS = statements(origin=Origin.READING)
 APPENDIX_B = CLAIMS.section("appendix-b", "appendix B, Case 2", refuted=Evidence.BALL, kind="lemma")
@@ -60,7 +56,7 @@ def _lemma_4(name: str) -> bool | str:
     return True
 
 
-def _poisson(mean: Fraction | int, most: int) -> "list[arb]":
+def _poisson(mean: Fraction | int, most: int) -> "list[flint.arb]":
     """P(X = 0), ..., P(X = most)."""
     rate = flint.arb(flint.fmpq(Fraction(mean).numerator, Fraction(mean).denominator))
     found = [(-rate).exp()]
@@ -69,12 +65,12 @@ def _poisson(mean: Fraction | int, most: int) -> "list[arb]":
     return found
 
 
-def _above_0(m: int) -> "arb":
+def _above_0(m: int) -> "flint.arb":
     """E[(X - m)^+] = m e^-m m^m / m! for X ~ Poisson(m)."""
     return m * (-flint.arb(m)).exp() * flint.arb(m) ** m / factorial(m)
 
 
-def _mean_maxima(n: int, batches: int) -> "Iterator[arb]":
+def _mean_maxima(n: int, batches: int) -> "Iterator[flint.arb]":
     """E[max of S_k over k <= N] for N = 1, ..., S_k = X_1 + ... + X_k - k n.
 
     As E[S_N] = 0, by reversal E[max S] = E[max -S], which only looks at what is below 0: finitely
@@ -138,7 +134,7 @@ def _cauchy_schwarz(n: int) -> bool | str:
 
 
 @cache
-def _mean_queue(n: int, mean: Fraction, batches: int) -> "tuple[arb, ...]":
+def _mean_queue(n: int, mean: Fraction, batches: int) -> "tuple[flint.arb, ...]":
     """E[W_N] for N = 1..batches with X ~ Poisson(mean), by Lemma 1 from P(W_b < n).
 
     A queue that is n (N - b) + n or more after b batches is not stuck before N: it may be left out.
@@ -162,7 +158,7 @@ def _mean_queue(n: int, mean: Fraction, batches: int) -> "tuple[arb, ...]":
     return tuple(found)
 
 
-def _below(n: int, mean: Fraction, b: int, batches: int, bound: "arb") -> bool | str:
+def _below(n: int, mean: Fraction, b: int, batches: int, bound: "flint.arb") -> bool | str:
     """Whether E[W_b] is proved to be below a bound, or proved to be above it."""
     queue = _mean_queue(n, mean, batches)[b - 1]
     if queue < bound:
@@ -173,7 +169,7 @@ def _below(n: int, mean: Fraction, b: int, batches: int, bound: "arb") -> bool |
     return f"n={n}, E[X]={mean}, N={b}: {shown}"
 
 
-def _root(n: int, b: int) -> "arb":
+def _root(n: int, b: int) -> "flint.arb":
     return flint.arb(n * b).sqrt()
 
 

@@ -8,18 +8,14 @@ as n, the chain does not dominate; from 2n - 1 on it does, and with 2n the two p
 proofs go through as they stand.
 """
 
+from collections.abc import Iterator
 from functools import cache
 from itertools import product
-from typing import TYPE_CHECKING
 
 from fluidkv import runs, wait
 from fluidkv.ledger import Origin, Range, np
 from fluidkv_papers.wait.instances.systems import hello
 from fluidkv_papers.wait.paper import statements
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 CLAIMS = statements(origin=Origin.READING)
 

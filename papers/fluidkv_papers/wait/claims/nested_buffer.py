@@ -5,16 +5,12 @@ from fractions import Fraction
 from functools import cache
 from itertools import pairwise
 from math import log
-from typing import TYPE_CHECKING
 
 from fluidkv import wait
 from fluidkv.ledger import Evidence, Finding, Origin, Verdict, flint
 from fluidkv_papers.wait.instances.designs import LOADS, best, swept
 from fluidkv_papers.wait.instances.nested import INSTANCE, NESTED, SYNTHETIC, instance, synthetic
 from fluidkv_papers.wait.paper import statements
-
-if TYPE_CHECKING:
-    from flint import arb
 
 CLAIMS = statements()
 
@@ -23,7 +19,7 @@ def _bound(horizon: int, delta: Fraction) -> "wait.MemoryBound":
     return wait.theorem_2_memory(instance(), NESTED, 1, horizon, delta, per_kv_token=0)
 
 
-def _tail_step(before: tuple[int, int], after: tuple[int, int]) -> "arb":
+def _tail_step(before: tuple[int, int], after: tuple[int, int]) -> "flint.arb":
     """What term 3 gains from T = 10^a, delta = 10^-b to the next; terms 1 and 2 must stay."""
     low, high = (_bound(10**a, Fraction(1, 10**b)) for a, b in (before, after))
     if (low.batch, low.queue) != (high.batch, high.queue):

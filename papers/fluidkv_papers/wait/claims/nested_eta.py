@@ -3,14 +3,10 @@
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
-from typing import TYPE_CHECKING
 
 from fluidkv import wait
-from fluidkv.ledger import Evidence, Finding, Origin, Outcome, Range, equals, sympy
+from fluidkv.ledger import Evidence, Finding, Origin, Outcome, Range, equals, flint, sympy
 from fluidkv_papers.wait.paper import statements
-
-if TYPE_CHECKING:
-    from flint import arb
 
 CLAIMS = statements(origin=Origin.READING)
 
@@ -32,7 +28,7 @@ _GRID = Range(
 )
 
 
-def _ball(queue: Queue) -> "arb":
+def _ball(queue: Queue) -> "flint.arb":
     found = wait.eta(*queue).ball
     if found is None:
         raise ArithmeticError(f"no root for {_shown(*queue)}")
@@ -169,7 +165,7 @@ _TAILS: tuple[Queue, ...] = (
 )
 
 
-def _looseness(queue: Queue, level: int, batches: int) -> "arb":
+def _looseness(queue: Queue, level: int, batches: int) -> "flint.arb":
     """N e^(-eta x) over the chance that the chain reaches x within N batches."""
     chance = wait.exceedance_probability(*queue, level, batches)
     return batches * (-level * _ball(queue)).exp() / chance

@@ -11,15 +11,12 @@ Both are below lambda T where the load d1 lambda c is above 1; the first is at 1
 
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fluidkv import runs, wait
-from fluidkv.ledger import Evidence, Finding, Origin, np, sympy
+from fluidkv.ledger import Evidence, Finding, Origin, np, sympy, xr
 from fluidkv_papers.wait.instances.served import serve
 from fluidkv_papers.wait.paper import statements
-
-if TYPE_CHECKING:
-    from xarray import Dataset
 
 CLAIMS = statements(origin=Origin.READING)
 
@@ -37,7 +34,7 @@ def _system(load: Fraction) -> "wait.WaitSystem":
 
 
 @cache
-def _runs(load: Fraction) -> "dict[str, Dataset]":
+def _runs(load: Fraction) -> "dict[str, xr.Dataset]":
     """Each policy on one prompt per unit of time, up to the horizon."""
     system, size = _system(load), _HORIZON
     table = runs.Requests(

@@ -7,7 +7,6 @@ policy, whatever it foresees.
 
 from fractions import Fraction
 from math import factorial
-from typing import TYPE_CHECKING
 
 from fluidkv import wait
 from fluidkv.ledger import Evidence, Finding, Origin, Outcome, equals, flint
@@ -17,9 +16,6 @@ from fluidkv_papers.wait.instances.statistics import margin
 from fluidkv_papers.wait.instances.systems import hello
 from fluidkv_papers.wait.instances.three import RUNS, TIMES, WORDS, three_runs
 from fluidkv_papers.wait.paper import statements
-
-if TYPE_CHECKING:
-    from flint import arb
 
 CLAIMS = statements(origin=Origin.READING, checked=WORDS)
 
@@ -118,7 +114,7 @@ def _instance() -> Outcome:
     return equals((memory, found.per_stage[0], most), "3, 1, 1")
 
 
-def _expected_above(time: int) -> "arb":
+def _expected_above(time: int) -> "flint.arb":
     """E[(A(T) - T)^+] = T e^-T T^T / T! for Poisson arrivals at rate 1."""
     return (flint.arb(time).log() * (time + 1) - time).exp() / flint.arb(factorial(time))
 

@@ -7,7 +7,6 @@ satisfy (16), or those that keep a prompt to spare in each line.
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from fluidkv import wait
 from fluidkv.ledger import Evidence, Finding, Origin, flint
@@ -23,9 +22,6 @@ from fluidkv_papers.wait.instances.designs import (
 from fluidkv_papers.wait.instances.nested import LENGTHS, SYNTHETIC, literal_peak, synthetic
 from fluidkv_papers.wait.paper import statements
 
-if TYPE_CHECKING:
-    from flint import arb
-
 CLAIMS = statements(origin=Origin.REPRODUCTION, evidence=Evidence.SAMPLED)
 SECTION_7_2 = CLAIMS.section(
     "section-7-2", "section 7.2 (our own)", origin=Origin.READING, kind="remark"
@@ -36,7 +32,7 @@ _WORDS = f"{SYNTHETIC}; loads {', '.join(str(float(load)) for load in LOADS)}"
 _SPARE = "One prompt to spare in each line."
 
 
-def _written_out(design: "wait.SegmentDesign") -> "arb":
+def _written_out(design: "wait.SegmentDesign") -> "flint.arb":
     """(17) from the rates of the types, at load 1/2."""
     system, n, ends = synthetic(LOADS[1]), design.thresholds, design.segments.ends
     alive = [

@@ -5,17 +5,13 @@ below for one of them or both. The theorem's orders are lost; they are given bac
 """
 
 from functools import cache
-from typing import TYPE_CHECKING
 
 from fluidkv import wait
-from fluidkv.ledger import Evidence, Finding, Origin
+from fluidkv.ledger import Evidence, Finding, Origin, xr
 from fluidkv_papers import theory
 from fluidkv_papers.wait.instances.statistics import ERRORS, mean_and_error
 from fluidkv_papers.wait.instances.systems import two_types
 from fluidkv_papers.wait.paper import statements
-
-if TYPE_CHECKING:
-    from xarray import Dataset
 
 CLAIMS = statements(origin=Origin.READING, evidence=Evidence.SAMPLED)
 
@@ -43,7 +39,7 @@ def _study(case: str) -> "theory.GapStudy":
 
 
 @cache
-def _runs(case: str, zeta: int) -> "Dataset":
+def _runs(case: str, zeta: int) -> "xr.Dataset":
     horizon = float(_FIRST * zeta)
     return wait.simulate_chain(two_types(case), _N, runs=_RUNS, horizon=horizon, seed=2)
 

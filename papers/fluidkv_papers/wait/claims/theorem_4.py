@@ -5,17 +5,13 @@ Outputs 2 and 4 share a segment, 6 and 8 another, with thresholds that have slac
 
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING
 
 from fluidkv import wait
-from fluidkv.ledger import Evidence, Finding, Origin, np
+from fluidkv.ledger import Evidence, Finding, Origin, np, xr
 from fluidkv_papers.wait.instances.measured import counted
 from fluidkv_papers.wait.instances.nested import FOUR_CLOCK, four_types
 from fluidkv_papers.wait.instances.statistics import ERRORS, mean_and_error
 from fluidkv_papers.wait.paper import statements
-
-if TYPE_CHECKING:
-    from xarray import Dataset
 
 CLAIMS = statements(origin=Origin.READING, evidence=Evidence.SAMPLED)
 
@@ -35,7 +31,7 @@ def _segments() -> "wait.Segments":
 
 
 @cache
-def _runs(horizon: int) -> "Dataset":
+def _runs(horizon: int) -> "xr.Dataset":
     _segments()
     system = four_types()
     return wait.run_policy(

@@ -2,10 +2,9 @@
 
 from fractions import Fraction
 from random import Random
-from typing import TYPE_CHECKING
 
 from fluidkv import runs, serving, wait
-from fluidkv.ledger import Evidence, Finding, Origin, Range, np
+from fluidkv.ledger import Evidence, Finding, Origin, Range, np, xr
 from fluidkv_papers.wait import instances
 from fluidkv_papers.wait.instances.served import FCFS, serve
 from fluidkv_papers.wait.instances.systems import (
@@ -17,9 +16,6 @@ from fluidkv_papers.wait.instances.systems import (
     two_types,
 )
 from fluidkv_papers.wait.paper import statements
-
-if TYPE_CHECKING:
-    from xarray import Dataset
 
 CLAIMS = statements(origin=Origin.READING, evidence=Evidence.SAMPLED)
 
@@ -244,7 +240,7 @@ def _scaling(zeta: int, case: str) -> bool | str:
     )
     faster_clock = serving.IterationClock(clock.base / zeta, clock.per_kv_token / zeta)
 
-    def run(prompts: "runs.Requests", own: "serving.IterationClock") -> "Dataset":
+    def run(prompts: "runs.Requests", own: "serving.IterationClock") -> "xr.Dataset":
         return wait.run_policy(prompts, wait.Wait((2, 2)), clock=own, backend="reference")
 
     slow, fast = run(table, clock), run(faster, faster_clock)

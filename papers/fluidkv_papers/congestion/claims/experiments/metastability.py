@@ -7,15 +7,11 @@ here; larger ones in the figure `metastability` and in docs/metastability.md.
 
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING
 
 from fluidkv import serving
-from fluidkv.ledger import Evidence, Finding, Origin, np
+from fluidkv.ledger import Evidence, Finding, Origin, np, xr
 from fluidkv.workload import RequestClass
 from fluidkv_papers.congestion.paper import statements
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 _REQUEST, _DECODE, _CAPACITY = RequestClass(10, 40), 40, 2000
 _SEED, _STARTS = 26, 60

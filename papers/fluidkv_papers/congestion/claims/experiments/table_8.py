@@ -8,16 +8,13 @@ rate does. A step's mean is one over all 4000 steps, as 0.666 is in the table.
 
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from fluidkv import exact, fluid
-from fluidkv.ledger import Evidence, Finding, Origin, Outcome, np, rounds_to
+from fluidkv.ledger import Evidence, Finding, Origin, Outcome, np, rounds_to, xr
 from fluidkv.workload import System
 from fluidkv_papers.congestion.experiments.open_runs import one_class, poisson
 from fluidkv_papers.congestion.paper import statements
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 INPUT, DECODE, CAPACITY = 20, 20, 1000
 RATE, ITERATIONS, SEED = 5.0, 4000, 8

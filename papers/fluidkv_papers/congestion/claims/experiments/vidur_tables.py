@@ -6,10 +6,8 @@ come). So it is counts, directions and factors that are compared, never seconds.
 numbers say by themselves is in `arithmetic`; where gains can come from, in `vidur_gains`.
 """
 
-from typing import TYPE_CHECKING
-
 from fluidkv import exact
-from fluidkv.ledger import Evidence, Finding, Origin, Verdict, decimal
+from fluidkv.ledger import Evidence, Finding, Origin, Verdict, decimal, xr
 from fluidkv_papers.congestion.experiments.a100 import BLOCKS, ENGINES, run, system, totals
 from fluidkv_papers.congestion.experiments.printed_tables import (
     FIGURE_5_SHARE,
@@ -25,9 +23,6 @@ from fluidkv_papers.congestion.experiments.printed_tables import (
     Routed,
 )
 from fluidkv_papers.congestion.paper import statements
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 _VIDUR = "vidur-sarathi"
 _COPRIME, _EVEN = (4, 7), (4, 8)

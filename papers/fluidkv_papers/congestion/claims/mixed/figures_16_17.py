@@ -7,15 +7,11 @@ depends on it; a simulator of whole requests would be another model. They print 
 import math
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING
 
 from fluidkv import exact, fluid, runs
-from fluidkv.ledger import Evidence, Finding, Origin, Range, np
+from fluidkv.ledger import Evidence, Finding, Origin, Range, np, xr
 from fluidkv.workload import System
 from fluidkv_papers.congestion.paper import statements
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 CLAIMS = statements()
 

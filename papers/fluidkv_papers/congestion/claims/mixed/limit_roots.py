@@ -8,14 +8,10 @@ from fractions import Fraction
 from functools import cache
 from itertools import combinations
 from math import gcd
-from typing import TYPE_CHECKING
 
 from fluidkv import exact
 from fluidkv.ledger import Finding, Range, flint
 from fluidkv_papers.congestion.paper import statements
-
-if TYPE_CHECKING:
-    from flint import fmpz_poly
 
 CLAIMS = statements()
 _LONGEST = 12
@@ -72,17 +68,17 @@ _COMMON_INPUT = Range(
 )
 
 
-def _limit(mix: "exact.LengthMix") -> "fmpz_poly":
+def _limit(mix: "exact.LengthMix") -> "flint.fmpz_poly":
     """A_r times its denominator."""
     return exact.characteristic_polynomial(mix.limit)
 
 
-def _whole(mix: "exact.LengthMix") -> "fmpz_poly":
+def _whole(mix: "exact.LengthMix") -> "flint.fmpz_poly":
     """(1 - z) A_r times its denominator."""
     return flint.fmpz_poly([1, -1]) * _limit(mix)
 
 
-def _cyclic(g: int) -> "fmpz_poly":
+def _cyclic(g: int) -> "flint.fmpz_poly":
     """z^g - 1."""
     return flint.fmpz_poly([-1, *[0] * (g - 1), 1])
 

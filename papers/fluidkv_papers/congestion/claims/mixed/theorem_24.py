@@ -4,15 +4,11 @@ from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from fluidkv import exact
 from fluidkv.ledger import Evidence, Finding, Range, Seen, flint, sympy
 from fluidkv_papers.congestion.instances.coprime_pairs import Case, cases, named, remainder
 from fluidkv_papers.congestion.paper import statements
-
-if TYPE_CHECKING:
-    from flint import acb, fmpz_poly
 
 CLAIMS = statements()
 _LONGEST = 17
@@ -46,7 +42,7 @@ def _roots(a: int, n: int, p: Fraction) -> "tuple[exact.LimitRoot, ...]":
     return exact.limit_roots(exact.two_lengths(a, n, p))
 
 
-def _value(polynomial: "fmpz_poly", z: "acb") -> "acb":
+def _value(polynomial: "flint.fmpz_poly", z: "flint.acb") -> "flint.acb":
     total = flint.acb(0)
     for c in reversed(polynomial.coeffs()):
         total = total * z + c

@@ -200,9 +200,6 @@ def _rate(cycle: "exact.Cycle") -> Fraction:
     return found
 
 
-_MULTIPLICITY = "Appendix A.1, cycle multiplicity"
-
-
 @APPENDIX_A1_TWO_ORBITS.claim("values", ", cycle multiplicity", kind="example")
 def _values() -> Outcome:
     """For l0 = 2, l1 = 4, M = 48, the opposite orbit has period 2 and throughput 12/5, the adjacent

@@ -249,8 +249,6 @@ def _perturbation() -> Outcome:
 
 # --- Figure 8 -------------------------------------------------------------------------------------
 
-_FIGURE_8 = "Figure 8, caption"
-
 
 FIGURE_8.claim(
     "evictions", ", caption", "Four evictions lead to the final cycle, at n = 7, 10, 13 and 16."

@@ -29,7 +29,6 @@ from fluidkv_papers.tokenpd.paper import statements
 CLAIMS = statements(origin=Origin.READING)
 APPENDIX_A_GAP = CLAIMS.section("appendix-a.gap", "Appendix A, Fenchel gap", kind="lemma")
 
-_PLACE = "Appendix A, Fenchel gap"
 _BY_TURNS = ((ONE, ONE), ())
 """Rounds of two tokens and of none: M = c = 1."""
 

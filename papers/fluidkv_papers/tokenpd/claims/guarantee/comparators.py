@@ -22,7 +22,7 @@ from fluidkv_papers.tokenpd.instances.rounds import (
 from fluidkv_papers.tokenpd.paper import statements
 
 CLAIMS = statements(origin=Origin.READING)
-SECTION_4_GUARANTEE_REGRET = CLAIMS.section("section-4.guarantee.regret", "section 4, the theorem")
+REGRET = CLAIMS.section("section-4.guarantee.regret", "section 4, the theorem")
 
 _PLACE = "section 3, definition of regret"
 
@@ -110,7 +110,7 @@ def _lost(horizon: int, step: Fraction) -> Any:
     )
 
 
-@SECTION_4_GUARANTEE_REGRET.claim(
+@REGRET.claim(
     "in-all.quarter",
     over=lambda: ((4 * n, eta) for n in range(1, 17) for eta in (Fraction(1, 1000), ONE, 10 * ONE)),
 )
@@ -124,7 +124,7 @@ def _quarter(horizon: int, step: Fraction) -> bool:
     return _lost(horizon, step) == Fraction(horizon, 4)
 
 
-@SECTION_4_GUARANTEE_REGRET.fails("in-all")
+@REGRET.fails("in-all")
 def _in_all() -> Finding:
     """Regret is O(sqrt(T)) against a clairvoyant who too may use M only on average.
 
@@ -137,7 +137,7 @@ def _in_all() -> Finding:
     return Finding(outgrows(lambda horizon: _lost(horizon, Fraction(1, isqrt(horizon)))))
 
 
-@SECTION_4_GUARANTEE_REGRET.claim("in-all.fixed-price", over=range(4, 65, 4))
+@REGRET.claim("in-all.fixed-price", over=range(4, 65, 4))
 def _fixed_price(horizon: int) -> bool:
     """That clairvoyant has no more there than the best fixed price that uses T M at most.
 
@@ -151,7 +151,7 @@ def _fixed_price(horizon: int) -> bool:
     return best.reward == price_rule.purse_optimum(pool, 1) and best.least_worth == HALF
 
 
-@SECTION_4_GUARANTEE_REGRET.claim("in-all.any-rule", evidence=Evidence.SAMPLED)
+@REGRET.claim("in-all.any-rule", evidence=Evidence.SAMPLED)
 def _any_rule() -> Finding:
     """Of two sequences that are alike in their first half, every rule that is netted to M loses T /
     4 on one, against a clairvoyant who may use M on average.

@@ -13,9 +13,7 @@ from fluidkv_papers.tokenpd.instances.rounds import HALF, HORIZONS, ONE, outgrow
 from fluidkv_papers.tokenpd.paper import statements
 
 CLAIMS = statements(origin=Origin.READING)
-SECTION_4_GUARANTEE_REGRET = CLAIMS.section(
-    "section-4.guarantee.regret", "section 4, the theorem, with section 3"
-)
+REGRET = CLAIMS.section("section-4.guarantee.regret", "section 4, the theorem, with section 3")
 
 
 _ONE_TOKEN = "one token worth 1/2 a round, M = c = 1, mu_1 = 1"
@@ -29,7 +27,7 @@ def _lost(horizon: int, step: Fraction, *, gone: bool) -> Any:
     return price_rule.run_case(case, step, Budget.NETTED).regret
 
 
-@SECTION_4_GUARANTEE_REGRET.claim(
+@REGRET.claim(
     "gone.comparators",
     checked=f"{_ONE_TOKEN}; T = 1 ... 16; the best one set, and a flow through time",
     evidence=Evidence.SAMPLED,
@@ -53,7 +51,7 @@ def _comparators() -> Finding:
     return Finding(bad)
 
 
-@SECTION_4_GUARANTEE_REGRET.claim(
+@REGRET.claim(
     "returns", over=HORIZONS, checked=f"{_ONE_TOKEN}; T = 4, 16 ... 1024, eta = 1 / sqrt(T)"
 )
 def _returns(horizon: int) -> bool:
@@ -67,7 +65,7 @@ def _returns(horizon: int) -> bool:
     return (rounds - 1) ** 2 < Fraction(1, 2) * horizon and rounds >= 1
 
 
-@SECTION_4_GUARANTEE_REGRET.fails("gone", checked=f"{_ONE_TOKEN}; eta = 1 / sqrt(T)")
+@REGRET.fails("gone", checked=f"{_ONE_TOKEN}; eta = 1 / sqrt(T)")
 def _gone() -> Finding:
     """Where what is evicted is gone, regret is O(sqrt(T)) against the best one set.
 
@@ -79,7 +77,7 @@ def _gone() -> Finding:
     return Finding(outgrows(lambda horizon: _lost(horizon, Fraction(1, isqrt(horizon)), gone=True)))
 
 
-@SECTION_4_GUARANTEE_REGRET.fails("returns.charged")
+@REGRET.fails("returns.charged")
 def _charged() -> Finding:
     """Where each return costs delta, netted regret is O(sqrt(T)).
 
@@ -102,7 +100,7 @@ def _charged() -> Finding:
     return Finding(outgrows(lost) if as_said else None)
 
 
-@SECTION_4_GUARANTEE_REGRET.fails("returns.charged.hard")
+@REGRET.fails("returns.charged.hard")
 def _charged_hard() -> Finding:
     """Where each return costs delta and no round uses more than M, regret is O(sqrt(T)) if (5) sees
     what is wanted, or what is kept.
