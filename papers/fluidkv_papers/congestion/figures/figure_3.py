@@ -116,7 +116,7 @@ def caption(data: Data) -> str:
 
 FIGURE = Figure(
     id="congestion_figure_3",
-    title="The longer the requests, the longer the inputs that stability needs",
+    title="The longer the requests, the longer the inputs that stability takes",
     source="Congestion, Figure 3 and equation (13)",
     parameters={
         "pairs": [list(pair) for pair in _PAIRS],
