@@ -63,36 +63,11 @@ Budget = Annotated[
 ]
 
 
-_NUMBERS = "D0[:D1[:D2[:D3]]] in seconds, such as 0.015:2.6e-7:8.7e-5, D0 above 0; or a name"
-
-
 def clock_of(text: str) -> "IterationClock":
-    """Numbers, or a name: of `CLOCKS`, or MODEL@GPU.
+    """Of the option `--clock`."""
+    from fluidkv.answers.served.clock import read_clock
 
-    Raises:
-        InputError: neither; for a name with those near it.
-    """
-    from fluidkv.serving.clock import IterationClock
-    from fluidkv.serving.machines.named import named_clock
-
-    parts = text.split(":")
-    try:
-        numbers = [float(read.exact_number("--clock", part, "")) for part in parts]
-    except InputError:
-        if text[:1].isdigit() and ":" in text:
-            raise InputError("--clock", text, _NUMBERS) from None
-        try:
-            return named_clock(text).clock
-        except InputError as error:
-            more = "" if "@" in text else f"; or numbers, {_NUMBERS.removesuffix('; or a name')}"
-            raise InputError("--clock", text, error.allowed + more) from None
-    if len(parts) > 4:
-        raise InputError("--clock", text, _NUMBERS)
-    base, per_kv, per_prefill, per_pair = (*numbers, 0.0, 0.0, 0.0)[:4]
-    try:
-        return IterationClock(base, per_kv, per_prefill, per_prefill_pair=per_pair)
-    except InputError:
-        raise InputError("--clock", text, _NUMBERS) from None
+    return read_clock("--clock", text)
 
 
 def engine_named(argument: str, text: str) -> str:

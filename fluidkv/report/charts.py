@@ -103,7 +103,7 @@ def _tables(data: Data, title: str) -> Iterator[str]:
     for name, values in data.items():
         array = np.asarray(values)
         length = len(array) if array.ndim else None
-        columns = array.reshape(length, -1).T if array.ndim > 1 else [array]
+        columns = array.reshape(len(array), -1).T if array.ndim > 1 else [array]
         for number, column in enumerate(columns, 1):
             own = f"{name} {number}" if len(columns) > 1 else name
             groups.setdefault(length, {})[own] = column.tolist()

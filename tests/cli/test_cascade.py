@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from fluidkv.cli import main
-from tests.cli.answered import answer_in
+from tests.cli.answered import answer_of
 
 EXAMPLE_3 = ["--class", "2:3", "--capacity", "24", "--start", "5/2,2,17/10"]
 X = Fraction(2000, 232)
@@ -16,16 +16,9 @@ LONGER = [
 ]
 
 
-def run_json(capsys, *argv: str) -> dict:
-    assert main(["cascade", *argv, "--json"]) == 0
-    captured = capsys.readouterr()
-    assert captured.err == ""
-    return answer_in(captured.out)
-
-
 @pytest.mark.parametrize("arithmetic", [["--exact"], ["--iterations", "200"]])
 def test_one_request_more_than_the_fixed_point(capsys, arithmetic):
-    answer = run_json(capsys, *LONGER, *arithmetic)
+    answer = answer_of(capsys, "cascade", *LONGER, *arithmetic)
     assert answer["first_eviction"] == 33
     losses = zip((33, 72, 79, 81, 87, 93, 102), range(1, 8), strict=True)
     assert answer["support_losses"] == [list(pair) for pair in losses]
@@ -37,16 +30,16 @@ def test_one_request_more_than_the_fixed_point(capsys, arithmetic):
 
 
 def test_exact_is_exact(capsys):
-    answer = run_json(capsys, *EXAMPLE_3, "--exact")
+    answer = answer_of(capsys, "cascade", *EXAMPLE_3, "--exact")
     assert [e["iteration"] for e in answer["evictions"]][:4] == [7, 10, 13, 16]
     assert answer["throughput_exact"] == "8/5"
     assert answer["settled"]["iteration"] == 16
     decimals = ["--class", "2:3", "--capacity", "24", "--start", "2.5,2,1.7", "--exact"]
-    assert run_json(capsys, *decimals) == answer
+    assert answer_of(capsys, "cascade", *decimals) == answer
 
 
 def test_not_settled_is_null(capsys):
-    answer = run_json(capsys, *EXAMPLE_3, "--iterations", "5", "--exact")
+    answer = answer_of(capsys, "cascade", *EXAMPLE_3, "--iterations", "5", "--exact")
     assert answer["settled"] is None
     assert answer["first_eviction"] is None
     assert answer["support_losses"] == []
@@ -92,6 +85,6 @@ def test_bad_input_gets_one_line(capsys, argv, said):
 
 def test_projection_is_done_when_asked_for(capsys):
     base = ["--class", "2:3", "--capacity", "24", "--exact", "--start"]
-    assert run_json(capsys, *base, "5,4,17/5", "--project") == run_json(
-        capsys, *base, "5/2,2,17/10"
+    assert answer_of(capsys, "cascade", *base, "5,4,17/5", "--project") == answer_of(
+        capsys, "cascade", *base, "5/2,2,17/10"
     )

@@ -8,6 +8,7 @@ import pytest
 from fluidkv.answers.served.logged import read_server
 from fluidkv.cli import main
 from tests.answers.replay.logs import write_log
+from tests.cli.answered import refusal
 from tests.logs.stdout.test_vllm_stdout import START, v1
 
 
@@ -63,13 +64,6 @@ def test_bad_input_gets_one_line(capsys, tmp_path, monkeypatch, source) -> None:
 def test_a_recorded_file_takes_what_lies_beside_it(capsys, traces_dir, name) -> None:
     folder = traces_dir / "vllm_rtx4090_llama31_8b"
     assert said(capsys, str(folder / name)) == said(capsys, str(folder))
-
-
-def refusal(capsys, *argv: str) -> str:
-    assert main(list(argv)) == 2
-    line = capsys.readouterr().err
-    assert line.count("\n") == 1
-    return line
 
 
 @pytest.mark.parametrize("command", ["study", "recommend"])

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from fluidkv.cli import main
-from tests.cli.answered import answer_in
+from tests.cli.answered import answer_of
 
 
 def argv_of(*classes: str, nodes: int = 2) -> list[str]:
@@ -18,13 +18,6 @@ ARGV = argv_of("300:5", "300:10", "300:6", "300:12")
 ROUTING = {"stability", "growing_modes", "spectral_radius", "evidence", "imbalance", "rate"}
 
 
-def run_json(capsys, argv) -> dict:
-    assert main([*argv, "--json"]) == 0
-    captured = capsys.readouterr()
-    assert captured.err == ""
-    return answer_in(captured.out)
-
-
 def run_text(capsys, argv) -> str:
     assert main(argv) == 0
     return capsys.readouterr().out
@@ -32,7 +25,7 @@ def run_text(capsys, argv) -> str:
 
 def test_json_of_the_papers_four_classes(capsys):
     """Congestion, Table 2: apart 4 and 5 modes grow, mixed none."""
-    answer = run_json(capsys, ARGV)
+    answer = answer_of(capsys, *ARGV)
     assert answer["best"] == "mixed"
     assert [n["growing_modes"] for n in answer["segregated"]["on_nodes"]] == [4, 5]
     assert [n["common_divisor"] for n in answer["segregated"]["on_nodes"]] == [5, 6]
@@ -54,13 +47,13 @@ def test_json_of_the_papers_four_classes(capsys):
 
 def test_short_of_long_inputs_coprime_is_not_enough(capsys):
     """Congestion, Table 1: 20 and 21 with inputs of 512, where the threshold is 1,729."""
-    assert run_json(capsys, argv_of("512:20", "512:21"))["mixed"]["stability"] == "unstable"
-    assert run_json(capsys, argv_of("1728:20", "1728:21"))["mixed"]["stability"] == "unstable"
-    assert run_json(capsys, argv_of("1729:20", "1729:21"))["mixed"]["stability"] == "stable"
+    assert answer_of(capsys, *argv_of("512:20", "512:21"))["mixed"]["stability"] == "unstable"
+    assert answer_of(capsys, *argv_of("1728:20", "1728:21"))["mixed"]["stability"] == "unstable"
+    assert answer_of(capsys, *argv_of("1729:20", "1729:21"))["mixed"]["stability"] == "stable"
 
 
 def test_the_bound_on_the_imbalance_changes_the_partition(capsys):
-    answer = run_json(capsys, [*ARGV, "--max-imbalance", "1.2", "--capacity", "41408"])
+    answer = answer_of(capsys, *[*ARGV, "--max-imbalance", "1.2", "--capacity", "41408"])
     assert (answer["max_imbalance_exact"], answer["capacity"]) == ("6/5", 41408)
     assert answer["search"]["over_imbalance"] == 5
     assert answer["partition"]["imbalance"] <= 1.2
@@ -71,14 +64,14 @@ def test_the_bound_on_the_imbalance_changes_the_partition(capsys):
 
 
 def test_shares_are_renormalised_on_each_node(capsys):
-    answer = run_json(capsys, argv_of("30:2:1/2", "30:3:0.3", "30:5:1/5"))
+    answer = answer_of(capsys, *argv_of("30:2:1/2", "30:3:0.3", "30:5:1/5"))
     nodes = answer["segregated"]["on_nodes"]
     assert [n["classes"] for n in nodes] == [[0], [1, 2]]
     assert [n["shares_exact"] for n in nodes] == [["1"], ["3/5", "2/5"]]
 
 
 def test_more_nodes_than_classes_leaves_mixing(capsys):
-    answer = run_json(capsys, argv_of("30:2", "30:3", nodes=5))
+    answer = answer_of(capsys, *argv_of("30:2", "30:3", nodes=5))
     assert (answer["segregated"], answer["partition"]) == (None, None)
     assert answer["best"] == "mixed"
     assert len(answer["mixed"]["on_nodes"]) == 5

@@ -9,19 +9,12 @@ import pytest
 
 from fluidkv.cli import main
 from tests.answers.replay import sglang_logs
-from tests.cli.test_study import refusal
+from tests.cli.answered import json_of, refusal
 
 TWO = ["--class", "8:10", "--class", "30:20", "--capacity", "128"]
 CLOCK = ["--clock", "0.1:1e-4:2e-3"]
 FEW = ["--victim", "fewest-outputs", "--victim", "most-blocks"]
 SMALL = [*TWO, *CLOCK, "--rate", "4", "--block-size", "4", "--requests", "24", "--seeds", "2"]
-
-
-def answer(capsys, *argv: str) -> dict:
-    assert main(["preempt", *argv, "--json"]) == 0
-    captured = capsys.readouterr()
-    assert captured.err == ""
-    return json.loads(captured.out)
 
 
 def shown(capsys, *argv: str) -> str:
@@ -33,7 +26,7 @@ def shown(capsys, *argv: str) -> str:
 
 
 def test_stable_keys(capsys):
-    found = answer(capsys, *SMALL, *FEW, "--slo", "ttft=2s", "--slo", "tbt=400ms")
+    found = json_of(capsys, "preempt", *SMALL, *FEW, "--slo", "ttft=2s", "--slo", "tbt=400ms")
     assert found["engine"]["name"] == "vllm"
     assert (found["capacity"], found["block_size"], found["runs"]) == (128, 4, 2)
     assert found["objectives"]["ttft"] == 2
@@ -66,7 +59,7 @@ def test_four_values_each_by_itself(capsys, monkeypatch):
     several = ["--predictor", "perfect", "--predictor", "log-normal:sigma=1+constant:tokens=4"]
     words = shown(capsys, *SMALL, "--victim", "longest-remaining", *several)
     assert "Allocation by-block, predictor perfect: means of 2 runs" in words
-    found = answer(capsys, *SMALL, "--victim", "longest-remaining", *several)
+    found = json_of(capsys, "preempt", *SMALL, "--victim", "longest-remaining", *several)
     assert [(row["victim"], row["predictor"]) for row in found["combinations"]] == [
         ("last-admitted", "perfect"),
         ("longest-remaining", "perfect"),
@@ -90,7 +83,7 @@ def test_who_needs_true_lengths_is_taken_only_where_they_are_known(capsys):
     chats = ["--class", "60:40:1/2", "--class", "150:100:1/4", "--class", "40:160:1/4"]
     server = ["--capacity", "2400", "--rate", "10", "--clock", "0.02:1e-6:1e-4"]
     some = [*chats, *server, "--requests", "150", "--victim", "longest-remaining"]
-    found = answer(capsys, *some)
+    found = json_of(capsys, "preempt", *some)
     assert [row["knows_lengths"] for row in found["combinations"]] == [False, True]
     assert (found["pick"]["index"], found["pick"]["untold"]) == (0, [1])
     assert "not taken longest-remaining*" in shown(capsys, *some)
@@ -134,10 +127,10 @@ def test_a_trace_with_a_clock_is_replayed(capsys, tmp_path):
     said = tmp_path / "said.csv"
     said.write_text("request,predicted\n" + "".join(f"{n},{7}\n" for n in range(59)))
     where = [str(path), "--capacity", "128", *CLOCK, *FEW]
-    found = answer(capsys, *where)
+    found = json_of(capsys, "preempt", *where)
     assert found["demand"]["kind"] == "replay"
     assert (found["runs"], found["requests"], found["pairs"]) == (1, 60, "segment")
-    parts = answer(capsys, *where, "--requests", "20", "--seeds", "3")
+    parts = json_of(capsys, "preempt", *where, "--requests", "20", "--seeds", "3")
     assert (parts["runs"], parts["requests"], parts["pairs"]) == (3, 20, "run")
     line = refusal(capsys, "preempt", *where, "--seeds", "2")
     assert "--seeds: got 2; allowed: at most 1: the trace has 60 requests" in line
@@ -154,13 +147,15 @@ def test_swapping_with_a_price_is_compared(capsys, monkeypatch):
     assert "What matters tax restore" in words
     wide = [*SMALL, "--victim", "longest-remaining", "--slo", "0.5:2.5", "--predictor", "mean"]
     assert "longest-remaining* recompute" in shown(capsys, *wide, "--predictor", "blind", *swap)
-    found = answer(capsys, *SMALL, "--victim", "last-admitted", *swap)
+    found = json_of(capsys, "preempt", *SMALL, "--victim", "last-admitted", *swap)
     taxes = {row["restore"]: row["metrics"]["recompute_tax"] for row in found["combinations"]}
     assert set(taxes) == {"recompute", "swap", "cheaper"}
     assert all(s < r for s, r in zip(taxes["swap"], taxes["recompute"], strict=True))
     # No copy costs besides its tokens, which are faster copied twice than computed: from 0 on.
     assert found["swap"]["sweet_spot"] == 0
-    slow = answer(capsys, *SMALL, "--victim", "last-admitted", "--swap-per-token", "1e-2")
+    slow = json_of(
+        capsys, "preempt", *SMALL, "--victim", "last-admitted", "--swap-per-token", "1e-2"
+    )
     assert slow["swap"]["sweet_spot"] == 2**30
 
 
@@ -174,12 +169,14 @@ def _profile(
 
 def test_a_profile_gives_price_and_sweet_spot(capsys, tmp_path):
     given = _profile(tmp_path / "profile.csv")
-    found = answer(capsys, *SMALL, "--victim", "last-admitted", *given)
+    found = json_of(capsys, "preempt", *SMALL, "--victim", "last-admitted", *given)
     assert found["swap"]["per_token"] == pytest.approx(5e-6, rel=1e-6)
     # 1e-9 S^2 = 0.02
     assert found["swap"]["sweet_spot"] == pytest.approx(4472, abs=1)
     assert "sweet spot 4,472 ± 0 tokens" in shown(capsys, *SMALL, *FEW, *given)
-    own = answer(capsys, *SMALL, "--victim", "last-admitted", *given, "--sweet-spot", "7")
+    own = json_of(
+        capsys, "preempt", *SMALL, "--victim", "last-admitted", *given, "--sweet-spot", "7"
+    )
     assert own["swap"]["sweet_spot"] == 7
 
 
@@ -283,5 +280,5 @@ def test_a_log_of_sglang_is_held_against_by_the_output_that_it_says(capsys, tmp_
     meta = json.loads((tmp_path / "meta.json").read_text())
     del meta["schedule_conservativeness"]  # else it is another server than these rules are
     (tmp_path / "meta.json").write_text(json.dumps(meta))
-    found = answer(capsys, str(tmp_path), "--victim", "fewest-outputs")
+    found = json_of(capsys, "preempt", str(tmp_path), "--victim", "fewest-outputs")
     assert list(found["measured"]) == ["output_throughput_per_time"]

@@ -3,20 +3,13 @@
 import pytest
 
 from fluidkv.cli import main
-from tests.cli.answered import answer_in
+from tests.cli.answered import answer_of
 
 ARGV = ["pulse", "2", "4", "--input", "50", "--share", "1/2", "--capacity", "626"]
 
 
-def run_json(capsys, argv) -> dict:
-    assert main([*argv, "--json"]) == 0
-    captured = capsys.readouterr()
-    assert captured.err == ""
-    return answer_in(captured.out)
-
-
 def test_json_of_the_papers_pair(capsys):
-    answer = run_json(capsys, ARGV)
+    answer = answer_of(capsys, *ARGV)
     assert (answer["throughput_exact"], answer["throughput"]) == ("313/79", 313 / 79)
     assert (answer["period"], answer["common_divisor"]) == (2, 2)
     assert answer["stability"]["verdict"] == "stable"
@@ -29,10 +22,14 @@ def test_json_of_the_papers_pair(capsys):
 
 
 def test_share_belongs_to_the_first_length(capsys):
-    one = run_json(capsys, ["pulse", "4", "2", *ARGV[3:5], "--share", "0.25", "--capacity", "626"])
+    one = answer_of(
+        capsys, *["pulse", "4", "2", *ARGV[3:5], "--share", "0.25", "--capacity", "626"]
+    )
     assert one["decode_lengths"] == [2, 4]
     assert one["shares_exact"] == ["3/4", "1/4"]
-    other = run_json(capsys, ["pulse", "2", "4", *ARGV[3:5], "--share", "3/4", "--capacity", "626"])
+    other = answer_of(
+        capsys, *["pulse", "2", "4", *ARGV[3:5], "--share", "3/4", "--capacity", "626"]
+    )
     assert one == other
 
 
@@ -55,14 +52,14 @@ def test_text_fits_80_columns(argv, capsys, monkeypatch):
 
 def test_a_cycle_too_long_to_run_says_so(capsys):
     argv = ["pulse", "500", "1000", "--input", "9", "--share", "1/2", "--capacity", "5000"]
-    assert run_json(capsys, argv)["verified"] is None
+    assert answer_of(capsys, *argv)["verified"] is None
     assert main(argv) == 0
     assert "not run" in capsys.readouterr().out
 
 
 def test_a_neutral_cycle_is_called_neutral(capsys):
     argv = ["pulse", "2", "4", "--input", "1", "--share", "2/5", "--capacity", "60"]
-    assert run_json(capsys, argv)["stability"]["verdict"] == "neutral"
+    assert answer_of(capsys, *argv)["stability"]["verdict"] == "neutral"
 
 
 @pytest.mark.parametrize(

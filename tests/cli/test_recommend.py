@@ -24,7 +24,7 @@ from fluidkv.serving.run import serve
 from fluidkv.serving.server import Server
 from fluidkv.traces import read_trace
 from tests.answers.replay import sglang_logs
-from tests.cli.test_study import refusal
+from tests.cli.answered import json_of, refusal
 from tests.traces.test_formats import MOONCAKE
 
 TWO = ["--class", "8:10", "--class", "8:20", "--capacity", "400"]
@@ -48,20 +48,13 @@ def _literal_engine(monkeypatch):
     monkeypatch.setattr(module, "serve", literal)
 
 
-def answer(capsys, *argv: str, code: int = 0) -> dict:
-    assert main(["recommend", *argv, "--json"]) == code
-    captured = capsys.readouterr()
-    assert captured.err == ""
-    return json.loads(captured.out)
-
-
 def shown(capsys, *argv: str, code: int = 0) -> str:
     assert main(["recommend", *argv]) == code
     return capsys.readouterr().out
 
 
 def test_stable_keys(capsys):
-    found = answer(capsys, *QUICK, "--clients", "25")
+    found = json_of(capsys, "recommend", *QUICK, "--clients", "25")
     version = ENGINES["vllm"].version
     assert found["engine"] == {"name": "vllm", "version": version, "text": "vllm"}
     assert (found["capacity"], found["block_size"]) == (400, 16)
@@ -148,14 +141,14 @@ def test_a_rate_limit_is_no_flag(capsys):
         "0.25 admissions per iteration (16% of x*), 25 per second at 10 ms per iteration" in words
     )
     assert "no engine has a flag: meets what is asked" in words
-    found = answer(capsys, *options)
+    found = json_of(capsys, "recommend", *options)
     assert found["pick"] is None
     assert found["pick_in_front"]["admission_rate"] == 0.25
 
 
 def test_no_setting_meets_what_is_asked(capsys):
     options = [*QUICK, "--clients", "25", "--slo", "latency_p99=1"]
-    found = answer(capsys, *options, code=1)
+    found = json_of(capsys, "recommend", *options, code=1)
     assert found["pick"] is None
     text = shown(capsys, *options, code=1)
     assert "No setting meets what is asked" in text
@@ -167,10 +160,12 @@ def test_a_trace_with_times_is_replayed_on_a_clock_in_seconds(capsys, tmp_path):
     rows = "".join(f"{0.1 * i:.1f},8,{10 + 10 * (i % 2)}\n" for i in range(40))
     path.write_text("arrival_time,input_length,decode_length\n" + rows)
     options = [str(path), "--capacity", "400", "--runs", "2", "--watermark", "0,0.1"]
-    timed = answer(capsys, *options, "--clock", "0.01:1e-6", "--requests", "20", "--speed", "2")
+    timed = json_of(
+        capsys, "recommend", *options, "--clock", "0.01:1e-6", "--requests", "20", "--speed", "2"
+    )
     assert timed["demand"] == {"kind": "replay", "speed": 2}
     assert timed["simulated"]["runs_each"] == 2
-    untimed = answer(capsys, *options, "--requests", "104")
+    untimed = json_of(capsys, "recommend", *options, "--requests", "104")
     assert untimed["demand"] == {"kind": "saturated"}
     assert "--clock would replay them" in " ".join(
         shown(capsys, *options, "--requests", "104").split()
@@ -301,7 +296,7 @@ def test_a_log_folder_says_how_its_server_was_set_and_gives_a_clock(capsys):
         "--watermark",
         "0.1",
     ]
-    found = answer(capsys, *options, "--max-num-seqs", "100")
+    found = json_of(capsys, "recommend", *options, "--max-num-seqs", "100")
     assert found["capacity"] == 2587 * 16
     assert found["block_size"] == 16
     assert found["max_num_batched_tokens"] == 2048
@@ -312,8 +307,9 @@ def test_a_log_folder_says_how_its_server_was_set_and_gives_a_clock(capsys):
     words = " ".join(shown(capsys, *options, "--max-num-seqs", "100", "--clock", "0.02").split())
     assert "rules of vllm-0.19.0, prefix cache for preempted requests" in words
     assert "0.02 s per iteration" in words
-    own = answer(
+    own = json_of(
         capsys,
+        "recommend",
         *options,
         *("--capacity", "30000", "--now", "max_num_seqs=9", "--clock", "iteration"),
         *("--clients", "12", "--requests", "50"),
@@ -324,7 +320,7 @@ def test_a_log_folder_says_how_its_server_was_set_and_gives_a_clock(capsys):
 
 def test_other_numbers_of_clients_are_tried_where_asked_for(capsys):
     options = [*QUICK, "--clients", "25", "--client-cap", "12,20"]
-    assert answer(capsys, *options)["simulated"]["settings"] == 9
+    assert json_of(capsys, "recommend", *options)["simulated"]["settings"] == 9
     words = " ".join(shown(capsys, *options).split())
     assert "those who then wait outside are in no latency" in words
     err = refusal(capsys, "recommend", *QUICK, "--client-cap", "12")
@@ -333,7 +329,7 @@ def test_other_numbers_of_clients_are_tried_where_asked_for(capsys):
 
 def test_a_clock_has_a_name(capsys):
     options = [*QUICK, "--clients", "25", "--clock", "vidur-llama3-8b-a100"]
-    assert answer(capsys, *options)["clock"]["base"] == 0.00993
+    assert json_of(capsys, "recommend", *options)["clock"]["base"] == 0.00993
     words = " ".join(shown(capsys, *options).split())
     assert "computing again costs nothing" in words
     assert "vidur-llama3-8b-a100" in refusal(capsys, "recommend", *TWO, "--clock", "h100")
@@ -352,7 +348,7 @@ def test_a_log_is_measured_beside_its_simulation(capsys, traces_dir, monkeypatch
     output = tokens / (max(row["last_token_ts"] for row in rows) - start)
     waits = sorted(row["first_token_ts"] - row["queued_ts"] for row in rows)
     ttft = waits[295] + 0.01 * (waits[296] - waits[295])  # 0.99 * 299 = 296.01
-    found = answer(capsys, str(folder), *LOG_OPTIONS)
+    found = json_of(capsys, "recommend", str(folder), *LOG_OPTIONS)
     measured = found["measured"]
     assert measured["output_throughput_per_time"]["measured"] == pytest.approx(output, rel=1e-3)
     assert measured["ttft_p99"]["measured"] == pytest.approx(ttft, abs=0.5)
@@ -381,8 +377,8 @@ def test_a_log_is_measured_beside_its_simulation(capsys, traces_dir, monkeypatch
 def test_a_scaled_log_is_run_as_a_whole_so_that_it_equals_the_what_if_row(capsys):
     """`--scale-input 2` and the row "twice the prompts" are the same question."""
     one = ["sample:vllm-rtx4090", "--watermark", "0"]
-    rows = {each["of"]: each["metrics"] for each in answer(capsys, *one)["what_if"]}
-    found = answer(capsys, *one, "--scale-input", "2")
+    rows = {each["of"]: each["metrics"] for each in json_of(capsys, "recommend", *one)["what_if"]}
+    found = json_of(capsys, "recommend", *one, "--scale-input", "2")
     assert found["measured"] is None
     now = found["what_if"][0]["metrics"]
     assert now["completions"] == 300
@@ -425,7 +421,7 @@ def test_prompts_of_a_log_begin_alike_as_in_a_replay(tmp_path):
 @pytest.mark.thorough
 def test_a_log_of_sglang_has_its_own_numbers(capsys, traces_dir):
     options = [str(traces_dir / "sglang_rtx4090_qwen3_4b"), "--max-num-seqs", "38"]
-    found = answer(capsys, *options)
+    found = json_of(capsys, "recommend", *options)
     assert found["engine"]["text"].startswith("sglang-0.5.18+cache")
     assert found["measured_preemptions"] == {"count": 20, "counted": True}
     output = found["measured"]["output_throughput_per_time"]
@@ -434,7 +430,7 @@ def test_a_log_of_sglang_has_its_own_numbers(capsys, traces_dir):
     assert set(found["measured"]) == {"output_throughput_per_time"}
     # Without what prompts share these are 20 and 15; four times as fast, 28 were measured.
     assert found["now"]["metrics"]["preemptions"] == 18
-    faster = answer(capsys, *options, "--scale-rate", "4")
+    faster = json_of(capsys, "recommend", *options, "--scale-rate", "4")
     assert faster["now"]["metrics"]["preemptions"] == 25
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from docs._site.commands import commands
 from fluidkv.cli import main
-from tests.cli.test_study import refusal
+from tests.cli.answered import refusal
 
 BAD = ("", "nan", "-1", "x")
 """Nothing, no number, less than none, a word: nothing that takes a number or a name takes most."""

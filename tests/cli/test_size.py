@@ -8,6 +8,7 @@ import pytest
 from fluidkv.cli import main
 from fluidkv.traces import Trace
 from fluidkv.traces.write import write_mooncake
+from tests.cli.answered import refusal
 
 CLOCK = ("--clock", "0.01:1e-6:1e-5")
 TWO = ("--class", "40:30", "--class", "120:60", *CLOCK)
@@ -18,14 +19,6 @@ QUICK = (*TWO, *SLO, "--qps", "8", "--requests", "30", "--runs", "1", "--within"
 def shown(capsys, *argv: str) -> str:
     assert main(["size", *argv]) == 0
     return capsys.readouterr().out
-
-
-def refusal(capsys, *argv: str) -> str:
-    assert main(["size", *argv]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1
-    return err
 
 
 def test_the_page_says_the_answer_the_cliff_and_the_theory(capsys):
@@ -117,7 +110,7 @@ def test_a_trace_comes_at_its_own_times_or_faster(capsys, tmp_path):
     ],
 )
 def test_bad_input_is_one_line(capsys, argv, said):
-    assert said in refusal(capsys, *argv)
+    assert said in refusal(capsys, "size", *argv)
 
 
 @pytest.mark.thorough

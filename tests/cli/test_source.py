@@ -7,7 +7,7 @@ import pytest
 
 from fluidkv.cli import main, options
 from fluidkv.traces import format_names, sample_names
-from tests.cli.test_study import refusal
+from tests.cli.answered import refusal
 from tests.traces.results.written import TWO, lines, vllm
 
 _ODD = "when,asked,told\n0,30,8\n1,40,12\n2,30,9\n"

@@ -11,30 +11,14 @@ from fluidkv.cli import main
 from fluidkv.exact.linear_stability import stability
 from fluidkv.fluid import class_model, event_log, mode_starts
 from fluidkv.workload import RequestClass, System, Workload
+from tests.cli.answered import json_of, refusal
 
 SHORT = ["--iterations", "50"]
 
 
-def run_json(capsys, *argv: str) -> dict:
-    assert main(["study", *argv, "--json"]) == 0
-    captured = capsys.readouterr()
-    assert captured.err == ""
-    return json.loads(captured.out)
-
-
-def refusal(capsys, *argv: str) -> str:
-    """Exit code 2, nothing on standard output, one line on standard error."""
-    assert main(list(argv)) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.count("\n") == 1
-    assert captured.err.startswith("fluidkv: ")
-    return captured.err
-
-
 def test_stable_keys_of_two_classes(capsys):
     classes = ["--class", "50:2:1/2", "--class", "50:4:0.5"]
-    answer = run_json(capsys, *classes, "--capacity", "626", *SHORT)
+    answer = json_of(capsys, "study", *classes, "--capacity", "626", *SHORT)
     half = Fraction(1, 2)
     found = stability(System(Workload((RequestClass(50, 2, half), RequestClass(50, 4, half))), 626))
     assert answer["equilibrium"]["rate"] == 4
@@ -54,7 +38,7 @@ def test_stable_keys_of_two_classes(capsys):
 
 def test_equal_requests_get_their_worst_case(capsys):
     """10 in, 8 out: x* = M / sum of (10 + 1 + j) = 1000/116, worst 1000 / (8 * 18)."""
-    answer = run_json(capsys, "--class", "10:8", "--capacity", "1000")
+    answer = json_of(capsys, "study", "--class", "10:8", "--capacity", "1000")
     found = answer["homogeneous"]
     assert (found["input_length"], found["decode_length"]) == (10, 8)
     assert found["attractor"] == "maximal-eviction cycle"
@@ -77,7 +61,7 @@ def test_equal_requests_get_their_worst_case(capsys):
 
 def test_who_is_in_the_worst_case_is_what_the_events_say(capsys):
     """Against `event_log`, another engine: first iterations with a single occupied stage."""
-    answer = run_json(capsys, "--class", "4:6", "--capacity", "300", "--iterations", "400")
+    answer = json_of(capsys, "study", "--class", "4:6", "--capacity", "300", "--iterations", "400")
     system = System(Workload((RequestClass(4, 6),)), 300)
     root = complex(stability(system).certificate.leading[0].ball.mid())
     model = class_model(system)
@@ -89,25 +73,29 @@ def test_who_is_in_the_worst_case_is_what_the_events_say(capsys):
 
 
 def test_equal_requests_too_short_a_run_to_collapse(capsys):
-    answer = run_json(capsys, "--class", "40:40", "--capacity", "9000", "--iterations", "50")
+    answer = json_of(
+        capsys, "study", "--class", "40:40", "--capacity", "9000", "--iterations", "50"
+    )
     start = answer["homogeneous"]["starts"][0]
     assert (start["reached"], start["iteration"]) == (0, None)
 
 
 def test_one_token_has_one_equilibrium(capsys):
-    found = run_json(capsys, "--class", "5:1", "--capacity", "60", *SHORT)["homogeneous"]
+    found = json_of(capsys, "study", "--class", "5:1", "--capacity", "60", *SHORT)["homogeneous"]
     assert (found["attractor"], found["equilibria"]) == ("fixed point", 1)
     assert found["worst_case_ratio_exact"] == "1"
 
 
 def test_equal_requests_in_two_classes_are_one_class(capsys):
-    twice = run_json(capsys, "--class", "5:3", "--class", "5:3", "--capacity", "60", *SHORT)
-    once = run_json(capsys, "--class", "5:3", "--capacity", "60", *SHORT)
+    twice = json_of(capsys, "study", "--class", "5:3", "--class", "5:3", "--capacity", "60", *SHORT)
+    once = json_of(capsys, "study", "--class", "5:3", "--capacity", "60", *SHORT)
     assert twice["homogeneous"] == once["homogeneous"]
 
 
 def test_different_lengths_have_no_homogeneous_part(capsys):
-    answer = run_json(capsys, "--class", "5:3", "--class", "6:3", "--capacity", "60", *SHORT)
+    answer = json_of(
+        capsys, "study", "--class", "5:3", "--class", "6:3", "--capacity", "60", *SHORT
+    )
     assert "homogeneous" not in answer
 
 
@@ -132,7 +120,7 @@ def test_the_worst_case_in_words_within_80_columns(lengths, words, capsys, monke
 
 def test_growing_modes_are_listed_fastest_first_and_do_not_depend_on_capacity(capsys):
     tiers = ["--class", "64:12", "--class", "64:18", "--class", "64:30"]
-    answers = [run_json(capsys, *tiers, "--capacity", m, *SHORT) for m in ("200", "100000")]
+    answers = [json_of(capsys, "study", *tiers, "--capacity", m, *SHORT) for m in ("200", "100000")]
     small, large = (answer["growing_modes"] for answer in answers)
     assert small == large
     assert small["complete"]
@@ -152,7 +140,7 @@ def test_longer_inputs_change_the_growing_modes(capsys):
     counts = []
     for l0 in (10, 40, 65):  # (5, 9): stable from 65 on
         classes = ["--class", f"{l0}:5", "--class", f"{l0}:9"]
-        answer = run_json(capsys, *classes, "--capacity", "1000", *SHORT)
+        answer = json_of(capsys, "study", *classes, "--capacity", "1000", *SHORT)
         counts.append(answer["growing_modes"]["count"])
     assert counts[0] > 0
     assert counts[-1] == 0
@@ -160,14 +148,16 @@ def test_longer_inputs_change_the_growing_modes(capsys):
 
 
 def test_tiers_get_their_line_and_stable_mixes_no_growing_modes(capsys):
-    answer = run_json(capsys, "--class", "65:5", "--class", "65:9", "--capacity", "1000", *SHORT)
+    answer = json_of(
+        capsys, "study", "--class", "65:5", "--class", "65:9", "--capacity", "1000", *SHORT
+    )
     assert answer["growing_modes"]["modes"] == []
     assert answer["growing_modes"]["complete"]
     assert answer["tiers"]["decode_lengths"] == [5, 9]
     assert answer["tiers"]["persistent_modes"] == 0
     assert answer["tiers"]["least_stable_input"] == 65
     assert "are coprime" in answer["tiers"]["sentence"]
-    alike = run_json(capsys, "--class", "65:5", "--capacity", "1000", *SHORT)
+    alike = json_of(capsys, "study", "--class", "65:5", "--capacity", "1000", *SHORT)
     assert "tiers" not in alike
 
 
@@ -198,19 +188,21 @@ def test_growing_modes_in_words_within_80_columns(classes, words, capsys, monkey
 
 
 def test_shares_left_out_are_equal(capsys):
-    answer = run_json(capsys, "--class", "50:2", "--class", "50:3", "--capacity", "518", *SHORT)
+    answer = json_of(
+        capsys, "study", "--class", "50:2", "--class", "50:3", "--capacity", "518", *SHORT
+    )
     assert answer["equilibrium"]["rate"] == 4
     assert answer["stability"]["verdict"] == "stable"
 
 
 def test_one_iteration_requests_have_no_period(capsys):
-    answer = run_json(capsys, "--class", "5:1", "--capacity", "60", *SHORT)
+    answer = json_of(capsys, "study", "--class", "5:1", "--capacity", "60", *SHORT)
     assert answer["stability"]["leading_period"] is None
     assert answer["stability"]["spectral_radius"] == [0, 0]
 
 
 def test_a_fractional_capacity_stays_exact(capsys):
-    answer = run_json(capsys, "--class", "2:3", "--capacity", "49/2", *SHORT)
+    answer = json_of(capsys, "study", "--class", "2:3", "--capacity", "49/2", *SHORT)
     assert (answer["capacity"], answer["capacity_exact"]) == (24.5, "49/2")
     assert answer["equilibrium"]["rate_exact"] == "49/24"
 
@@ -221,8 +213,9 @@ def test_measured_log_comes_out_as_the_paper_page_says(capsys, traces_dir):
     The mean is 34.65 with both ends of the window and 34.71 without the tick at 20 s.
     """
     log = traces_dir / "vllm_rtx4090_llama31_8b"
-    answer = run_json(
+    answer = json_of(
         capsys,
+        "study",
         str(log),
         "--capacity",
         "41408",
@@ -247,14 +240,14 @@ def test_measured_log_comes_out_as_the_paper_page_says(capsys, traces_dir):
 
 
 def test_capacity_of_a_log_folder_is_read_from_the_log(capsys, traces_dir):
-    answer = run_json(capsys, str(traces_dir / "vllm_rtx4090_llama31_8b"), *SHORT)
+    answer = json_of(capsys, "study", str(traces_dir / "vllm_rtx4090_llama31_8b"), *SHORT)
     assert answer["capacity"] == 41408
 
 
 def test_dropped_rows_are_counted_and_shown(capsys, tmp_path):
     trace = tmp_path / "trace.csv"
     trace.write_text("input_length,output_length\n10,5\n10,0\nx,5\n12,7\n", encoding="utf-8")
-    answer = run_json(capsys, str(trace), "--capacity", "100", *SHORT)
+    answer = json_of(capsys, "study", str(trace), "--capacity", "100", *SHORT)
     rows = answer["inputs"]["read"]
     assert (rows["read"], rows["kept"], rows["dropped"]) == (4, 2, 2)
     assert main(["study", str(trace), "--capacity", "100", *SHORT]) == 0
@@ -381,7 +374,7 @@ def test_dropped_rows_of_a_measured_series_are_counted_and_shown(capsys, tmp_pat
     rows[5] = "5,many,5,100"
     series.write_text("\n".join(["t,running,waiting,gen_throughput", *rows]), encoding="utf-8")
     argv = ["--class", "5:3", "--capacity", "100", "--measured", str(series), *SHORT]
-    counted = run_json(capsys, *argv)["measured"]["rows"]
+    counted = json_of(capsys, "study", *argv)["measured"]["rows"]
     assert (counted["read"], counted["kept"]) == (32, 31)
     assert [reason["rows"] for reason in counted["dropped_because"]] == [1]
     assert main(["study", *argv]) == 0

@@ -3,16 +3,9 @@
 import pytest
 
 from fluidkv.cli import main
-from tests.cli.answered import answer_in
+from tests.cli.answered import answer_in, answer_of
 
 ARGV = ["threshold", "5", "9", "--share", "1/2"]
-
-
-def run_json(capsys, argv) -> dict:
-    assert main([*argv, "--json"]) == 0
-    captured = capsys.readouterr()
-    assert captured.err == ""
-    return answer_in(captured.out)
 
 
 def run_text(capsys, argv) -> str:
@@ -21,7 +14,7 @@ def run_text(capsys, argv) -> str:
 
 
 def test_json_of_five_and_nine(capsys):
-    answer = run_json(capsys, ARGV)
+    answer = answer_of(capsys, *ARGV)
     assert (answer["l0_min"], answer["status"]) == (65, "found")
     assert answer["l0_min_at_most"] == 65
     count = {"neutral_modes": 0, "evidence": "exact"}
@@ -40,24 +33,24 @@ def test_json_of_five_and_nine(capsys):
 
 
 def test_share_belongs_to_the_first_length_in_the_order_given(capsys):
-    one = run_json(capsys, ["threshold", "8", "3", "--share", "0.7"])
+    one = answer_of(capsys, *["threshold", "8", "3", "--share", "0.7"])
     assert one["l0_min"] == 67
     assert (one["decode_lengths"], one["shares_exact"]) == ([3, 8], ["3/10", "7/10"])
-    assert one == run_json(capsys, ["threshold", "3", "8", "--share", "3/10"])
-    assert one == run_json(capsys, ["threshold", "3", "8", "--share", "0.3", "--share", "7/10"])
+    assert one == answer_of(capsys, *["threshold", "3", "8", "--share", "3/10"])
+    assert one == answer_of(capsys, *["threshold", "3", "8", "--share", "0.3", "--share", "7/10"])
 
 
 def test_shares_left_out_are_equal_and_said_to_be(capsys):
     three = ["threshold", "3", "4", "5"]
     thirds = ["--share", "1/3", "--share", "1/3"]
-    assert run_json(capsys, three) == run_json(capsys, [*three, *thirds])
+    assert answer_of(capsys, *three) == answer_of(capsys, *[*three, *thirds])
     assert "No --share is given, so shares are equal." in run_text(capsys, three)
     assert "No --share is given" not in run_text(capsys, [*three, *thirds])
 
 
 def test_decimal_shares_are_exact(capsys):
     """0.1 is 1/10, where a crossing falls on 8 exactly; for the double next to it, it does not."""
-    answer = run_json(capsys, ["threshold", "1", "2", "--share", "0.1"])
+    answer = answer_of(capsys, *["threshold", "1", "2", "--share", "0.1"])
     assert answer["l0_min"] == 9
     assert answer["below"]["neutral_modes"] == 1
     assert [c["input_length_exact"] for c in answer["last_crossings"]] == ["8"]
@@ -65,24 +58,24 @@ def test_decimal_shares_are_exact(capsys):
 
 def test_ratios_follow_the_order_of_the_lengths(capsys):
     wide = ["--ratio", "50", "--ratio", "1"]
-    answer = run_json(capsys, ["threshold", "3", "2", "--share", "1/2", *wide])
+    answer = answer_of(capsys, *["threshold", "3", "2", "--share", "1/2", *wide])
     assert (answer["decode_lengths"], answer["input_ratios"]) == ([2, 3], [1, 50])
     assert answer["l0_min"] == 2
     assert answer["below"]["neutral_modes"] == 2
-    assert run_json(capsys, [*ARGV, "--ratio", "1", "--ratio", "1"]) == run_json(capsys, ARGV)
+    assert answer_of(capsys, *[*ARGV, "--ratio", "1", "--ratio", "1"]) == answer_of(capsys, *ARGV)
 
 
 def test_three_tiers(capsys):
     argv = ["threshold", "127", "255", "509", "--share", "1/3", "--share", "1/3"]
-    assert run_json(capsys, argv)["l0_min"] == 2_559_457
+    assert answer_of(capsys, *argv)["l0_min"] == 2_559_457
 
 
 def test_a_bound_below_the_threshold_is_a_status(capsys):
-    answer = run_json(capsys, [*ARGV, "--bound", "64"])
+    answer = answer_of(capsys, *[*ARGV, "--bound", "64"])
     assert (answer["l0_min"], answer["status"], answer["bound"]) == (None, "beyond_bound", 64)
     assert answer["windows"][-1]["last"] == 64
     assert answer["asymptotic"]["phases_relative_error"] is None
-    assert run_json(capsys, [*ARGV, "--bound", "65"])["l0_min"] == 65
+    assert answer_of(capsys, *[*ARGV, "--bound", "65"])["l0_min"] == 65
     assert "none up to the bound, l0 = 64; there is one beyond" in run_text(
         capsys, [*ARGV, "--bound", "64"]
     )
@@ -91,21 +84,21 @@ def test_a_bound_below_the_threshold_is_a_status(capsys):
 
 def test_lengths_with_a_common_divisor_have_none(capsys):
     argv = ["threshold", "2", "4", "--share", "1/2"]
-    answer = run_json(capsys, argv)
+    answer = answer_of(capsys, *argv)
     assert (answer["l0_min"], answer["status"], answer["asymptotic"]) == (None, "none", None)
     assert "none: unstable at every l0; the lengths share the divisor 2" in run_text(capsys, argv)
 
 
 def test_stable_everywhere_has_nothing_below(capsys):
     argv = ["threshold", "1", "2", "--share", "9/10"]
-    answer = run_json(capsys, argv)
+    answer = answer_of(capsys, *argv)
     assert (answer["l0_min"], answer["below"], answer["last_crossings"]) == (0, None, [])
     assert "stable from l0 = 0 tokens of input on" in run_text(capsys, argv)
 
 
 def test_an_island_of_stability_is_said(capsys):
     argv = ["threshold", "2", "5", "--share", "99/100", "--ratio", "1/10", "--ratio", "100"]
-    answer = run_json(capsys, argv)
+    answer = answer_of(capsys, *argv)
     assert [(w["first"], w["last"]) for w in answer["stable_windows"]] == [(1, 1), (4, None)]
     out = run_text(capsys, argv)
     assert "stable at L = 1, then not" in out
@@ -181,7 +174,7 @@ def test_bad_input_gets_one_line(argv, message, capsys):
 
 def test_counts_left_open_by_themselves_are_answered_by_the_crossings(capsys):
     argv = ["threshold", "499", "500", "--share", "1/2"]  # roots within 1e-15 of the circle
-    answer, out = run_json(capsys, argv), run_text(capsys, argv)
+    answer, out = answer_of(capsys, *argv), run_text(capsys, argv)
     below = answer["l0_min"] - 1
     assert answer["windows"][-2]["last"] == below
     if answer["below"]["growing_modes"] is None:
@@ -193,7 +186,7 @@ def test_counts_left_open_by_themselves_are_answered_by_the_crossings(capsys):
 def test_a_first_order_from_an_unknown_gap_is_not_printed(capsys):
     # degree 4100: the radius of the limit stays in a bracket that reaches 1
     argv = ["threshold", "4100", "4101", "--share", "1/2", "--bound", "9"]
-    formulas = run_json(capsys, argv)["asymptotic"]
+    formulas = answer_of(capsys, *argv)["asymptotic"]
     assert formulas["limit_radius"][1] >= 1
     assert formulas["first_order"] is None
     assert formulas["first_order_relative_error"] is None

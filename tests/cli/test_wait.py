@@ -10,21 +10,13 @@ import pytest
 
 from fluidkv.cli import main
 from fluidkv.figures.registry import written
-from tests.cli.answered import answer_in
-from tests.cli.test_study import refusal
+from tests.cli.answered import answer_in, answer_of, refusal
 
 TWO = ["--type", "1:1:1", "--type", "1:1:2", "--d0", "0.1", "--d1", "0.1"]
 NINE = [*TWO, "--capacity", "9"]
 NESTED = [*TWO, "--capacity", "200", "--unknown-lengths"]
 QUIET = "--no-simulate"
 SHORT = ["--seeds", "2", "--run-time", "60"]
-
-
-def answer(capsys, *argv: str) -> dict:
-    assert main(["wait", *argv, "--json"]) == 0
-    captured = capsys.readouterr()
-    assert captured.err == ""
-    return answer_in(captured.out)
 
 
 def shown(capsys, *argv: str) -> str:
@@ -47,7 +39,7 @@ def trace(tmp_path: Path) -> Path:
 
 
 def test_two_types_fill_nine_tokens(capsys):
-    found = answer(capsys, *NINE, QUIET)
+    found = answer_of(capsys, "wait", *NINE, QUIET)
     assert found["fluid"] == {
         "stable": True,
         "stable_at_capacity": True,
@@ -69,14 +61,15 @@ def test_two_types_fill_nine_tokens(capsys):
 
 def test_four_a_stage_hold_twelve(capsys):
     argv = ["--type", "2:1:1", "--d0", "1", "--d1", "1/12", "--capacity", "12", QUIET]
-    found = answer(capsys, *argv)
+    found = answer_of(capsys, "wait", *argv)
     assert (found["fluid"]["per_stage"], found["fluid"]["memory"]) == ([4], 12)
 
 
 def test_decimals_are_read_exactly(capsys):
     """0.1 + 9 * 0.1 is 1; in doubles the load would not be 9/10 and the thresholds 2."""
-    assert answer(capsys, *NINE, QUIET) == answer(
+    assert answer_of(capsys, "wait", *NINE, QUIET) == answer_of(
         capsys,
+        "wait",
         "--type",
         "1.0:1:1",
         "--type",
@@ -92,7 +85,7 @@ def test_decimals_are_read_exactly(capsys):
 
 
 def test_nested_keys(capsys):
-    found = answer(capsys, *NESTED, "--horizon", "1000", QUIET)["nested"]
+    found = answer_of(capsys, "wait", *NESTED, "--horizon", "1000", QUIET)["nested"]
     assert found["thresholds"] == [7, 4]
     assert found["peak_memory"] == 7 * 3 + 4 * 3
     assert found["batches"] == 10_000
@@ -107,7 +100,7 @@ def test_nested_keys(capsys):
 
 
 def test_a_capacity_that_does_not_suffice_is_an_answer(capsys):
-    found = answer(capsys, *TWO, "--capacity", "8", QUIET)
+    found = answer_of(capsys, "wait", *TWO, "--capacity", "8", QUIET)
     assert not found["fits"]
     assert found["reason"] == "the balanced state holds M* = 9 tokens, the capacity is 8"
     assert found["fluid"]["fits"] is found["fluid"]["stable_at_capacity"] is False
@@ -120,7 +113,7 @@ def test_a_capacity_that_does_not_suffice_is_an_answer(capsys):
         "can keep up NO: a batch of 8 tokens does less work than comes; under any policy at least "
         "M* = 9 tokens are needed"
     ) in text
-    nested = answer(capsys, *TWO, "--capacity", "50", "--unknown-lengths", QUIET)
+    nested = answer_of(capsys, "wait", *TWO, "--capacity", "50", "--unknown-lengths", QUIET)
     assert not nested["fits"]
     assert "batch, waiting and tail need 105 tokens for delta = 0.01" in nested["reason"]
     assert "would help 105 KV tokens" in words(
@@ -129,11 +122,14 @@ def test_a_capacity_that_does_not_suffice_is_an_answer(capsys):
 
 
 def test_own_thresholds_and_segments(capsys):
-    found = answer(capsys, *TWO, "--capacity", "50", "--threshold", "3", "--threshold", "3", QUIET)
+    found = answer_of(
+        capsys, "wait", *TWO, "--capacity", "50", "--threshold", "3", "--threshold", "3", QUIET
+    )
     assert found["given"]["thresholds"] == [3, 3]
     assert found["given"]["memory"] == 27
-    one = answer(capsys, "--type", "1:1:1", "--type", "1:1:2", "--d0", "0.1", "--d1", "0.01",
-                 "--capacity", "99", "--unknown-lengths", "--segment", "2", QUIET)  # fmt: skip
+    types = ("--type", "1:1:1", "--type", "1:1:2", "--d0", "0.1", "--d1", "0.01")
+    more = ("--capacity", "99", "--unknown-lengths", "--segment", "2", QUIET)
+    one = answer_of(capsys, "wait", *types, *more)
     assert one["nested"]["segment_ends"] == [2]
     assert one["nested"]["best"] is None
     assert one["nested"]["eta"] == []
@@ -141,7 +137,7 @@ def test_own_thresholds_and_segments(capsys):
 
 def test_a_trace_gives_its_rate_and_says_what_binning_did(capsys, trace):
     argv = [str(trace), "--d0", "0.01", "--d1", "1e-6", "--capacity", "2000", QUIET]
-    found = answer(capsys, *argv)
+    found = answer_of(capsys, "wait", *argv)
     binning = found["binning"]
     assert (binning["rate"], binning["bins"]) == (0.5, 10)
     assert binning["rate_from"] == "6 prompts in 10 s"
@@ -149,8 +145,8 @@ def test_a_trace_gives_its_rate_and_says_what_binning_did(capsys, trace):
     assert binning["output_error"] == 0  # both outputs end a bin
     assert sum(t["arrival_rate"] for t in found["types"]) == pytest.approx(0.5)
     assert found["unit"] == "s"
-    assert answer(capsys, *argv, "--rate", "2")["binning"]["rate"] == 2
-    one = answer(capsys, *argv, "--bins", "1")
+    assert answer_of(capsys, "wait", *argv, "--rate", "2")["binning"]["rate"] == 2
+    one = answer_of(capsys, "wait", *argv, "--bins", "1")
     assert len(one["types"]) == 1
     assert one["binning"]["output_error"] == pytest.approx(1 / 3)  # 40 for a mean of 30
     text = words(shown(capsys, *argv, "--bins", "1"))
@@ -160,14 +156,16 @@ def test_a_trace_gives_its_rate_and_says_what_binning_did(capsys, trace):
 
 def test_a_preset_and_a_named_clock(capsys):
     argv = ["--preset", "alpaca", "--rate", "5", "--clock", "vidur-llama3-8b-a100"]
-    found = answer(capsys, *argv, "--capacity", "41408", "--bins", "4", QUIET)
+    found = answer_of(capsys, "wait", *argv, "--capacity", "41408", "--bins", "4", QUIET)
     assert (found["d0"], found["d1"], found["unit"]) == (0.00993, 1.656e-7, "s")
     assert len(found["types"]) == 4
 
 
 def test_prefill_is_an_option_or_comes_with_a_clock(capsys):
     own = ["--d2", "1/40"]
-    free, paid = (answer(capsys, *TWO, "--capacity", "200", QUIET, *d2) for d2 in ([], own))
+    free, paid = (
+        answer_of(capsys, "wait", *TWO, "--capacity", "200", QUIET, *d2) for d2 in ([], own)
+    )
     assert (free["d2"], paid["d2"]) == (0, 0.025)
     # rho = d1 sum(rate c) + d2 sum(rate l), of two types with one input token each
     assert paid["load"] == pytest.approx(free["load"] + 0.025 * 2)
@@ -175,9 +173,9 @@ def test_prefill_is_an_option_or_comes_with_a_clock(capsys):
     assert "per_prefill_token" in [row["parameter"] for row in paid["sensitivity"]]
     assert "per_prefill_token" not in [row["parameter"] for row in free["sensitivity"]]
     timed = [*TWO[:4], "--capacity", "200", QUIET, "--clock"]
-    numbers = answer(capsys, *timed, "0.01:1e-6:1e-4")
+    numbers = answer_of(capsys, "wait", *timed, "0.01:1e-6:1e-4")
     assert (numbers["d0"], numbers["d1"], numbers["d2"]) == (0.01, 1e-6, 1e-4)
-    named = answer(capsys, *timed, "vllm-llama3.1-8b-rtx4090")
+    named = answer_of(capsys, "wait", *timed, "vllm-llama3.1-8b-rtx4090")
     assert (named["d2"], named["unit"]) == (8.68e-5, "s")
     text = words(shown(capsys, *timed, "llama-3.1-8b@h100"))
     assert "modelled, not measured" in text
@@ -188,17 +186,17 @@ def test_prefill_is_an_option_or_comes_with_a_clock(capsys):
 
 def test_a_clock_without_prefill_says_no_time_to_first_token(capsys):
     argv = [*TWO[:4], "--capacity", "200", "--seeds", "1", "--run-time", "30", "--clock"]
-    found = answer(capsys, *argv, "vidur-llama3-8b-a100")
+    found = answer_of(capsys, "wait", *argv, "vidur-llama3-8b-a100")
     assert found["theorem_1"]["ttft"] == [None, None]
     assert all(each["ttft_p99"] == [None] for each in found["simulated"]["policies"])
     assert "it says no time to first token" in words(shown(capsys, *argv, "vidur-llama3-8b-a100"))
-    paid = answer(capsys, *argv, "vidur-llama3-8b-a100-prefill")
+    paid = answer_of(capsys, "wait", *argv, "vidur-llama3-8b-a100-prefill")
     assert None not in paid["theorem_1"]["ttft"]
     assert "no time to first token" not in shown(capsys, *argv, "vidur-llama3-8b-a100-prefill")
 
 
 def test_runs_stand_beside_first_come_first_served(capsys):
-    found = answer(capsys, *NINE, *SHORT)["simulated"]
+    found = answer_of(capsys, "wait", *NINE, *SHORT)["simulated"]
     assert (found["seeds"], found["duration"], found["short"]) == (2, 60, False)
     names = [each["name"] for each in found["policies"]]
     assert names == ["WAIT", "FCFS, new first", "FCFS, running first"]
@@ -257,7 +255,7 @@ def test_text_of_two_types(capsys):
 
 def test_a_load_with_a_fraction_of_a_prompt_an_iteration_is_told_so_first(capsys):
     argv = ["--type", "1:1:50", "--type", "1:1:99", "--d0", "0.01", "--d1", "1e-6"]
-    found = answer(capsys, *argv, "--capacity", "1000", QUIET)
+    found = answer_of(capsys, "wait", *argv, "--capacity", "1000", QUIET)
     assert found["not_for_wait"]
     assert found["come_in_an_iteration"] < 0.5
     assert found["fluid"]["fits"]
@@ -271,7 +269,7 @@ def test_a_load_with_a_fraction_of_a_prompt_an_iteration_is_told_so_first(capsys
     assert "would help" not in text
     nested = words(shown(capsys, *argv, "--capacity", "1000", "--unknown-lengths", QUIET))
     assert "Nested WAIT is not for this load: 0.0" in nested
-    plenty = answer(capsys, *argv, "--capacity", "100000", QUIET)
+    plenty = answer_of(capsys, "wait", *argv, "--capacity", "100000", QUIET)
     assert (plenty["fits"], plenty["not_for_wait"]) == (True, False)
 
 
@@ -294,7 +292,7 @@ def test_runs_that_cannot_be_made_leave_the_exact_answer(argv, why, capsys):
     text = words(shown(capsys, *argv))
     assert "can keep up yes" in text
     assert f"not simulated: {why}" in text
-    found = answer(capsys, *argv)
+    found = answer_of(capsys, "wait", *argv)
     assert found["simulated"] is None
     assert found["not_simulated"].startswith(why.split()[0])
 
@@ -317,7 +315,7 @@ def test_a_queue_that_cannot_grow_never_overflows(capsys):
 
 def test_a_chance_too_small_to_tell_is_not_written_out(capsys):
     argv = [*TWO, "--capacity", "400", "--unknown-lengths", QUIET]
-    assert 0 < answer(capsys, *argv)["nested"]["delta_at_capacity"] < 1e-30
+    assert 0 < answer_of(capsys, "wait", *argv)["nested"]["delta_at_capacity"] < 1e-30
     assert "overflows with probability <= 1e-15" in words(shown(capsys, *argv))
 
 
@@ -373,7 +371,7 @@ def test_files_appear_together(capsys, tmp_path):
         *(f"{name}.{end}" for name in figures for end in ("png", "svg", "csv")),
     }
     assert "written to" in text
-    assert answer_in((folder / "wait.json").read_text()) == answer(capsys, *NINE, *SHORT)
+    assert answer_in((folder / "wait.json").read_text()) == answer_of(capsys, "wait", *NINE, *SHORT)
 
 
 @pytest.mark.parametrize(

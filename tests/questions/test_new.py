@@ -14,7 +14,7 @@ from fluidkv.cli.app import app
 from fluidkv.cli.asking import command_of
 from fluidkv.sweeps import ANALYSES, open_sweep, plan, run
 from fluidkv.sweeps.analyses.asked import analysis_of
-from tests.cli.test_study import refusal
+from tests.cli.answered import refusal
 from tests.conventions import complaints
 from tests.questions import waste
 from tests.questions.fragmentation import wasted_share

@@ -1,10 +1,37 @@
-"""The clock of an answer as plain values: its numbers, its name, and how far off it may be."""
+"""The clock of a server: as it is written, and as plain values with how far off it may be."""
 
 from typing import Any
 
+from fluidkv.errors import InputError
+from fluidkv.questions.kinds import FEW_DIGITS, rational
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.machines.against import modelled_caveat
-from fluidkv.serving.machines.named import known
+from fluidkv.serving.machines.named import known, named_clock
+
+_NUMBERS = "D0[:D1[:D2[:D3]]] in seconds, such as 0.015:2.6e-7:8.7e-5, D0 above 0"
+
+
+def read_clock(argument: str, text: str) -> IterationClock:
+    """Numbers, or a name: of `CLOCKS`, or MODEL@GPU.
+
+    Raises:
+        InputError: neither; for a name with those near it.
+    """
+    numbers = [rational(part, FEW_DIGITS) for part in text.split(":")]
+    values = [float(value) for value in numbers if value is not None]
+    if len(values) < len(numbers) and not (text[:1].isdigit() and ":" in text):
+        try:
+            return named_clock(text).clock
+        except InputError as error:
+            more = "" if "@" in text else f"; or numbers, {_NUMBERS}"
+            raise InputError(argument, text, error.allowed + more) from None
+    try:
+        if len(values) == len(numbers) <= 4:
+            base, per_kv, per_prefill, per_pair = (*values, 0.0, 0.0, 0.0)[:4]
+            return IterationClock(base, per_kv, per_prefill, per_prefill_pair=per_pair)
+    except InputError:
+        pass  # said below
+    raise InputError(argument, text, f"{_NUMBERS}; or a name")
 
 
 def clock_values(clock: IterationClock) -> dict[str, Any]:

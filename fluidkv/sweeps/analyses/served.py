@@ -7,14 +7,13 @@ and its settings: so engines are compared on the same draws.
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fluidkv.errors import InputError
 from fluidkv.questions.kinds import Number, Whole, Word
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
-from fluidkv.sweeps.analyses.clocks import clock_of
 from fluidkv.sweeps.analyses.systems import SYSTEM, workload_of
 from fluidkv.sweeps.analysis import (
     SEED,
@@ -36,6 +35,18 @@ if TYPE_CHECKING:
 
 _COUNT = Whole(1, 2**30)
 _LAST = 10**9  # iterations are run one by one where the clock does not jump over idle ones
+
+
+@cache
+def clock_of(text: str | None) -> IterationClock:
+    """The clock of a point: a name, numbers, or none for the theory's, where an iteration lasts 1.
+
+    Raises:
+        InputError: neither numbers nor a name that is known.
+    """
+    from fluidkv.answers.served.clock import read_clock
+
+    return IterationClock.iterations() if text is None else read_clock("clock", text)
 
 
 def _engine(text: str) -> "ServedEngine":

@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 from fluidkv.errors import InputError
 from fluidkv.questions.kinds import Number, Whole, Word
 from fluidkv.serving.clock import IterationClock
-from fluidkv.sweeps.analyses.clocks import clock_of
-from fluidkv.sweeps.analyses.served import ENGINE
+from fluidkv.sweeps.analyses.served import ENGINE, clock_of
 from fluidkv.sweeps.analyses.systems import CLASSES, workload_of
 from fluidkv.sweeps.analysis import SEED, Analysis, Row, Setting, Variable, one_by_one
 from fluidkv.workload import Workload

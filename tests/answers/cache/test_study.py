@@ -20,7 +20,7 @@ from fluidkv.prefix import Granularity, Policy
 from fluidkv.prefix.on_trie.run import run_cache
 from fluidkv.prefix.on_trie.trie import trie_of
 from fluidkv.traces import Trace
-from tests.cli.test_study import refusal
+from tests.cli.answered import refusal
 
 GSP = prompted_generator(
     "gsp", parameters={"groups": 6, "queries": 8, "lengths": (10, 20), "order": "round-robin"}

@@ -11,8 +11,7 @@ from fluidkv.answers.price import options
 from fluidkv.cli import main
 from fluidkv.questions.kinds import Word
 from fluidkv.tokenpd import Attention, write_attention
-from tests.cli.answered import answer_in
-from tests.cli.test_study import refusal
+from tests.cli.answered import answer_in, refusal
 
 SMALL = ["--generator", "mixed", "--requests", "7", "--length", "12", "--prompt", "3"]
 SMALL += ["--seeds", "2", "--budget", "20"]

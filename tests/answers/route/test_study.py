@@ -15,7 +15,7 @@ from fluidkv.errors import InputError
 from fluidkv.figures import write_figures
 from fluidkv.prefix import Policy
 from fluidkv.routing import LBGR, CacheAware, Engine, Fleet, LinearScore, Random, RoundRobin
-from tests.cli.test_study import refusal
+from tests.cli.answered import refusal
 
 SMALL = prompted_generator("gsp", parameters={"groups": 6, "queries": 5, "lengths": (40, 80)})
 FLEET = Fleet(2, 400)

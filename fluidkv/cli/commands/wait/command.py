@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fluidkv.cli import arguments as read
 from fluidkv.cli import options as opt
-from fluidkv.cli.asked import as_written
+from fluidkv.cli.asked import as_written, written_names
 from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
@@ -226,8 +226,9 @@ def _answer(
     from fluidkv.answers.wait.study import wait_study
 
     rates = "--type" if load.binned is None else "--rate"
-    names = {**_ARGUMENTS, "arrival_rate": rates, "rates": "--segment" if own_segments else rates}
-    with progress("computing thresholds") as line, as_written(names):
+    others = {"arrival_rate": rates, "rates": "--segment" if own_segments else rates}
+    names = written_names(_ARGUMENTS | others)
+    with progress("computing thresholds") as line, read.as_options(names):
         answer = wait_study(load, capacity, on_progress=line.show, **options)
     error = answer.not_simulated
     if error is None:
