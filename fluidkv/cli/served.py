@@ -301,6 +301,8 @@ def clock_said(clock: "IterationClock") -> str:
         (clock.per_kv_token, "KV token"),
         (clock.per_prefill_token, "prefill token"),
         (clock.per_prefill_pair, "pair of a prefill token and one before it"),
+        (clock.per_request, "request that decodes"),
+        (clock.experts, "reading of all experts"),
     ):
         if value:
             parts.append(f"{value:g} s per {of}")

@@ -76,7 +76,10 @@ def execute(
     counts[9] += tokens + locked
     counts[10] += prefilled
     counts[12] += run.cached
-    _advance(run, requests, aside, lists, arrival, computing + locked == 0, prefilled, pairs)
+    tokens += locked
+    _advance(
+        run, requests, aside, lists, arrival, computing + locked == 0, tokens, prefilled, pairs
+    )
     done, new_outputs = 0, 0
     if passes is not None and locked > 0:
         run.passes += 1
@@ -128,6 +131,7 @@ def _advance(
     lists: Records,
     arrival: np.ndarray,
     idle: bool,
+    tokens: int,
     prefilled: int,
     pairs: int,
 ) -> None:
@@ -135,6 +139,8 @@ def _advance(
     if not idle:
         run.now += budget.duration(
             run.base, run.per_kv, run.cached, run.per_prefill, prefilled, run.per_pair, pairs
+        ) + budget.of_batch(
+            run.per_request, tokens - prefilled, run.experts, run.expert_share, tokens
         )
         return
     if run.jumps:

@@ -43,7 +43,11 @@ def show(run: Record) -> None:
 
 
 @inner
-def duration(run: Record, held: int, prefill: int, pairs: int) -> float:
+def duration(run: Record, held: int, prefill: int, pairs: int, decoding: int) -> float:
     """As `clock.IterationClock.duration`."""
     of_kv, of_prefill = run.per_kv * held, run.per_prefill * prefill
-    return ((run.base + of_kv) + of_prefill) + run.per_pair * pairs
+    lasts = ((run.base + of_kv) + of_prefill) + run.per_pair * pairs
+    lasts += run.per_request * decoding
+    if run.experts > 0:
+        lasts += run.experts * (1 - (1 - run.expert_share) ** (prefill + decoding))
+    return lasts

@@ -52,7 +52,7 @@ def glides(run: Record, space: Space, counts: np.ndarray) -> bool:
     counts[0] += run.in_memory
     count(run, counts, run.decoding, run.held)
     show(run)
-    run.now += duration(run, run.held, 0, 0)
+    run.now += duration(run, run.held, 0, 0, run.decoding)
     landed = run.now
     if run.overlap:
         landed = run.flight_ended

@@ -243,7 +243,8 @@ def _held(run: Record, space: Space, extends: bool) -> int:
 def _run(run: Record, space: Space, held: int) -> None:
     """A pass lasts what it costs; an idle one nothing, or a tick of the theory's clock."""
     if run.pass_mode != IDLE:
-        run.now += duration(run, held, run.prefill, run.pairs)
+        decoding = run.pass_size - run.admitted
+        run.now += duration(run, held, run.prefill, run.pairs, decoding)
     elif not run.jumps:
         run.now += run.base
 
