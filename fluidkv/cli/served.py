@@ -41,10 +41,16 @@ Speed = Annotated[
 _CLOCK = (
     "Seconds of an iteration: D0, D1 more for each KV token, D2 more for each token of prefill, D3 "
     "more for each pair of such a token and one that is not behind it; "
-    "or a name of those that fluidkv clocks lists, or MODEL@GPU (llama-3.1-8b@h100, modelled). "
+    "or a name of those that fluidkv clocks lists, or MODEL@GPU (modelled: llama-3.1-8b@h100, "
+    "llama-3.1-70b-fp8@4xh200/sglang). "
     r"\[default: fitted to a log folder, else time in iterations]"
 )
 Clock = Annotated[str | None, opt.option("--clock D0[:D1[:D2[:D3]]]", str, _CLOCK, opt.SERVER)]
+_CLOCK_FROM = (
+    "Log of another run on a server like this one (a folder, or sample:NAME): the clock is fitted "
+    "to it, and what it missed there stands beside the answer. Instead of --clock."
+)
+ClockFrom = Annotated[str | None, opt.option("--clock-from LOG", str, _CLOCK_FROM, opt.SERVER)]
 _BLOCK = r"Tokens of a KV block. \[default: the engine's]"
 Block = Annotated[
     int | None,
@@ -67,14 +73,19 @@ _NUMBERS = "D0[:D1[:D2[:D3]]] in seconds, such as 0.015:2.6e-7:8.7e-5, D0 above 
 
 
 def clock_of(text: str) -> "IterationClock":
-    """Numbers, or a name: of `CLOCKS`, or MODEL@GPU.
+    """Numbers, or a name: of `CLOCKS`, or MODEL@GPU; or what `which_clock` makes of a log.
 
     Raises:
-        InputError: neither; for a name with those near it.
+        InputError: neither; for a name with those near it. A log that has no clock.
     """
     from fluidkv.serving.clock import IterationClock
     from fluidkv.serving.machines.named import named_clock
 
+    if text.startswith(_FROM):
+        from fluidkv.answers.served.clock_from import clock_from
+
+        with read.as_options({"source": "--clock-from", "clock_from": "--clock-from"}):
+            return clock_from(text.removeprefix(_FROM)).clock
     parts = text.split(":")
     try:
         numbers = [float(read.exact_number("--clock", part, "")) for part in parts]
@@ -93,6 +104,16 @@ def clock_of(text: str) -> "IterationClock":
         return IterationClock(base, per_kv, per_prefill, per_prefill_pair=per_pair)
     except InputError:
         raise InputError("--clock", text, _NUMBERS) from None
+
+
+_FROM = "from "
+
+
+def which_clock(clock: str | None, clock_from: str | None) -> str | None:
+    """The one that is given, as `clock_of` reads it: --clock, or --clock-from."""
+    if clock is not None and clock_from is not None:
+        raise InputError("--clock-from", clock_from, "either --clock or --clock-from")
+    return clock if clock_from is None else f"{_FROM}{clock_from}"
 
 
 def engine_named(argument: str, text: str) -> str:
@@ -272,15 +293,19 @@ def clock_rows(
         capacity: KV tokens that the run may hold.
         running, prefill_tokens: most of an iteration, where they are limited.
     """
-    from fluidkv.serving.machines.against import modelled_caveat
+    from fluidkv.serving.machines.against import cautions_of, caveat_of
     from fluidkv.serving.machines.named import known, outside
 
     rows: list[Row] = [("clock", clock_said(clock))]
+    if clock.name.startswith(_FROM):
+        from fluidkv.answers.served.clock_from import clock_from
+
+        return [*rows, ("", clock_from(clock.name.removeprefix(_FROM)).caveat)]
     named = known(clock)
     if named is None:
         return rows
-    if named.kind == "modelled":
-        rows.append(("", modelled_caveat()))
+    rows += [("", caveat)] if (caveat := caveat_of(named)) else []
+    rows += [("CAUTION", caution) for caution in cautions_of(named)]
     beyond = outside(
         named.validity,
         running=running,

@@ -2,15 +2,21 @@
 
 from typing import Any
 
+from fluidkv.answers.served.clock_from import FROM, clock_from
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.machines.against import modelled_caveat
+from fluidkv.serving.machines.against import caveat_of
 from fluidkv.serving.machines.named import known
 
 
 def clock_values(clock: IterationClock) -> dict[str, Any]:
     """For JSON; `name`, `kind` and `caveat` are None of a clock without a name from here."""
-    named = known(clock)
-    modelled = named is not None and named.kind == "modelled"
+    if clock.name.startswith(FROM):
+        found = clock_from(clock.name.removeprefix(FROM))
+        name, kind, caveat = clock.name, "measured", found.caveat
+    else:
+        named = known(clock)
+        name, kind = (None, None) if named is None else (named.name, named.kind)
+        caveat = (named and caveat_of(named)) or None
     return {
         "unit": clock.unit,
         "base": clock.base,
@@ -20,7 +26,7 @@ def clock_values(clock: IterationClock) -> dict[str, Any]:
         "per_request": clock.per_request,
         "experts": clock.experts,
         "expert_share": clock.expert_share,
-        "name": None if named is None else named.name,
-        "kind": None if named is None else named.kind,
-        "caveat": modelled_caveat() if modelled else None,
+        "name": name,
+        "kind": kind,
+        "caveat": caveat,
     }

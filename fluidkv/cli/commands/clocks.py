@@ -145,7 +145,7 @@ def _say_all(page: Page) -> None:
 
 def _say_one(page: Page, named: "NamedClock") -> None:
     from fluidkv.cli.served import clock_said
-    from fluidkv.serving.machines.against import modelled_caveat, pool_caveat
+    from fluidkv.serving.machines.against import cautions_of, caveat_of, pool_caveat
     from fluidkv.serving.machines.models import model_named
 
     page.title(named.name, f": {named.kind}")
@@ -155,7 +155,8 @@ def _say_one(page: Page, named: "NamedClock") -> None:
         each = model_named(named.model).kv_bytes
         rows.append(("KV", f"{each:,} bytes a token, {int(1e9 / each):,} tokens a GB"))
     if named.kind == "modelled":
-        rows.append(("CAUTION", modelled_caveat()))
+        rows.append(("CAUTION", caveat_of(named)))
+        rows += [("CAUTION", caution) for caution in cautions_of(named)]
         if named.validity.kv_tokens is not None:
             left = f"{named.validity.kv_tokens[1]:,} KV tokens beside the weights at 90 % of it"
             rows.append(("memory", f"{left}; {pool_caveat()}"))
@@ -177,7 +178,8 @@ def _whose(named: "NamedClock") -> str:
 
 
 def _server(named: "NamedClock") -> str:
-    parts = (named.engine, named.model and f"{named.model} on {named.gpu}")
+    shared = f"{named.gpus} " if named.gpus > 1 else ""
+    parts = (named.engine, named.model and f"{named.model} on {shared}{named.gpu}")
     return ", ".join(part for part in parts if part) or "none"
 
 

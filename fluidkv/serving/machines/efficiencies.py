@@ -18,18 +18,23 @@ are heads with keys and values of their own: the cache of latent attention is on
 import csv
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
 from typing import NamedTuple
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.machines.gpus import Gpu
 from fluidkv.serving.machines.models import STORED, Model, stored_bytes
 
 ENGINES = ("vllm", "sglang", "trtllm")
 """Engines that efficiencies are fitted to."""
+
+MOST_CLIENTS = 512
+"""Requests in flight in the largest of the closed loops that are fitted to, but for a few."""
 
 MOST_GPUS = 8
 """GPUs of one server, all of them linked."""
@@ -154,15 +159,98 @@ def fitted_clock(model: Model, gpu: Gpu, gpus: int = 1, engine: str = "vllm") ->
         )
         raise InputError("gpu", gpu.name, allowed)
     factor = correction(model, gpu, engine)
+    return summed(model, gpu, gpus, engine, efficiencies(), factor)
+
+
+def summed(
+    model: Model, gpu: Gpu, gpus: int, engine: str, values: Mapping[str, float], factor: float
+) -> IterationClock:
+    """The clock by these efficiencies, times a factor."""
     sums = [0.0] * 6
     for name, cost in costs(model, gpu, gpus, engine).items():
         for place, seconds in enumerate(cost):
-            sums[place] += efficiencies()[name] * seconds * factor
+            sums[place] += values[name] * seconds * factor
     d0, d1, d2, d3, d4, d5 = sums
     share = model.active / model.experts
     return IterationClock(
         d0, d1, d2, per_prefill_pair=d3, per_request=d4, experts=d5, expert_share=share
     )
+
+
+def waits(engine: str, inputs: float, step_s: float) -> dict[str, float]:
+    """What efficiencies of what comes before a first token are multiplied with, seconds.
+
+    A client, a front end that turns text into tokens, and a scheduler that looks for requests and
+    streams tokens every so many iterations: no iteration of the clock lasts longer for them.
+    """
+    return {
+        f"wait.{engine}": 1e-3,
+        f"wait_input.{engine}": inputs * 1e-6,
+        f"wait_steps.{engine}": step_s,
+    }
+
+
+def first_token_wait(engine: str, inputs: float, step_s: float) -> float:
+    """Seconds before a first token that the clock does not have.
+
+    Examples:
+        >>> from fluidkv.serving.machines.efficiencies import first_token_wait
+        >>> 0.01 < first_token_wait("vllm", 1024, 0.01) < 0.1
+        True
+    """
+    return sum(efficiencies()[name] * each for name, each in waits(engine, inputs, step_s).items())
+
+
+@dataclass(frozen=True)
+class Bar(Record):
+    """How far off a named clock is: what rows that it was not fitted to have over what it says.
+
+    Fields:
+        rows: how many there are.
+        mean: of the relative error, absolute.
+        low, high: measured over said, in 90 % of the rows.
+    """
+
+    rows: int
+    mean: float
+    low: float
+    high: float
+
+
+@cache
+def _bars() -> Mapping[tuple[str, str], Bar]:
+    return {
+        (row["kind"], row["metric"]): Bar(
+            int(row["rows"]), *(float(row[name]) for name in ("mean", "low", "high"))
+        )
+        for row in _rows("bars.csv")
+    }
+
+
+def bar(model: Model, gpu: Gpu, metric: str) -> Bar:
+    """The bar of "tpot", "throughput" or "ttft" on machines of this kind.
+
+    Of a model that was measured, from fits to five sixths of the settings; of another one, from
+    fits to all models but one.
+
+    Examples:
+        >>> from fluidkv.serving import gpu_named, model_named
+        >>> from fluidkv.serving.machines.efficiencies import bar
+        >>> found = bar(model_named("llama-3.1-70b"), gpu_named("h100"), "tpot")
+        >>> found.low < 1 < found.high
+        True
+    """
+    return _bars()[kind_of(model, gpu) if is_measured(model) else "other", metric]
+
+
+def is_measured(model: Model) -> bool:
+    """Whether rows of this model, at any precision, are among those that are fitted to."""
+    return (family(model), "", "") in corrections()
+
+
+def kind_of(model: Model, gpu: Gpu) -> str:
+    """A class of machine: "hopper, experts"."""
+    return f"{gpu.generation}, {'experts' if model.experts > 1 else 'dense'}"
 
 
 def correction(model: Model, gpu: Gpu, engine: str) -> float:

@@ -39,8 +39,8 @@ class Model(Record):
         shared: inner width of what every token goes through beside its experts; 0: nothing.
         dense, dense_inner: layers without experts, of a model that has them, and their inner width.
         q_rank, kv_rank, rope_size, value_size: of latent attention, where one vector of
-            `kv_rank + rope_size` values is cached a token and layer, whatever the heads; `head_size`
-            is the part of a key without positions. 0: keys and values of heads are cached.
+            `kv_rank + rope_size` values is cached a token and layer, whatever the heads;
+            `head_size` is the part of a key without positions. 0: those of heads are cached.
         window, windowed: layers that keep only the last `window` tokens, and how many are so.
         weight_bytes: of a weight: 2 at 16 bits, 1 at 8, with scales 0.5625 at 4.
         other_bytes: of a weight that is in no expert, of a model that has several; None: the same.
@@ -188,9 +188,9 @@ def model_named(name: str) -> Model:
     """A model by name, whether as here or as its hub has it: "Qwen/Qwen3-4B", "qwen3-4b".
 
     What only says how it was trained or stored ("-Instruct", "-2507", "-hf") does not count. The
-    precision of the weights stands behind it: `-fp8`, `-nvfp4` (or `-fp4`), `-int4`, `-bf16`; none:
-    as published. At 4 bits it is the experts' alone, where a model has some. Keys and values have 16
-    bits whatever the weights have, unless `-kv8` says otherwise.
+    precision of the weights stands behind it: `-fp8`, `-nvfp4` (or `-fp4`), `-int4`, `-bf16`;
+    none: as published. At 4 bits it is the experts' alone, where a model has some. Keys and values
+    have 16 bits whatever the weights have, unless `-kv8` says otherwise.
 
     Raises:
         InputError: another name, with those near it; a model with layers that keep a state rather

@@ -135,6 +135,7 @@ def preempt(
     memory: LoggedMemory = NOT_GIVEN,
     engine: _Engine = None,
     clock: served.Clock = None,
+    clock_from: served.ClockFrom = None,
     block_size: served.Block = None,
     max_num_seqs: _Seqs = None,
     max_num_batched_tokens: served.Budget = None,
@@ -173,6 +174,7 @@ def preempt(
     bus = (swap_per_token, swap_gbps, profile)
     prices = values.Prices(*bus, memory.per_token(), swap_pool, host_memory, sweet_spot)
     prices.check()
+    clock = served.which_clock(clock, clock_from)
     server = _server(clock, block_size, max_num_batched_tokens, max_num_seqs)
     load, report = reading.requests(source, class_, preset)
     logged, notes = served.log_of(source, report, reading.scaling)

@@ -105,6 +105,7 @@ def size(
     memory: LoggedMemory = NOT_GIVEN,
     engine: _Engine = None,
     clock: served.Clock = None,
+    clock_from: served.ClockFrom = None,
     now: _Now = None,
     block_size: served.Block = None,
     max_num_batched_tokens: served.Budget = None,
@@ -132,6 +133,7 @@ def size(
     if not bounds:
         raise InputError("--slo", "none", "at least one, such as ttft_p99=2s")
     memory.per_token()
+    clock = served.which_clock(clock, clock_from)
     server = values.server_of(clock, block_size, max_num_batched_tokens, now)
     load, report = reading.requests(source, class_, preset)
     logged, notes = served.log_of(source, report, reading.scaling)
