@@ -68,6 +68,8 @@ def _all_as_dict() -> dict[str, Any]:
 
 
 def _as_dict(named: "NamedClock") -> dict[str, Any]:
+    from fluidkv.serving.machines.against import caveat_of
+
     clock, holds = named.clock, named.validity
     return {
         "name": named.name,
@@ -81,6 +83,11 @@ def _as_dict(named: "NamedClock") -> dict[str, Any]:
         "per_kv_token": clock.per_kv_token,
         "per_prefill_token": clock.per_prefill_token,
         "per_prefill_pair": clock.per_prefill_pair,
+        "per_request": clock.per_request,
+        "experts": clock.experts,
+        "expert_share": clock.expert_share,
+        "gpus": named.gpus,
+        "caveat": caveat_of(named) or None,
         "holds": {
             "running": holds.running,
             "kv_tokens": holds.kv_tokens and list(holds.kv_tokens),

@@ -104,6 +104,7 @@ def _gpu(row: Mapping[str, str]) -> Gpu:
         float(row["flops_8"]) if row["flops_8"] else None,
         float(row["memory_gib"]) * 2**30,
         float(row["bandwidth"]),
-        *(float(row[name]) if row[name] else None for name in ("flops_4", "link")),
+        float(row["flops_4"]) if row["flops_4"] else None,
+        float(row["link"]) if row["link"] else None,
         row["generation"],
     )
