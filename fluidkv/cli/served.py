@@ -73,19 +73,14 @@ _NUMBERS = "D0[:D1[:D2[:D3]]] in seconds, such as 0.015:2.6e-7:8.7e-5, D0 above 
 
 
 def clock_of(text: str) -> "IterationClock":
-    """Numbers, or a name: of `CLOCKS`, or MODEL@GPU; or what `which_clock` makes of a log.
+    """Numbers, or a name: of `CLOCKS`, or MODEL@GPU.
 
     Raises:
-        InputError: neither; for a name with those near it. A log that has no clock.
+        InputError: neither; for a name with those near it.
     """
     from fluidkv.serving.clock import IterationClock
     from fluidkv.serving.machines.named import named_clock
 
-    if text.startswith(_FROM):
-        from fluidkv.answers.served.clock_from import clock_from
-
-        with read.as_options({"source": "--clock-from", "clock_from": "--clock-from"}):
-            return clock_from(text.removeprefix(_FROM)).clock
     parts = text.split(":")
     try:
         numbers = [float(read.exact_number("--clock", part, "")) for part in parts]
@@ -106,14 +101,20 @@ def clock_of(text: str) -> "IterationClock":
         raise InputError("--clock", text, _NUMBERS) from None
 
 
-_FROM = "from "
+def which_clock(clock: str | None, log: str | None) -> "IterationClock | None":
+    """The one that is given: --clock, or --clock-from; None: neither.
 
+    Raises:
+        InputError: both; what `clock_of` refuses; a log that has no clock.
+    """
+    if log is None:
+        return None if clock is None else clock_of(clock)
+    if clock is not None:
+        raise InputError("--clock-from", log, "either --clock or --clock-from")
+    from fluidkv.answers.served.clock_from import clock_from
 
-def which_clock(clock: str | None, clock_from: str | None) -> str | None:
-    """The one that is given, as `clock_of` reads it: --clock, or --clock-from."""
-    if clock is not None and clock_from is not None:
-        raise InputError("--clock-from", clock_from, "either --clock or --clock-from")
-    return clock if clock_from is None else f"{_FROM}{clock_from}"
+    with read.as_options({"source": "--clock-from", "clock_from": "--clock-from"}):
+        return clock_from(log).clock
 
 
 def engine_named(argument: str, text: str) -> str:
@@ -293,14 +294,13 @@ def clock_rows(
         capacity: KV tokens that the run may hold.
         running, prefill_tokens: most of an iteration, where they are limited.
     """
+    from fluidkv.answers.served.clock_from import log_behind
     from fluidkv.serving.machines.against import cautions_of, caveat_of
     from fluidkv.serving.machines.named import known, outside
 
     rows: list[Row] = [("clock", clock_said(clock))]
-    if clock.name.startswith(_FROM):
-        from fluidkv.answers.served.clock_from import clock_from
-
-        return [*rows, ("", clock_from(clock.name.removeprefix(_FROM)).caveat)]
+    if (found := log_behind(clock)) is not None:
+        return [*rows, ("", found.caveat)]
     named = known(clock)
     if named is None:
         return rows

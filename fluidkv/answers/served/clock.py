@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fluidkv.answers.served.clock_from import FROM, clock_from
+from fluidkv.answers.served.clock_from import log_behind
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.machines.against import caveat_of
 from fluidkv.serving.machines.named import known
@@ -10,11 +10,10 @@ from fluidkv.serving.machines.named import known
 
 def clock_values(clock: IterationClock) -> dict[str, Any]:
     """For JSON; `name`, `kind` and `caveat` are None of a clock without a name from here."""
-    if clock.name.startswith(FROM):
-        found = clock_from(clock.name.removeprefix(FROM))
+    named, found = known(clock), log_behind(clock)
+    if found is not None:
         name, kind, caveat = clock.name, "measured", found.caveat
     else:
-        named = known(clock)
         name, kind = (None, None) if named is None else (named.name, named.kind)
         caveat = (named and caveat_of(named)) or None
     return {

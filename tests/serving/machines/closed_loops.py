@@ -40,19 +40,15 @@ class Means:
 
     ttft_s: float
     tpot_s: float
-    rate: float
 
 
 METRICS = ("tpot", "throughput", "ttft")
 
 
 def misses(row: Row, means: Means) -> tuple[float, float, float]:
-    """Said over measured, less 1: METRICS."""
-    return (
-        means.tpot_s / row.tpot_s - 1,
-        means.rate / row.rate - 1,
-        means.ttft_s / row.ttft_s - 1,
-    )
+    """Said over measured, less 1: METRICS. Throughput is of a loop that never ends, of both."""
+    rate = row.clients / (means.ttft_s + means.tpot_s * (row.outputs - 1))
+    return means.tpot_s / row.tpot_s - 1, rate / row.rate - 1, means.ttft_s / row.ttft_s - 1
 
 
 _ENGINES = {"vllm": "vllm", "trtllm": "vllm", "sglang": "sglang+cache"}
@@ -77,7 +73,7 @@ def served(row: Row, clock: IterationClock) -> Means:
     first, last = run.first_token.values, run.last_token.values
     tokens = np.maximum(requests.output_length - 1, 1)
     waits = float((first - run.arrival.values).mean())
-    return Means(waits, float(((last - first) / tokens).mean()), size / float(last.max()))
+    return Means(waits, float(((last - first) / tokens).mean()))
 
 
 def said(row: Row) -> Means:
@@ -88,8 +84,7 @@ def said(row: Row) -> Means:
 
 def _later(row: Row, means: Means, values: Mapping[str, float]) -> Means:
     more = sum(values[name] * each for name, each in _waits(row, means).items())
-    lasts = row.clients / means.rate
-    return Means(means.ttft_s + more, means.tpot_s, row.clients / (lasts + more))
+    return Means(means.ttft_s + more, means.tpot_s)
 
 
 def _waits(row: Row, means: Means) -> dict[str, float]:

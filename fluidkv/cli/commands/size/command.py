@@ -133,8 +133,7 @@ def size(
     if not bounds:
         raise InputError("--slo", "none", "at least one, such as ttft_p99=2s")
     memory.per_token()
-    clock = served.which_clock(clock, clock_from)
-    server = values.server_of(clock, block_size, max_num_batched_tokens, now)
+    server = values.server_of(clock, clock_from, block_size, max_num_batched_tokens, now)
     load, report = reading.requests(source, class_, preset)
     logged, notes = served.log_of(source, report, reading.scaling)
     engine = served.engine_of(engine, logged, "vllm+cache")
