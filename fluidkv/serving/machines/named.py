@@ -161,7 +161,7 @@ def named_clock(name: str) -> NamedClock:
         >>> from fluidkv.serving import named_clock
         >>> known = named_clock("llama-3.1-8b@h100")
         >>> known.kind, round(known.clock.duration(40_000, 0, decoding=32), 4)
-        ('modelled', 0.0111)
+        ('modelled', 0.0088)
         >>> named_clock("Qwen/Qwen3-235B-A22B-FP8@4xH200/sglang").gpus
         4
     """

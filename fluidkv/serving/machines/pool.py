@@ -43,7 +43,7 @@ def kv_tokens_left(
         >>> kv_tokens_left(model_named("llama-3.1-8b"), gpu_named("rtx-4090"))
         42131
         >>> kv_tokens_left(model_named("deepseek-v3"), gpu_named("h200"), gpus=8)
-        707446
+        719258
     """
     if not 0 < utilisation <= 1:
         raise InputError("utilisation", utilisation, "a share in (0, 1]")

@@ -182,7 +182,7 @@ def test_every_fitted_clock_says_its_bars():
         text = caveat_of(named)
         for metric in ("tpot", "throughput", "ttft"):
             found = bar(model, gpu, metric)
-            assert f"{found.mean:.0%} off on average, 90 % {found.low:.2f}" in text
+            assert f"{found.mean:.0%} off on average, 90 % of them {found.low:.2f}" in text
     assert "as this one is" in text
     assert named_clock("deepseek-r1@8xh200/sglang").name == "deepseek-r1@8xh200/sglang"
 
