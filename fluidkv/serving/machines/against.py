@@ -157,7 +157,7 @@ def caveat_of(named: NamedClock) -> str:
         >>> caveat_of(named_clock("vllm-llama3.1-8b-rtx4090"))
         ''
         >>> caveat_of(named_clock("llama-3.1-8b@h100")).partition(";")[0]
-        'modelled'
+        'modelled, not measured'
     """
     if named.kind != "modelled":
         return ""
@@ -176,8 +176,8 @@ def _bars_of(model: Model, gpu: Gpu) -> str:
         )
     rows = bar(model, gpu, "tpot").rows
     return (
-        f"modelled; of {rows} measured closed loops that it was not fitted to ({whose}), "
-        f"measured over modelled: {'; '.join(said)}"
+        f"modelled, not measured; of {rows} measured closed loops that it was not fitted to "
+        f"({whose}), measured over modelled: {'; '.join(said)}"
     )
 
 

@@ -188,7 +188,7 @@ def report(folder: Path) -> None:
     print(Counter(row.odd for row in rows))
     rows = [row for row in rows if "do not fit" not in row.odd]
     off = np.array([misses(row, said(row)) for row in rows])
-    inside = np.array([_inside(row, each) for row, each in zip(rows, off, strict=True)])
+    inside = np.array([in_bars(row, each) for row, each in zip(rows, off, strict=True)])
     fine = np.array([not row.odd for row in rows])
     for name, chosen in (("all", np.ones(len(rows), bool)), ("not odd", fine)):
         for place, metric in enumerate(METRICS):
@@ -206,7 +206,8 @@ def report(folder: Path) -> None:
         print(engine, sum(here), np.abs(off[here]).mean(axis=0).round(3))
 
 
-def _inside(row: Row, off: Sequence[float]) -> list[bool]:
+def in_bars(row: Row, off: Iterable[float]) -> list[bool]:
+    """Whether each of METRICS lies in the interval that the library states."""
     found = []
     for metric, each in zip(METRICS, off, strict=True):
         bar = tables.bar(row.model, row.gpu, metric)

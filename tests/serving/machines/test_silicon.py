@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fluidkv.serving.machines import efficiencies as tables
-from tests.serving.machines.closed_loops import METRICS, misses, said
+from tests.serving.machines.closed_loops import in_bars, misses, said
 from tests.serving.machines.silicon import FILE, Row, correct, fit, fitted_to, read
 
 
@@ -41,16 +41,24 @@ def test_the_tables_are_their_fit(rows: list[Row]) -> None:
     )
 
 
-def test_rows_held_out_are_within_their_bars(rows: list[Row]) -> None:
-    """Every sixth of them: docs/clock.md has all."""
-    held = [row for row in rows if row.held_out and not row.odd][::6]
-    off = np.abs([misses(row, said(row)) for row in held])
-    mean, within = off.mean(axis=0), (off < 0.25).mean(axis=0)
-    assert len(held) > 100
-    for metric, bound, least, each, share in zip(METRICS, BOUNDS, LEAST, mean, within, strict=True):
-        assert each < bound, metric
-        assert share > least, metric
+@pytest.mark.thorough
+def test_rows_held_out_are_missed_by_as_much_as_the_page_says(rows: list[Row]) -> None:
+    """docs/clock.md: 689 rows. TTFT and throughput miss what was asked of them."""
+    held = [row for row in rows if row.held_out and not row.odd]
+    found = [said(row) for row in held]
+    off = np.array([misses(*pair) for pair in zip(held, found, strict=True)])
+    inside = np.array([in_bars(*pair) for pair in zip(held, off, strict=True)])
+    assert len(held) == 689
+    # To the last digit that the page has.
+    assert np.abs(off).mean(axis=0) == pytest.approx([0.101, 0.116, 0.284], abs=1e-3)
+    assert (np.abs(off) < 0.25).mean(axis=0) == pytest.approx([0.909, 0.896, 0.565], abs=1e-3)
+    assert ((inside.mean(axis=0) > 0.85) & (inside.mean(axis=0) < 0.95)).all()
 
 
-BOUNDS, LEAST = (0.13, 0.14, 0.40), (0.85, 0.85, 0.4)
-"""Of all rows held out 11 % in the mean, 12 % and 32 %: a sixth of them may be farther off."""
+@pytest.mark.parametrize("engine", tables.ENGINES)
+def test_a_row_held_out_of_each_engine(rows: list[Row], engine: str) -> None:
+    """The middle one of those by their number of clients: a token and throughput within 25 %."""
+    held = [row for row in rows if row.held_out and not row.odd and row.engine == engine]
+    row = sorted(held, key=lambda each: each.clients)[len(held) // 2]
+    tpot, throughput, _ = misses(row, said(row))
+    assert max(abs(tpot), abs(throughput)) < 0.25
