@@ -86,7 +86,7 @@ def _as_dict(named: "NamedClock") -> dict[str, Any]:
         "per_request": clock.per_request,
         "experts": clock.experts,
         "expert_share": clock.expert_share,
-        "gpus": named.gpus,
+        "gpu_count": named.gpus,
         "caveat": caveat_of(named) or None,
         "holds": {
             "running": holds.running,
