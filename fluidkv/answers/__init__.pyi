@@ -54,6 +54,8 @@ from .route.result import RouteAnswer as RouteAnswer
 from .route.result import Routing as Routing
 from .route.study import ROUTERS as ROUTERS
 from .route.study import router_of as router_of
+from .served.clock_from import LoggedClock as LoggedClock
+from .served.clock_from import clock_from as clock_from
 from .served.demand import Demand as Demand
 from .served.logged import LoggedServer as LoggedServer
 from .served.logged import ServerSettings as ServerSettings

@@ -40,11 +40,17 @@ Speed = Annotated[
 ]
 _CLOCK = (
     "Seconds of an iteration: D0, D1 more for each KV token, D2 more for each token of prefill, D3 "
-    "more for each pair of such a token with itself or one before it; "
-    "or a name of those that fluidkv clocks lists, or MODEL@GPU (llama-3.1-8b@h100, modelled). "
+    "more for each pair of such a token and one that is not behind it; "
+    "or a name of those that fluidkv clocks lists, or MODEL@GPU (modelled: llama-3.1-8b@h100, "
+    "llama-3.1-70b-fp8@4xh200/sglang). "
     r"\[default: fitted to a log folder, else time in iterations]"
 )
 Clock = Annotated[str | None, opt.option("--clock D0[:D1[:D2[:D3]]]", str, _CLOCK, opt.SERVER)]
+_CLOCK_FROM = (
+    "Log of another run on a server like this one (a folder, or sample:NAME): the clock is fitted "
+    "to it, and what it missed there stands beside the answer. Instead of --clock."
+)
+ClockFrom = Annotated[str | None, opt.option("--clock-from LOG", str, _CLOCK_FROM, opt.SERVER)]
 _BLOCK = r"Tokens of a KV block. \[default: the engine's]"
 Block = Annotated[
     int | None,
@@ -68,6 +74,22 @@ def clock_of(text: str) -> "IterationClock":
     from fluidkv.answers.served.clock import read_clock
 
     return read_clock("--clock", text)
+
+
+def which_clock(clock: str | None, log: str | None) -> "IterationClock | None":
+    """The one that is given: --clock, or --clock-from; None: neither.
+
+    Raises:
+        InputError: both; what `clock_of` refuses; a log that has no clock.
+    """
+    if log is None:
+        return None if clock is None else clock_of(clock)
+    if clock is not None:
+        raise InputError("--clock-from", log, "either --clock or --clock-from")
+    from fluidkv.answers.served.clock_from import clock_from
+
+    with read.as_options({"source": "--clock-from", "clock_from": "--clock-from"}):
+        return clock_from(log).clock
 
 
 def engine_named(argument: str, text: str) -> str:
@@ -247,15 +269,18 @@ def clock_rows(
         capacity: KV tokens that the run may hold.
         running, prefill_tokens: most of an iteration, where they are limited.
     """
-    from fluidkv.serving.machines.against import modelled_caveat
+    from fluidkv.answers.served.clock_from import log_behind
+    from fluidkv.serving.machines.against import cautions_of, caveat_of
     from fluidkv.serving.machines.named import known, outside
 
     rows: list[Row] = [("clock", clock_said(clock))]
+    if (found := log_behind(clock)) is not None:
+        return [*rows, ("", found.caveat)]
     named = known(clock)
     if named is None:
         return rows
-    if named.kind == "modelled":
-        rows.append(("", modelled_caveat()))
+    rows += [("", caveat)] if (caveat := caveat_of(named)) else []
+    rows += [("CAUTION", caution) for caution in cautions_of(named)]
     beyond = outside(
         named.validity,
         running=running,
@@ -276,6 +301,8 @@ def clock_said(clock: "IterationClock") -> str:
         (clock.per_kv_token, "KV token"),
         (clock.per_prefill_token, "prefill token"),
         (clock.per_prefill_pair, "pair of a prefill token and one before it"),
+        (clock.per_request, "request that decodes"),
+        (clock.experts, "reading of all experts"),
     ):
         if value:
             parts.append(f"{value:g} s per {of}")

@@ -26,7 +26,7 @@ class RunArrays(NamedTuple):
     budget: Int[np.ndarray, " run"]
     rate: Int[np.ndarray, "run 2"]  # numerator, denominator of the admission rate; (0, 1): none
     clients: Int[np.ndarray, " run"]  # 0: requests come at their arrival times
-    clock: Float[np.ndarray, "run 4"]  # d0, d1, d2, d3
+    clock: Float[np.ndarray, "run 7"]  # d0 to d5, share of experts
     start: Int[np.ndarray, "run started"]  # outputs of those that run at the start; 0: none
     priority: Int[np.ndarray, "run request"]
     predicted: Int[np.ndarray, "run request"]  # outputs that a predictor says
@@ -79,7 +79,7 @@ def arrays_of(
         budget=column("budget"),
         rate=np.array([(0, 1) if r is None else (r.numerator, r.denominator) for r in rates]),
         clients=np.array([population or 0 for population in populations]),
-        clock=np.array([clock.durations for clock in clocks]),
+        clock=np.array([(*clock.durations, *clock.batch_durations) for clock in clocks]),
         start=np.array([start] * len(tables), np.int64).reshape(len(tables), -1),
         priority=padded("priority", 0),
         predicted=padded("predicted_output", 1),

@@ -3,15 +3,28 @@
 Source: WAIT, section 2 (d0 and d1); d2 is ours, for the prompts and what is computed again, and d3
 is for their attention, which looks back: S tokens in a row cost d2 S + d3 S (S + 1) / 2, which is
 the recomputation of CacheOPT, section 2.5.
+
+Two terms more are those of named clocks: d4 for each request that decodes, whose token is
+multiplied and sampled, and d5 for the experts that are read. Each of T tokens goes through a share
+a of them, so that T tokens read 1 - (1 - a)^T of all where they choose at random.
 """
 
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from fluidkv.errors import InputError
 from fluidkv.record import Record
 from fluidkv.serving.kernel.budget import duration
+
+_SECONDS = (
+    "base",
+    "per_kv_token",
+    "per_prefill_token",
+    "per_prefill_pair",
+    "per_request",
+    "experts",
+)
 
 
 @dataclass(frozen=True)
@@ -26,6 +39,9 @@ class IterationClock(Record):
         unit: of all of them, "s" or "iteration".
         per_prefill_pair: d3, at least 0: for each pair of such a token and a token of its request
             that does not come after it: itself, and those before it, computed now or earlier.
+        per_request: d4, at least 0: for each request that decodes.
+        experts: d5, at least 0: for reading all experts of a mixture.
+        expert_share: a, in (0, 1]: of the experts that one token goes through.
         name: what it is known as, which does not count where clocks are compared; "": no name.
 
     Raises:
@@ -44,16 +60,21 @@ class IterationClock(Record):
     per_prefill_token: float = 0.0
     unit: Literal["iteration", "s"] = "s"
     per_prefill_pair: float = 0.0
+    per_request: float = 0.0
+    experts: float = 0.0
+    expert_share: float = 1.0
     name: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
-        for name in ("base", "per_kv_token", "per_prefill_token", "per_prefill_pair"):
+        for name in _SECONDS:
             value, least = getattr(self, name), "above 0" if name == "base" else ""
             fine = isinstance(value, int | float) and 0 <= value <= sys.float_info.max
             fine = fine and not isinstance(value, bool)
             if not fine or (least and value == 0):
                 raise InputError(name, value, f"a finite number {least or 'of at least 0'}")
             object.__setattr__(self, name, float(value))
+        if not 0 < self.expert_share <= 1:
+            raise InputError("expert_share", self.expert_share, "a share in (0, 1]")
         if self.unit not in ("iteration", "s"):
             raise InputError("unit", self.unit, "'iteration' or 's'")
 
@@ -62,17 +83,50 @@ class IterationClock(Record):
         """The clock of the theory: every iteration lasts 1."""
         return cls(1.0, unit="iteration")
 
-    def duration(self, kv_tokens: int, prefill_tokens: int, prefill_pairs: int = 0) -> float:
-        """tau of one iteration, in `unit`. `pairs` counts the pairs of a piece of prefill."""
+    def duration(
+        self,
+        kv_tokens: float,
+        prefill_tokens: float,
+        prefill_pairs: float = 0,
+        decoding: float = 0,
+    ) -> float:
+        """tau of one iteration, in `unit`. `pairs` counts the pairs of a piece of prefill.
+
+        Args:
+            decoding: requests that decode.
+        """
         base, per_kv, per_prefill, per_pair = self.durations
-        return duration(
+        lasts = duration(
             base, per_kv, kv_tokens, per_prefill, prefill_tokens, per_pair, prefill_pairs
         )
+        besides = self.per_request * decoding
+        if self.experts > 0:
+            unread = (1 - self.expert_share) ** (prefill_tokens + decoding)
+            besides += self.experts * (1 - unread)
+        return lasts + besides
+
+    def slower(self, by: float) -> "IterationClock":
+        """A clock on which every iteration lasts longer by a share.
+
+        >>> fk.IterationClock(0.01, 1e-6).slower(0.5).durations
+        (0.015, 1.5e-06, 0.0, 0.0)
+        """
+        return replace(self, **{name: getattr(self, name) * (1 + by) for name in _SECONDS})
 
     @property
     def durations(self) -> tuple[float, float, float, float]:
         """d0, d1, d2, d3."""
         return self.base, self.per_kv_token, self.per_prefill_token, self.per_prefill_pair
+
+    @property
+    def batch_durations(self) -> tuple[float, float, float]:
+        """d4, d5, a: what the requests of a batch cost, and its experts."""
+        return self.per_request, self.experts, self.expert_share
+
+    @property
+    def by_tokens_alone(self) -> bool:
+        """No term of pairs, requests or experts: d0, d1 and d2 are all."""
+        return not (self.per_prefill_pair or self.per_request or self.experts)
 
     @property
     def jumps(self) -> bool:

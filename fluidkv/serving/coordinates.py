@@ -33,6 +33,9 @@ _OF_CLOCK = {
     "per_kv_token": ("time / token", "d1, of each token in the cache"),
     "per_prefill_token": ("time / token", "d2, of each token of prefill"),
     "per_prefill_pair": ("time / token", "d3, of each pair of tokens of prefill"),
+    "per_request": ("time / request", "d4, of each request that decodes"),
+    "experts": ("time", "d5, of reading all experts"),
+    "expert_share": ("1", "share of the experts that a token goes through"),
 }
 
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from fluidkv.cli import main
-from fluidkv.serving.machines.against import modelled_caveat
-from fluidkv.serving.machines.named import CLOCKS
+from fluidkv.serving.machines.against import caveat_of, modelled_caveat
+from fluidkv.serving.machines.named import CLOCKS, named_clock
 
 
 def shown(capsys, *argv):
@@ -23,7 +23,8 @@ def test_the_list_fits_80_columns_and_names_every_clock(capsys):
 
 def test_a_modelled_clock_says_how_far_off_it_may_be(capsys):
     text = " ".join(shown(capsys, "llama-3.1-8b@h100").split())
-    assert modelled_caveat() in text
+    assert caveat_of(named_clock("llama-3.1-8b@h100")) in text
+    assert modelled_caveat() in " ".join(shown(capsys, "llama-3.1-8b@rtx-4090").split())
     assert "131,072 bytes a token" in text
     assert "CAUTION" not in shown(capsys, "vllm-llama3.1-8b-rtx4090")
     assert "no time to first token" in " ".join(shown(capsys, "vidur-llama3-8b-a100").split())

@@ -21,10 +21,16 @@ def one(inputs: np.ndarray, outputs: np.ndarray, *, blocks: int, block_size: int
         budget=np.array([UNLIMITED]),
         rate=np.array([[0, 1]]),
         clients=np.array([0]),
-        clock=np.array([[1.0, 0.0, 0.0, 0.0]]),
+        clock=np.array([[1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]]),
         start=np.zeros((1, 0), np.int64),
         **unasked(outputs[None]),
     )
+
+
+def clocks(durations: np.ndarray) -> np.ndarray:
+    """d0 to d3, and for every other run what its requests and its experts cost."""
+    batches = np.tile([[0.0, 0.0, 1.0], [0.03, 0.7, 0.2]], (len(durations), 1))
+    return np.column_stack((durations, batches[: len(durations)]))
 
 
 def unasked(outputs: np.ndarray) -> dict[str, np.ndarray]:
@@ -64,7 +70,7 @@ def crowds(seed: int, *, runs: int = 8, size: int = 60) -> RunArrays:
         budget=rng.choice([UNLIMITED, 40], runs),
         rate=np.array([(0, 1), (3, 2)])[rng.integers(0, 2, runs)],
         clients=rng.choice([0, 0, 25], runs),
-        clock=rng.uniform(0.1, 1.0, (runs, 4)),
+        clock=clocks(rng.uniform(0.1, 1.0, (runs, 4))),
         start=np.zeros((runs, 0), np.int64),
         **unasked(outputs) | {"estimated": rng.integers(1, 14, (runs, size))},
     )
@@ -89,7 +95,7 @@ def drawn(seed: int, *, runs: int = 33, size: int = 14) -> RunArrays:
         budget=rng.choice([UNLIMITED, UNLIMITED, 3, 8, 20], runs),
         rate=np.array([(0, 1), (0, 1), (1, 1), (3, 2)])[rng.integers(0, 4, runs)],
         clients=rng.choice([0, 0, 0, 3, 9], runs),
-        clock=rng.uniform(0.1, 1.0, (runs, 4)),
+        clock=clocks(rng.uniform(0.1, 1.0, (runs, 4))),
         start=np.zeros((runs, 0), np.int64),
         **unasked(outputs)
         | {

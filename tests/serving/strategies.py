@@ -158,7 +158,11 @@ def _runs(draw: st.DrawFn) -> dict[str, Any]:
         "budget": draw(_caps),
         "rate": draw(_rates),
         "clients": draw(st.sampled_from([0, 0, 1, 3, 20])),
-        "clock": [draw(_durations) + 0.1, *(draw(_durations) for _ in range(3))],
+        "clock": [
+            draw(_durations) + 0.1,
+            *(draw(_durations) for _ in range(5)),
+            draw(st.sampled_from([0.03, 0.5, 1.0])),
+        ],
         "start": _started(draw, inputs, outputs, blocks, block_size),
         "priority": many(st.integers(-1, 2)),
         "predicted": many(_lengths),

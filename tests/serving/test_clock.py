@@ -38,6 +38,21 @@ def test_tokens_in_a_row_look_back_once_each():
     assert run.time.values[0].tolist() == np.cumsum(chunks).tolist()
 
 
+@pytest.mark.parametrize("engine", ["vllm", "sglang", "sglang+cache"])
+def test_requests_and_their_experts_take_time(engine):
+    """Two prompts of 5, then two that decode: each pass reads what its tokens choose."""
+    clock = IterationClock(
+        2.0, per_prefill_token=0.25, per_request=0.5, experts=8.0, expert_share=0.5
+    )
+    run = serve(Requests([5, 5], [3, 3]), Server(engine, Limits(99), clock=clock))
+    prompts = 2 + 0.25 * 10 + 8 * (1 - 0.5**10)
+    decodes = 2 + 0.5 * 2 + 8 * (1 - 0.5**2)
+    assert clock.duration(0, 10) == prompts
+    assert clock.duration(0, 0, decoding=2) == decodes
+    times = run.last_token.values[0]
+    assert times.tolist() == pytest.approx([prompts + 2 * decodes] * 2, rel=1e-12)
+
+
 def test_on_the_theorys_clock_every_iteration_lasts_one():
     clock = IterationClock.iterations()
     assert clock.duration(10**6, 10**6) == 1
@@ -76,6 +91,9 @@ def test_the_named_line_is_that_of_the_vidur_record():
         ((1.0, 0.0, math.inf), "per_prefill_token"),
         ((1.0, 0.0, 0.0, "ms"), "unit"),
         ((1.0, 0.0, 0.0, "s", -1.0), "per_prefill_pair"),
+        ((1.0, 0.0, 0.0, "s", 0.0, -1.0), "per_request"),
+        ((1.0, 0.0, 0.0, "s", 0.0, 0.0, math.nan), "experts"),
+        ((1.0, 0.0, 0.0, "s", 0.0, 0.0, 1.0, 0.0), "expert_share"),
     ],
 )
 def test_bad_clocks_get_one_line(values, argument):

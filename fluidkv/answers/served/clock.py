@@ -2,10 +2,11 @@
 
 from typing import Any
 
+from fluidkv.answers.served.clock_from import log_behind
 from fluidkv.errors import InputError
 from fluidkv.questions.kinds import FEW_DIGITS, rational
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.machines.against import modelled_caveat
+from fluidkv.serving.machines.against import caveat_of
 from fluidkv.serving.machines.named import known, named_clock
 
 _NUMBERS = "D0[:D1[:D2[:D3]]] in seconds, such as 0.015:2.6e-7:8.7e-5, D0 above 0"
@@ -36,15 +37,22 @@ def read_clock(argument: str, text: str) -> IterationClock:
 
 def clock_values(clock: IterationClock) -> dict[str, Any]:
     """For JSON; `name`, `kind` and `caveat` are None of a clock without a name from here."""
-    named = known(clock)
-    modelled = named is not None and named.kind == "modelled"
+    named, found = known(clock), log_behind(clock)
+    if found is not None:
+        name, kind, caveat = clock.name, "measured", found.caveat
+    else:
+        name, kind = (None, None) if named is None else (named.name, named.kind)
+        caveat = (named and caveat_of(named)) or None
     return {
         "unit": clock.unit,
         "base": clock.base,
         "per_kv_token": clock.per_kv_token,
         "per_prefill_token": clock.per_prefill_token,
         "per_prefill_pair": clock.per_prefill_pair,
-        "name": None if named is None else named.name,
-        "kind": None if named is None else named.kind,
-        "caveat": modelled_caveat() if modelled else None,
+        "per_request": clock.per_request,
+        "experts": clock.experts,
+        "expert_share": clock.expert_share,
+        "name": name,
+        "kind": kind,
+        "caveat": caveat,
     }

@@ -5,14 +5,16 @@ simulated as `fluidkv recommend` does it, with a clock that is fitted to the log
 """
 
 import csv
+from collections.abc import Mapping
 from dataclasses import astuple, dataclass, fields
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from fluidkv.answers.served.bias import OUTPUT, biases
-from fluidkv.answers.served.logged import read_server
+from fluidkv.answers.served.bias import OUTPUT, Bias, biases
+from fluidkv.answers.served.logged import LoggedServer, read_server
 from fluidkv.runs.requests import Requests
+from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.engines import CACHE, served_engine
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
@@ -91,8 +93,14 @@ def computed(folder: Path) -> tuple[Missed, ...]:
     )
 
 
-def _of(folder: Path, engine: str, capacity: int | None) -> list[Missed]:
-    server = read_server(str(folder))
+def on_itself(
+    server: LoggedServer, engine: ServedEngine, capacity: int | None = None
+) -> Mapping[str, Bias]:
+    """What a logged run, simulated on the clock that is fitted to it, misses of the log.
+
+    Args:
+        capacity: KV tokens, where the log does not say them.
+    """
     log, settings = server.log, server.settings
     assert log is not None  # these logs have ticks
     assert server.clock is not None
@@ -105,17 +113,21 @@ def _of(folder: Path, engine: str, capacity: int | None) -> list[Missed]:
     table = Requests(
         log.input_lengths, log.decode_lengths, arrival=log.arrival_s - log.arrival_s[0]
     )
-    rules = served_engine(engine)
-    run = serve(table, Server(rules, limits, clock=server.clock))
+    run = serve(table, Server(engine, limits, clock=server.clock))
+    return biases(run, log, _METRICS)
+
+
+def _of(folder: Path, engine: str, capacity: int | None) -> list[Missed]:
+    server, rules = read_server(str(folder)), served_engine(engine)
     return [
         Missed(
             folder.name,
-            f"{rules.rules.name} {settings.version or ''}".strip(),
+            f"{rules.rules.name} {server.settings.version or ''}".strip(),
             engine,
             metric,
             *(float(f"{v:.6g}") for v in (b.measured, b.simulated, b.relative, b.error_bar)),
         )
-        for metric, b in biases(run, log, _METRICS).items()
+        for metric, b in on_itself(server, rules, capacity).items()
     ]
 
 

@@ -6,7 +6,6 @@ to last longer by the error bar, and the sizes are run again.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from fluidkv.answers.served.bias import OUTPUT, Bias
 from fluidkv.answers.served.slo import Slo
@@ -21,10 +20,4 @@ def bar_of(bias: Mapping[str, Bias], slos: Iterable[Slo]) -> float:
 
 def slower(clock: IterationClock, by: float) -> IterationClock:
     """A clock on which every iteration lasts longer by a share."""
-    return replace(
-        clock,
-        base=clock.base * (1 + by),
-        per_kv_token=clock.per_kv_token * (1 + by),
-        per_prefill_token=clock.per_prefill_token * (1 + by),
-        per_prefill_pair=clock.per_prefill_pair * (1 + by),
-    )
+    return clock.slower(by)

@@ -78,10 +78,7 @@ class Theory(Record):
             for c in self.workload.classes
         )
         clock = self.clock
-        lasts = (
-            clock.base
-            + clock.per_kv_token * float(held)
-            + clock.per_prefill_token * float(rate * inputs)
-            + clock.per_prefill_pair * float(rate * pairs)
+        lasts = clock.duration(
+            float(held), float(rate * inputs), float(rate * pairs), float(running)
         )
         return float(running), float(rate), lasts

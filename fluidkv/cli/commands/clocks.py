@@ -68,6 +68,8 @@ def _all_as_dict() -> dict[str, Any]:
 
 
 def _as_dict(named: "NamedClock") -> dict[str, Any]:
+    from fluidkv.serving.machines.against import caveat_of
+
     clock, holds = named.clock, named.validity
     return {
         "name": named.name,
@@ -81,6 +83,11 @@ def _as_dict(named: "NamedClock") -> dict[str, Any]:
         "per_kv_token": clock.per_kv_token,
         "per_prefill_token": clock.per_prefill_token,
         "per_prefill_pair": clock.per_prefill_pair,
+        "per_request": clock.per_request,
+        "experts": clock.experts,
+        "expert_share": clock.expert_share,
+        "gpu_count": named.gpus,
+        "caveat": caveat_of(named) or None,
         "holds": {
             "running": holds.running,
             "kv_tokens": holds.kv_tokens and list(holds.kv_tokens),
@@ -145,7 +152,7 @@ def _say_all(page: Page) -> None:
 
 def _say_one(page: Page, named: "NamedClock") -> None:
     from fluidkv.cli.served import clock_said
-    from fluidkv.serving.machines.against import modelled_caveat, pool_caveat
+    from fluidkv.serving.machines.against import cautions_of, caveat_of, pool_caveat
     from fluidkv.serving.machines.models import model_named
 
     page.title(named.name, f": {named.kind}")
@@ -155,7 +162,8 @@ def _say_one(page: Page, named: "NamedClock") -> None:
         each = model_named(named.model).kv_bytes
         rows.append(("KV", f"{each:,} bytes a token, {int(1e9 / each):,} tokens a GB"))
     if named.kind == "modelled":
-        rows.append(("CAUTION", modelled_caveat()))
+        rows.append(("CAUTION", caveat_of(named)))
+        rows += [("CAUTION", caution) for caution in cautions_of(named)]
         if named.validity.kv_tokens is not None:
             left = f"{named.validity.kv_tokens[1]:,} KV tokens beside the weights at 90 % of it"
             rows.append(("memory", f"{left}; {pool_caveat()}"))
@@ -177,7 +185,8 @@ def _whose(named: "NamedClock") -> str:
 
 
 def _server(named: "NamedClock") -> str:
-    parts = (named.engine, named.model and f"{named.model} on {named.gpu}")
+    shared = f"{named.gpus} " if named.gpus > 1 else ""
+    parts = (named.engine, named.model and f"{named.model} on {shared}{named.gpu}")
     return ", ".join(part for part in parts if part) or "none"
 
 

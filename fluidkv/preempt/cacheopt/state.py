@@ -96,7 +96,8 @@ class Server:
         cached = sum(r.computed for r in self.running) + sum(computing.values())
         prefills = [(r.computed, tokens) for r, tokens in computing.items() if not r.decoding]
         prefill = sum(tokens for _, tokens in prefills)
-        return self.clock.duration(cached, prefill, sum(pairs(*each) for each in prefills))
+        of_pairs, decoding = sum(pairs(*each) for each in prefills), len(computing) - len(prefills)
+        return self.clock.duration(cached, prefill, of_pairs, decoding)
 
     # ------------------------------------------------------------------------------------- changing
 

@@ -38,5 +38,20 @@ def duration(
     per_pair: float,
     pair: int,
 ) -> float:
-    """What an iteration lasts: d0 + d1 kv + d2 prefill + d3 pairs."""
+    """What tokens of an iteration cost: d0 + d1 kv + d2 prefill + d3 pairs."""
     return ((base + per_kv * kv) + per_prefill * prefill) + per_pair * pair
+
+
+@inlined
+def of_batch(per_request: float, decoding: int, experts: float, share: float, tokens: int) -> float:
+    """What its requests cost besides, and its experts: d4 decoding + d5 (1 - (1 - a)^tokens)."""
+    lasts = per_request * decoding
+    if experts > 0:
+        unread, square, left = 1.0, 1 - share, tokens  # (1 - a)^tokens: products alone, equal bits
+        while left > 0:
+            if left % 2 == 1:
+                unread *= square
+            square *= square
+            left //= 2
+        lasts += experts * (1 - unread)
+    return lasts

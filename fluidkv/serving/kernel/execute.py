@@ -72,7 +72,8 @@ def execute(
     counts[9] += tokens + locked
     counts[10] += prefilled
     counts[12] += run.cached
-    _advance(run, space, computing + locked == 0, prefilled, pairs)
+    tokens += locked
+    _advance(run, space, computing + locked == 0, tokens, prefilled, pairs)
     done, new_outputs = 0, 0
     if passes is not None and locked > 0:
         run.passes += 1
@@ -117,11 +118,15 @@ def _compute(run: Record, space: Space) -> tuple[int, int, int, int, int]:
 
 
 @inlined
-def _advance(run: Record, space: Space, idle: bool, prefilled: int, pairs: int) -> None:
+def _advance(
+    run: Record, space: Space, idle: bool, tokens: int, prefilled: int, pairs: int
+) -> None:
     """An iteration lasts what it costs; an idle one, a tick or until who it waits for."""
     if not idle:
         run.now += budget.duration(
             run.base, run.per_kv, run.cached, run.per_prefill, prefilled, run.per_pair, pairs
+        ) + budget.of_batch(
+            run.per_request, tokens - prefilled, run.experts, run.expert_share, tokens
         )
         return
     if run.jumps:

@@ -145,6 +145,9 @@ _NUMBERS = (
     "per_kv",
     "per_prefill",
     "per_pair",
+    "per_request",
+    "experts",
+    "expert_share",
     "per_token",
     "per_copy",
     "half",  # reserved tokens + block size - 1/2

@@ -12,8 +12,10 @@ from importlib.resources import files
 from typing import Literal
 
 from fluidkv.record import Record
-from fluidkv.serving.machines.gpus import gpu_named
-from fluidkv.serving.machines.models import model_named
+from fluidkv.serving.machines.efficiencies import bar, first_token_wait, is_measured, kind_of
+from fluidkv.serving.machines.gpus import Gpu, gpu_named
+from fluidkv.serving.machines.models import Model, model_named
+from fluidkv.serving.machines.named import NamedClock
 from fluidkv.serving.machines.pool import kv_tokens_left
 from fluidkv.serving.machines.roofline import batch_limit, modelled_clock
 
@@ -145,6 +147,68 @@ def modelled_caveat() -> str:
         f"modelled, not measured: of {servers} servers measured or profiled its steps were "
         f"{low:+.0%} to {high:+.0%} off, of {prefills} its prefill {first:+.0%} to {last:+.0%}"
     )
+
+
+def caveat_of(named: NamedClock) -> str:
+    """What to say beside an answer on a named clock; "": nothing.
+
+    Examples:
+        >>> from fluidkv.serving import caveat_of, named_clock
+        >>> caveat_of(named_clock("vllm-llama3.1-8b-rtx4090"))
+        ''
+        >>> caveat_of(named_clock("llama-3.1-8b@h100")).partition(";")[0]
+        'modelled, not measured'
+    """
+    if named.kind != "modelled":
+        return ""
+    model, gpu = model_named(named.model), gpu_named(named.gpu)
+    return _bars_of(model, gpu) if gpu.generation else modelled_caveat()
+
+
+def _bars_of(model: Model, gpu: Gpu) -> str:
+    measured = is_measured(model)
+    whose = kind_of(model, gpu) if measured else "models left out of the fit, as this one is"
+    said = []
+    for metric, title in (("tpot", "TPOT"), ("throughput", "throughput"), ("ttft", "TTFT")):
+        one = bar(model, gpu, metric)
+        said.append(
+            f"{title} {one.mean:.0%} off on average, 90 % of them {one.low:.2f} to {one.high:.2f}"
+        )
+    rows = bar(model, gpu, "tpot").rows
+    return (
+        f"modelled, not measured; of {rows} measured closed loops that it was not fitted to "
+        f"({whose}), measured over modelled: {'; '.join(said)}"
+    )
+
+
+def cautions_of(named: NamedClock) -> tuple[str, ...]:
+    """What a named clock does not have, one sentence each.
+
+    Examples:
+        >>> from fluidkv.serving import cautions_of, named_clock
+        >>> cautions_of(named_clock("llama-3.1-8b@rtx-4090"))
+        ()
+        >>> len(cautions_of(named_clock("gpt-oss-120b@h100")))
+        2
+    """
+    if named.kind != "modelled":
+        return ()
+    model, gpu, found = model_named(named.model), gpu_named(named.gpu), []
+    if model.windowed:
+        found.append(
+            f"{model.windowed} of the {model.layers} layers of {model.name} keep the last "
+            f"{model.window:,} tokens only: KV tokens are those of the other layers, which is not "
+            "the number that a server prints"
+        )
+    if gpu.generation:
+        step = named.clock.duration(0, 0, decoding=32)
+        wait = first_token_wait(named.engine, 1024, step)
+        found.append(
+            "before a first token measured clients also waited for the front end and the "
+            f"scheduler, which no iteration has: {1e3 * wait:.0f} ms for 1,024 tokens and 32 "
+            "requests"
+        )
+    return tuple(found)
 
 
 def pool_caveat() -> str:

@@ -29,6 +29,9 @@ class Gpu(Record):
         flops_8: 8-bit floating-point operations a second, dense; None: it has none.
         memory: bytes.
         bandwidth: of the memory, bytes a second.
+        flops_4: 4-bit floating-point operations a second, dense; None: it has none.
+        link: to the other GPUs of its server, bytes a second one way; None: not stated here.
+        generation: whose efficiencies it has (`efficiencies`); "": none are fitted to it.
 
     Examples:
         >>> from fluidkv.serving import Gpu, kv_tokens_left, model_named
@@ -43,6 +46,15 @@ class Gpu(Record):
     flops_8: float | None
     memory: float
     bandwidth: float
+    flops_4: float | None = None
+    link: float | None = None
+    generation: str = ""
+
+    def flops(self, bits: float) -> float:
+        """Operations a second at the precision of so many bits, or at the next that it has."""
+        four = self.flops_4 if bits <= 4.5 else None
+        eight = self.flops_8 if bits == 8 else None
+        return four or eight or self.flops_16
 
 
 @cache
@@ -92,4 +104,7 @@ def _gpu(row: Mapping[str, str]) -> Gpu:
         float(row["flops_8"]) if row["flops_8"] else None,
         float(row["memory_gib"]) * 2**30,
         float(row["bandwidth"]),
+        float(row["flops_4"]) if row["flops_4"] else None,
+        float(row["link"]) if row["link"] else None,
+        row["generation"],
     )

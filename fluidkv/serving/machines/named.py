@@ -14,8 +14,9 @@ from fluidkv.errors import InputError
 from fluidkv.record import Record
 from fluidkv.serving.clock import VIDUR_LLAMA3_8B_A100 as _NO_PREFILL
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.machines.gpus import gpu_named
-from fluidkv.serving.machines.models import model_named
+from fluidkv.serving.machines.efficiencies import ENGINES, MOST_CLIENTS, fitted_clock
+from fluidkv.serving.machines.gpus import Gpu, gpu_named
+from fluidkv.serving.machines.models import Model, model_named
 from fluidkv.serving.machines.pool import kv_tokens_left
 from fluidkv.serving.machines.roofline import batch_limit, modelled_clock
 from fluidkv.text import nearest
@@ -53,6 +54,7 @@ class NamedClock(Record):
         clock: its numbers; `clock.name` is its name.
         kind: how they came about.
         model, gpu, engine: of the server; "" where there is none.
+        gpus: that share the model.
         source: where the numbers are from.
         validity: where they hold.
 
@@ -73,6 +75,7 @@ class NamedClock(Record):
     engine: str
     source: str
     validity: Validity = Validity()
+    gpus: int = 1
 
     @property
     def name(self) -> str:
@@ -144,17 +147,23 @@ CLOCKS = _named(
 
 
 def named_clock(name: str) -> NamedClock:
-    """One of `CLOCKS`, or MODEL@GPU: the clock that `modelled_clock` gives them, in four digits.
+    """One of `CLOCKS`, or MODEL@GPU in four digits: a clock from published numbers.
+
+    On GPUs that efficiencies are fitted to it is `fitted_clock`'s, by vLLM's; MODEL@GPU/sglang and
+    MODEL@GPU/trtllm are by other engines', MODEL@4xGPU shares the model between four. On others it
+    is `modelled_clock`'s.
 
     Raises:
-        InputError: another name, with those near it; a model or GPU that is not known, or that do
-            not go together; several GPUs.
+        InputError: another name, with those near it; a model, GPU or engine that is not known, or
+            that do not go together; several GPUs that nothing is fitted to.
 
     Examples:
         >>> from fluidkv.serving import named_clock
         >>> known = named_clock("llama-3.1-8b@h100")
-        >>> known.kind, round(known.clock.duration(40_000, 0), 4)
-        ('modelled', 0.0086)
+        >>> known.kind, round(known.clock.duration(40_000, 0, decoding=32), 4)
+        ('modelled', 0.0088)
+        >>> named_clock("Qwen/Qwen3-235B-A22B-FP8@4xH200/sglang").gpus
+        4
     """
     plain = name.strip().lower() if isinstance(name, str) else ""
     if plain in CLOCKS:
@@ -162,36 +171,58 @@ def named_clock(name: str) -> NamedClock:
     if "@" not in plain:
         raise InputError("clock", name, f"{nearest(plain, CLOCKS)}, or MODEL@GPU")
     model_name, _, gpu_name = plain.removeprefix("modelled:").partition("@")
+    gpu_name, _, engine = gpu_name.partition("/")
     count, times, rest = gpu_name.partition("x")
-    if times and count.isdigit() and rest:
-        if int(count) != 1:
-            allowed = (
-                "one GPU: what several say to each other is not modelled; fit a clock to a log of "
-                "yours, or give D0:D1:D2"
-            )
-            raise InputError("clock", name, allowed)
-        gpu_name = rest
+    several = bool(times) and count.isdigit() and bool(rest)
+    gpus, gpu_name = (int(count), rest) if several else (1, gpu_name)
     try:
-        model, gpu = model_named(model_name), gpu_named(gpu_name)
-        clock = modelled_clock(model, gpu)
+        return _from_tables(model_named(model_name), gpu_named(gpu_name), gpus, engine)
     except InputError as error:
         raise InputError("clock", name, f"{error.argument}: {error.allowed}") from None
-    most = kv_tokens_left(model, gpu)
+
+
+def _from_tables(model: Model, gpu: Gpu, gpus: int, engine: str) -> NamedClock:
+    source = f"{model.source}; {gpu.source}"
+    if gpu.generation:
+        clock, running = fitted_clock(model, gpu, gpus, engine or ENGINES[0]), MOST_CLIENTS
+        source = f"{source}; efficiencies fitted to measured servers (silicon_agg)"
+    elif gpus != 1 or engine:
+        allowed = (
+            f"one GPU and no engine: on {gpu.name} nothing is fitted to several that share a "
+            "model, or to an engine's own time; fit a clock to a log of yours, or give D0:D1:D2"
+        )
+        raise InputError("gpus" if gpus != 1 else "engine", gpus if gpus != 1 else engine, allowed)
+    else:
+        clock, running = modelled_clock(model, gpu), batch_limit(model, gpu)
+    shared = f"{gpus}x" if gpus > 1 else ""
+    own = f"/{engine}" if engine and engine != ENGINES[0] else ""
+    most = None if model.windowed else (0, kv_tokens_left(model, gpu, gpus=gpus))
     return NamedClock(
-        _rounded(clock, f"{model.name}@{gpu.name}"),
+        _rounded(clock, f"{model.name}@{shared}{gpu.name}{own}"),
         "modelled",
         model.name,
         gpu.name,
-        "",
-        f"{model.source}; {gpu.source}",
-        Validity(batch_limit(model, gpu), (0, most), None),
+        (engine or ENGINES[0]) if gpu.generation else "",
+        source,
+        Validity(running, most, None),
+        gpus,
     )
 
 
 def _rounded(clock: IterationClock, name: str) -> IterationClock:
     """Four digits: what is modelled has no more."""
     d0, d1, d2, d3 = (float(f"{value:.4g}") for value in clock.durations)
-    return IterationClock(d0, d1, d2, per_prefill_pair=d3, name=name)
+    d4, d5 = (float(f"{value:.4g}") for value in clock.batch_durations[:2])
+    return replace(
+        clock,
+        base=d0,
+        per_kv_token=d1,
+        per_prefill_token=d2,
+        per_prefill_pair=d3,
+        per_request=d4,
+        experts=d5,
+        name=name,
+    )
 
 
 def known(clock: IterationClock) -> NamedClock | None:

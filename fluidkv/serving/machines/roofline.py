@@ -20,7 +20,7 @@ from fluidkv.errors import InputError
 from fluidkv.runs.checks import above_0, not_negative
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.machines.gpus import Gpu
-from fluidkv.serving.machines.models import Model, kv_bytes_per_token
+from fluidkv.serving.machines.models import Model, kv_bytes_per_token, stored_bytes
 
 BANDWIDTH_SHARE = 0.8
 """beta: of the memory's bandwidth that a step gets."""
@@ -95,7 +95,7 @@ def batch_limit(model: Model, gpu: Gpu) -> int:
 
 def weight_bytes(model: Model) -> float:
     """Bytes that the weights take in memory; embeddings at 16 bits."""
-    return model.in_layers * model.weight_bytes + 2 * (model.parameters - model.in_layers)
+    return stored_bytes(model)
 
 
 def bytes_read(model: Model) -> float:

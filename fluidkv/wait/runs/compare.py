@@ -264,5 +264,5 @@ def _measured(
 
 
 def _check_clock(clock: IterationClock) -> None:
-    if not isinstance(clock, IterationClock) or clock.unit != "s" or clock.per_prefill_pair:
-        raise InputError("clock", clock, "an IterationClock in seconds, without a term for pairs")
+    if not isinstance(clock, IterationClock) or clock.unit != "s" or not clock.by_tokens_alone:
+        raise InputError("clock", clock, "an IterationClock in seconds, of d0, d1 and d2 alone")

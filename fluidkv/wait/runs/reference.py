@@ -289,6 +289,8 @@ def check_run(
     """
     if clock.per_prefill_pair:
         raise InputError("per_prefill_pair", clock.per_prefill_pair, "0: WAIT's clock has none")
+    if not clock.by_tokens_alone:
+        raise InputError("clock", clock, "one without terms of requests and experts, as WAIT's")
     if isinstance(policy, Wait):
         types = int(requests.class_index.max()) + 1
         if requests.class_index.min() < 0 or types > len(policy.thresholds):

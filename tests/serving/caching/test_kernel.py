@@ -44,7 +44,10 @@ def _both(seed: int) -> tuple[xr.Dataset, xr.Dataset]:
         max_num_batched_tokens=None if rng.random() < 0.5 else int(rng.integers(12, 80)),
         watermark=float(rng.choice([0, 0, 0.05, 0.1])),
     )
-    clock = IterationClock(1.0, 1e-3, 1e-2, per_prefill_pair=float(rng.choice([0, 1e-4])))
+    pairs = float(rng.choice([0, 1e-4]))
+    clock = IterationClock(
+        1.0, 1e-3, 1e-2, per_prefill_pair=pairs, per_request=pairs, experts=pairs
+    )
     timed = clock if rng.random() < 0.7 else None
     how = {
         "clients": None if rng.random() < 0.7 else int(rng.integers(1, 20)),

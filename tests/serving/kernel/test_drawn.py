@@ -190,7 +190,7 @@ def somebody_comes_while_another_is_copied() -> Setting:
 def gaps_that_fall_for_longer_than_any_answer() -> Setting:
     """Each iteration admits one, whose prompt is shorter than the one before."""
     arrays = one(np.arange(220, 20, -1), np.full(200, 6), blocks=3000, block_size=1)
-    clock = np.array([[1.0, 0.01, 1.0, 0.0]])
+    clock = np.array([[1.0, 0.01, 1.0, 0.0, 0.0, 0.0, 1.0]])
     return VLLM, arrays._replace(clock=clock, rate=np.array([[1, 1]])), 250
 
 

@@ -111,7 +111,8 @@ def test_longest_gap_of_long_answers_under_a_clock_that_changes() -> None:
     outputs = np.array([400, 3, 250, 120, 399, 1, 77])
     arrays = one(np.arange(3, 24, 3), outputs, blocks=700, block_size=1)
     arrays = arrays._replace(
-        clock=np.array([[0.3, 0.01, 0.7, 0.05]]), arrival=np.array([[0, 3, 9, 80, 81, 300, 900.5]])
+        clock=np.array([[0.3, 0.01, 0.7, 0.05, 0.02, 0.4, 0.1]]),
+        arrival=np.array([[0, 3, 9, 80, 81, 300, 900.5]]),
     )
     for rules in (VLLM, SGLANG, RESTART):
         found = check(rules, arrays, jumps=True, iterations=4000)

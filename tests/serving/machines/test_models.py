@@ -6,7 +6,12 @@ import pytest
 
 from fluidkv.errors import InputError
 from fluidkv.serving.machines.gpus import gpu_named, known_gpus
-from fluidkv.serving.machines.models import known_models, kv_bytes_per_token, model_named
+from fluidkv.serving.machines.models import (
+    known_models,
+    kv_bytes_per_token,
+    model_named,
+    stored_bytes,
+)
 
 
 @pytest.mark.parametrize("name", known_models())
@@ -18,7 +23,13 @@ def test_matrices_sum_to_the_published_parameters(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "bytes_"),
-    [("llama-3.1-8b", 131_072), ("llama-2-7b", 2**19), ("qwen3-4b", 147_456)],
+    [
+        ("llama-3.1-8b", 131_072),
+        ("llama-2-7b", 2**19),
+        ("qwen3-4b", 147_456),
+        ("deepseek-v3", 61 * (512 + 64) * 2),
+        ("kimi-k2.5-kv8", 61 * (512 + 64)),
+    ],
 )
 def test_bytes_of_a_token(name: str, bytes_: int) -> None:
     assert kv_bytes_per_token(name) == kv_bytes_per_token(model_named(name)) == bytes_
@@ -47,10 +58,47 @@ def test_a_model_that_forgets_has_no_bytes_a_token() -> None:
         ("Qwen/Qwen3-30B-A3B-Instruct-2507", "qwen3-30b-a3b"),
         ("meta-llama/Llama-2-7b-hf", "llama-2-7b"),
         ("llama-3.1-70b-fp8", "llama-3.1-70b-fp8"),
+        ("deepseek-ai/DeepSeek-R1-0528", "deepseek-r1"),
+        ("nvidia/DeepSeek-V3.1-NVFP4", "deepseek-v3.1-nvfp4"),
+        ("Qwen/Qwen3-235B-A22B-Instruct-2507-FP8", "qwen3-235b-a22b-fp8"),
+        ("google/gemma-3-27b-it", "gemma-3-27b"),
+        ("meta-llama/Llama-4-Scout-17B-16E-Instruct", "llama-4-scout-17b-16e"),
     ],
 )
 def test_models_are_known_as_their_hub_has_them(written: str, name: str) -> None:
     assert model_named(written).name == name
+
+
+@pytest.mark.parametrize(
+    ("name", "billions", "active", "gigabytes"),
+    [
+        ("deepseek-v3", 671.0, 37.6, 672.8),  # its report: 671B, 37B active
+        (
+            "gpt-oss-120b",
+            116.8,
+            5.7,
+            65.2,
+        ),  # its card: 60.8 GiB
+        ("qwen3-235b-a22b", 235.1, 22.2, 470.2),
+        ("minimax-m2.5", 228.7, 11.0, 229.9),
+        ("llama-4-maverick-17b-128e", 400.7, 17.2, 801.4),
+    ],
+)
+def test_experts_are_many_and_few_are_active(
+    name: str, billions: float, active: float, gigabytes: float
+) -> None:
+    """Both embeddings counted among the active ones, as most cards do."""
+    model = model_named(name)
+    assert model.parameters / 1e9 == pytest.approx(billions, abs=0.05)
+    assert (model.computed + 2 * model.embedding) / 1e9 == pytest.approx(active, abs=0.05)
+    assert stored_bytes(model) / 1e9 == pytest.approx(gigabytes, abs=0.1)
+
+
+@pytest.mark.parametrize("name", ["Qwen/Qwen3-Next-80B-A3B", "mamba-2.8b", "nemotron-h-56b"])
+def test_a_model_that_keeps_states_is_refused_in_a_line(name: str) -> None:
+    with pytest.raises(InputError, match="a state for each request; give tokens") as refused:
+        model_named(name)
+    assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,17 @@ from fluidkv.serving.clock import IterationClock, require_prefill
 from fluidkv.serving.clock_fit.fit import fit_clock
 from fluidkv.serving.clock_fit.points import tick_points
 from fluidkv.serving.machines.against import (
+    cautions_of,
+    caveat_of,
     compared,
     error_range,
     modelled_caveat,
     pool_caveat,
     pools,
 )
+from fluidkv.serving.machines.efficiencies import bar, fitted_clock
 from fluidkv.serving.machines.gpus import gpu_named
-from fluidkv.serving.machines.models import model_named
+from fluidkv.serving.machines.models import model_named, stored_bytes
 from fluidkv.serving.machines.named import CLOCKS, Validity, known, named_clock, outside
 from fluidkv.serving.machines.pool import kv_tokens_left
 from fluidkv.serving.machines.roofline import (
@@ -92,9 +95,14 @@ def test_a_batch_at_the_limit_is_multiplied_as_fast_as_it_is_read():
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("llama-3.1-70b@h100", "141 GB of them, h100 85.9 GB"),
-        ("llama-3.1-8b@2xh100", "what several say to each other is not modelled"),
-        ("gpt-oss-20b@h100", "keep the last 128 only"),
+        ("llama-3.1-70b@h100", "141 GB of them, 1 h100 85.9 GB"),
+        ("llama-3.1-70b@l40s", "141 GB of them, l40s 48.3 GB"),
+        ("llama-3.1-8b@2xa100-80", "nothing is fitted to several"),
+        ("llama-3.1-8b@a100-80/sglang", "engine: one GPU and no engine"),
+        ("llama-3.1-8b@3xh100", "gpus: 1, 2, 4 or 8"),
+        ("llama-3.1-8b@h100/tgi", "engine: one of vllm, sglang, trtllm"),
+        ("gpt-oss-20b@a100-80", "keep the last 128 only"),
+        ("Qwen/Qwen3.5-27B@h100", "linear attention or state spaces"),
         ("lama-3.1-8b@h100", "model: near: llama-3.1-8b, "),
         ("llama-3.1-8b@h1000", "gpu: near: h100, "),
         (
@@ -121,6 +129,62 @@ def test_a_clock_without_prefill_says_no_first_token():
         require_prefill(free, "--slo", "ttft_p99=2s")
     require_prefill(replace(free, per_prefill_token=1e-4), "--slo", "ttft_p99=2s")
     require_prefill(replace(free, per_prefill_pair=1e-9), "--slo", "ttft_p99=2s")
+
+
+def test_gpus_share_weights_and_heads_and_a_latent_cache_is_on_each():
+    one, two, eight = (named_clock(f"llama-3.1-8b@{n}xh200").clock for n in (1, 2, 8))
+    assert one.per_kv_token == pytest.approx(2 * two.per_kv_token, rel=1e-3)
+    assert one.base > two.base > eight.base > one.base / 8  # launches are not shared
+    four, all_eight = (named_clock(f"deepseek-v3@{n}xb200").clock for n in (4, 8))
+    assert four.per_kv_token == pytest.approx(all_eight.per_kv_token, rel=1e-3)
+    assert four.experts == pytest.approx(2 * all_eight.experts, rel=1e-3)
+    assert four.expert_share == 8 / 256
+    tokens = [
+        kv_tokens_left(model_named("deepseek-v3"), gpu_named("h200"), gpus=n, overhead=0)
+        for n in (8,)
+    ]
+    left = 0.9 * 141 * 2**30 - stored_bytes(model_named("deepseek-v3")) / 8
+    assert tokens == [int(left // 70_272)]
+
+
+def test_a_cache_of_eight_bits_is_an_option_of_its_own():
+    full, half = (named_clock(f"llama-3.1-70b-fp8{end}@4xh200").clock for end in ("", "-kv8"))
+    assert full.per_kv_token == pytest.approx(2 * half.per_kv_token, rel=1e-3)
+    assert full.base == half.base
+
+
+def test_a_step_of_experts_reads_those_that_its_requests_choose():
+    """docs/clock.md: of Qwen3-30B-A3B one request reads a sixteenth."""
+    clock = named_clock("qwen3-30b-a3b@h100").clock
+    one, many = (clock.duration(0, 0, decoding=n) for n in (1, 64))
+    assert one - clock.base - clock.per_request == pytest.approx(clock.experts * 8 / 128)
+    assert many > clock.base + 0.98 * clock.experts
+
+
+@pytest.mark.parametrize("name", ["gpt-oss-120b@h100", "gemma-3-27b@h100"])
+def test_windows_cost_each_request_and_no_pool_is_said(name):
+    named = named_clock(name)
+    assert named.validity.kv_tokens is None
+    assert "keep the last" in cautions_of(named)[0]
+    model = model_named(named.model)
+    full = replace(model, windowed=0)
+    ours, all_of = (fitted_clock(each, gpu_named("h100")) for each in (model, full))
+    share = (model.layers - model.windowed) / model.layers
+    assert ours.per_kv_token == pytest.approx(share * all_of.per_kv_token)
+    more = ours.per_request - all_of.per_request
+    assert more == pytest.approx((1 - share) * all_of.per_kv_token * (model.window or 0))
+
+
+def test_every_fitted_clock_says_its_bars():
+    for name in ("llama-3.1-70b-fp8@4xh200/trtllm", "llama-4-scout-17b-16e@4xh200"):
+        named = named_clock(name)
+        model, gpu = model_named(named.model), gpu_named(named.gpu)
+        text = caveat_of(named)
+        for metric in ("tpot", "throughput", "ttft"):
+            found = bar(model, gpu, metric)
+            assert f"{found.mean:.0%} off on average, 90 % of them {found.low:.2f}" in text
+    assert "as this one is" in text
+    assert named_clock("deepseek-r1@8xh200/sglang").name == "deepseek-r1@8xh200/sglang"
 
 
 def test_a_clock_is_known_by_its_name_and_its_numbers():

@@ -69,6 +69,7 @@ def compare(
     engine: _Engine = None,
     memory: LoggedMemory = NOT_GIVEN,
     clock: served.Clock = None,
+    clock_from: served.ClockFrom = None,
     now: _Now = None,
     block_size: served.Block = None,
     max_num_batched_tokens: served.Budget = None,
@@ -92,7 +93,7 @@ def compare(
     read.exactly_one(source=source, **{"class": class_}, preset=preset)
     reading.check(source, rate=arrivals.rate, clients=arrivals.clients)
     names = _engines(engine or [])
-    server = values.server_of(clock, block_size, max_num_batched_tokens, now)
+    server = values.server_of(clock, clock_from, block_size, max_num_batched_tokens, now)
     _check_blocks(memory, block_size)
     tokens = memory.count(block_size)
     load, report = reading.requests(source, class_, preset)

@@ -121,6 +121,7 @@ def preempt(
     memory: LoggedMemory = NOT_GIVEN,
     engine: _Engine = None,
     clock: served.Clock = None,
+    clock_from: served.ClockFrom = None,
     block_size: served.Block = None,
     max_num_seqs: _Seqs = None,
     max_num_batched_tokens: served.Budget = None,
@@ -159,7 +160,7 @@ def preempt(
     bus = (swap_per_token, swap_gbps, profile)
     prices = values.Prices(*bus, memory.per_token(), swap_pool, host_memory, sweet_spot)
     prices.check()
-    server = _server(clock, block_size, max_num_batched_tokens, max_num_seqs)
+    server = _server(clock, clock_from, block_size, max_num_batched_tokens, max_num_seqs)
     load, report = reading.requests(source, class_, preset)
     logged, notes = served.log_of(source, report, reading.scaling)
     engine = served.engine_of(engine or _logged_rules(logged), logged, "vllm")
@@ -226,6 +227,7 @@ def _chosen(
 
 def _server(
     clock: str | None,
+    clock_from: str | None,
     block_size: int | None,
     max_num_batched_tokens: int | None,
     max_num_seqs: int | None,
@@ -234,7 +236,7 @@ def _server(
     from fluidkv.answers.served.logged import ServerSettings
     from fluidkv.answers.served.setting import Setting
 
-    ticks = None if clock is None else served.clock_of(clock)
+    ticks = served.which_clock(clock, clock_from)
     now = Setting(max_num_seqs=max_num_seqs)
     return ServerSettings(None, ticks, block_size, max_num_batched_tokens, now)
 

@@ -91,6 +91,7 @@ def recommend(
     memory: LoggedMemory = NOT_GIVEN,
     engine: _Engine = None,
     clock: served.Clock = None,
+    clock_from: served.ClockFrom = None,
     now: _Now = None,
     block_size: served.Block = None,
     max_num_batched_tokens: served.Budget = None,
@@ -119,7 +120,7 @@ def recommend(
     reading.check(source, rate=arrivals.rate, clients=arrivals.clients)
     read.only_with("--client-cap", client_cap, "--clients", arrivals.clients)
     memory.per_token()
-    server = values.server_of(clock, block_size, max_num_batched_tokens, now)
+    server = values.server_of(clock, clock_from, block_size, max_num_batched_tokens, now)
     tried = values.candidates(watermark, max_num_seqs, rate_cap, client_cap)
     values.check_objective(objective)
     bounds = [read_slo(text) for text in slo or []]

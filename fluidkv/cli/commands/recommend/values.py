@@ -4,7 +4,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from fluidkv.cli import arguments
-from fluidkv.cli.served import LARGEST_COUNT, clock_of
+from fluidkv.cli.served import LARGEST_COUNT, which_clock
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ _AS_SET = ("watermark", "max_num_seqs", "admission_rate")  # clients are who ask
 
 def server_of(
     clock: str | None,
+    clock_from: str | None,
     block_size: int | None,
     max_num_batched_tokens: int | None,
     now: list[str] | None,
@@ -23,7 +24,7 @@ def server_of(
     """The server as the options say, but for its memory."""
     from fluidkv.answers.served.logged import ServerSettings
 
-    ticks = None if clock is None else clock_of(clock)
+    ticks = which_clock(clock, clock_from)
     return ServerSettings(None, ticks, block_size, max_num_batched_tokens, as_set(now or []))
 
 

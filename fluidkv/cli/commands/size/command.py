@@ -94,6 +94,7 @@ def size(
     memory: LoggedMemory = NOT_GIVEN,
     engine: _Engine = None,
     clock: served.Clock = None,
+    clock_from: served.ClockFrom = None,
     now: _Now = None,
     block_size: served.Block = None,
     max_num_batched_tokens: served.Budget = None,
@@ -121,7 +122,7 @@ def size(
     if not bounds:
         raise InputError("--slo", "none", "at least one, such as ttft_p99=2s")
     memory.per_token()
-    server = values.server_of(clock, block_size, max_num_batched_tokens, now)
+    server = values.server_of(clock, clock_from, block_size, max_num_batched_tokens, now)
     load, report = reading.requests(source, class_, preset)
     logged, notes = served.log_of(source, report, reading.scaling)
     engine = served.engine_of(engine, logged, "vllm+cache")

@@ -268,6 +268,8 @@ def _clock(
     notes = clock_rows(found, capacity=float(capacity)) if found.name else []
     if pairs:
         notes.append(("", "attention of prompts to themselves, D3, is left out: WAIT has no term"))
+    if found.per_request or found.experts:
+        notes.append(("", "what requests and experts cost besides is left out: WAIT has no term"))
     if found.unit != "s":
         notes = []
     return (base, per_kv_token, per_prefill_token), "s" if found.unit == "s" else "", notes

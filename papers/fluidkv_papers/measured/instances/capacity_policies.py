@@ -14,14 +14,16 @@ from fluidkv.runs.measuring import metrics
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.engines import TRTLLM_MAX_UTILIZATION, TRTLLM_NO_EVICT
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.machines.named import named_clock
+from fluidkv.serving.machines.gpus import gpu_named
+from fluidkv.serving.machines.models import model_named
+from fluidkv.serving.machines.roofline import modelled_clock
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.run import serve
 from fluidkv.serving.server import Server
 
 REQUESTS, INPUT, OUTPUT, CLIENTS = 128, 16_384, 512, 32
 POOL, BLOCK, BUDGET = 370_000, 32, 8192
-CLOCK = "llama-3.3-70b-fp8@h200"
+MODEL, GPU = "llama-3.3-70b-fp8", "h200"
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ def ours(rules: EngineRules) -> Row:
     """The same, simulated."""
     table = Requests([INPUT] * REQUESTS, [OUTPUT] * REQUESTS)
     limits = Limits(POOL, BLOCK, max_num_batched_tokens=BUDGET)
-    clock = named_clock(CLOCK).clock
+    clock = modelled_clock(model_named(MODEL), gpu_named(GPU))
     run = serve(table, Server(rules, limits, clock=clock, backend="reference"), clients=CLIENTS)
     found = metrics(run).isel(run=0)
     return Row(

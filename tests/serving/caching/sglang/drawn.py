@@ -22,6 +22,7 @@ CLOCKS = (
     IterationClock(0.7, 0.013, 0.11),
     IterationClock(1.0),
     IterationClock(0.7, 0.013, 0.11, per_prefill_pair=0.003),
+    IterationClock(0.7, 0.013, 0.11, per_request=0.02, experts=0.9, expert_share=0.3),
 )
 
 

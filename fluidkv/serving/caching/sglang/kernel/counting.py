@@ -5,7 +5,7 @@ import numpy as np
 from fluidkv.runs.kernels import inner
 from fluidkv.serving.caching.sglang.kernel.layout import Record
 from fluidkv.serving.caching.sglang.kernel.memory import free_tokens
-from fluidkv.serving.kernel.budget import duration
+from fluidkv.serving.kernel.budget import duration, of_batch
 
 
 @inner
@@ -44,8 +44,8 @@ def show(run: Record) -> None:
 
 
 @inner
-def passes(run: Record, held: int) -> None:
+def passes(run: Record, held: int, decoding: int) -> None:
     """The clock goes on by what the pass costs."""
     run.now += duration(
         run.base, run.per_kv, held, run.per_prefill, run.prefill, run.per_pair, run.pairs
-    )
+    ) + of_batch(run.per_request, decoding, run.experts, run.expert_share, run.prefill + decoding)

@@ -274,6 +274,9 @@ def _run_record(server: SglangServer, offered: bool) -> np.ndarray:
         "per_kv": per_kv,
         "per_prefill": per_prefill,
         "per_pair": per_pair,
+        "per_request": server.clock.per_request,
+        "experts": server.clock.experts,
+        "expert_share": server.clock.expert_share,
     }.items():
         run[name] = value
     return run

@@ -52,7 +52,7 @@ def glides(run: Record, space: Space, counts: np.ndarray) -> bool:
     counts[0] += run.in_memory
     count(run, counts, run.decoding, run.held)
     show(run)
-    passes(run, run.held)
+    passes(run, run.held, run.decoding)
     landed = run.now
     if run.overlap:
         landed = run.flight_ended

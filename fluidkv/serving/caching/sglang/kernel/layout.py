@@ -62,6 +62,7 @@ _SETTINGS = [
     *_integers("by_priority", "least_urgent"),  # the queue; who is retracted first
     *_numbers("ratio_first", "ratio_least", "ratio_step"),
     *_numbers("base", "per_kv", "per_prefill", "per_pair"),  # of the clock
+    *_numbers("per_request", "experts", "expert_share"),
 ]
 _STATE = [
     *_integers("iteration", "arrived", "done", "aborted"),  # aborted ones are done, too

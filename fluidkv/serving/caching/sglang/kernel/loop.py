@@ -243,7 +243,7 @@ def _held(run: Record, space: Space, extends: bool) -> int:
 def _run(run: Record, space: Space, held: int) -> None:
     """A pass lasts what it costs; an idle one nothing, or a tick of the theory's clock."""
     if run.pass_mode != IDLE:
-        passes(run, held)
+        passes(run, held, run.pass_size - run.admitted)
     elif not run.jumps:
         run.now += run.base
 
