@@ -13,7 +13,7 @@ from fluidkv.serving.engines import VLLM
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import Victim
 from fluidkv.serving.stepped import Engine
-from tests.serving.caching.cases import KINDS, Kind, compiled, drawn, literal, with_victims
+from tests.serving.caching.cases import KINDS, Case, Kind, compiled, drawn, literal, with_victims
 
 OF_REQUESTS = (
     *("index", "outputs", "computed", "evictions", "hit_tokens", "first_hit_tokens"),
@@ -37,12 +37,9 @@ def state(engine: Engine) -> dict[str, Any]:
     }
 
 
-def compare(seed: int, *, victims: bool = False) -> Counter[str]:
+def compare(case: Case, seed: int) -> Counter[str]:
     """Both to the end; what happened on the way."""
-    case, seen = drawn(seed), Counter[str]()
-    if victims:
-        case = with_victims(case, seed)
-        seen[case.rules.victim.name] += 1
+    seen = Counter[str]()
     plain, fast = literal(*case.given), compiled(*case.given)
     while plain.done < len(plain.all):
         counts = plain.step()
@@ -59,16 +56,16 @@ def compare(seed: int, *, victims: bool = False) -> Counter[str]:
     return seen
 
 
-def test_compiled_is_literal_on_drawn_runs() -> None:
-    seen = sum((compare(seed) for seed in range(120)), Counter[str]())
+def test_compiled_is_literal_whoever_goes() -> None:
+    seen, victims = Counter[str](), Counter[Victim]()
+    for seed in range(1000, 1200):
+        case = with_victims(drawn(seed), seed)
+        victims[case.rules.victim] += 1
+        seen.update(compare(case, seed))
+    assert set(Victim) <= victims.keys()
+    assert min(victims.values()) > 5
     assert len(seen) == 6
     assert min(seen.values()) > 100
-
-
-def test_compiled_is_literal_whoever_goes() -> None:
-    seen = sum((compare(seed, victims=True) for seed in range(1000, 1200)), Counter[str]())
-    assert {victim.name for victim in Victim} <= seen.keys()
-    assert min(seen.values()) > 5
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -85,8 +82,8 @@ def test_nobody_goes_for_one_that_has_gone_itself(kind: Kind) -> None:
 @pytest.mark.parametrize("thousand", range(10))
 def test_compiled_is_literal_on_ten_thousand_runs(thousand: int) -> None:
     for seed in range(1000 * thousand, 1000 * (thousand + 1)):
-        compare(seed)
-        compare(seed, victims=True)
+        compare(drawn(seed), seed)
+        compare(with_victims(drawn(seed), seed), seed)
 
 
 def test_blocks_have_one_name_just_where_the_text_up_to_there_is_one() -> None:
