@@ -21,6 +21,7 @@ from fluidkv.runs import compiled_code, jax_code, kernels
 from fluidkv.runs.compiled_code import OFF, VARIABLE, CodeStore, code_store
 from fluidkv.runs.kernels import kernel
 from fluidkv.runs.precision import in_float64
+from fluidkv.serving.kernel import budget
 
 _SETTING = "jax_compilation_cache_dir"
 
@@ -254,6 +255,22 @@ def test_the_code_of_a_kernel_is_found_for_the_same_types_and_files(
     assert len(list((folder / "kernels").iterdir())) == 2
     monkeypatch.setattr(kernels, "_contents", lambda _: "other files")
     assert _hits(np.arange(3.0)) == 0
+
+
+def test_the_code_of_a_kernel_says_what_it_has_from_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rule that two kernels share is a file of one of them."""
+    inside, outside = tmp_path / "kernel", tmp_path / "budget.py"
+    inside.mkdir()
+    (inside / "loop.py").write_text("from fluidkv.serving.kernel.budget import pairs\n")
+    contents = kernels._contents.__wrapped__
+    as_it_is = contents(inside)
+    monkeypatch.setattr(kernels, "find_spec", lambda _: SimpleNamespace(origin=str(outside)))
+    outside.write_bytes(Path(budget.__file__).read_bytes())
+    assert contents(inside) == as_it_is
+    outside.write_text("another rule")
+    assert contents(inside) != as_it_is
 
 
 def test_a_kernel_in_no_folder_is_compiled_each_time(

@@ -8,7 +8,8 @@ of a request in the line are its leading blocks, and the line is a list of reque
 import numpy as np
 
 from fluidkv.runs.inlined import inlined
-from fluidkv.serving.kernel.layout import NONE, Record, Space
+from fluidkv.serving.kernel.layout import Record, Space
+from fluidkv.serving.kernel.linked import append, remove
 
 
 @inlined
@@ -19,12 +20,7 @@ def into_line(run: Record, request: Record, space: Space, r: int) -> None:
     if full == 0:
         return
     space.aside[r].line = full
-    space.aside[r].older, space.aside[r].newer = run.newest, NONE
-    if run.newest == NONE:
-        run.oldest = r
-    else:
-        space.aside[run.newest].newer = r
-    run.newest = r
+    append(run, space.aside, r)
 
 
 @inlined
@@ -40,7 +36,7 @@ def from_line(run: Record, space: Space, blocks: int) -> None:
         space.aside[r].line -= gone
         left -= gone
         if space.aside[r].line == 0:
-            _out_of_line(run, space, r)
+            remove(run, space.aside, r)
 
 
 @inlined
@@ -49,22 +45,9 @@ def find_itself(run: Record, space: Space, r: int) -> None:
     tokens = space.aside[r].line * run.block_size
     if tokens > 0:
         space.aside[r].line = 0
-        _out_of_line(run, space, r)
+        remove(run, space.aside, r)
         space.aside[r].hit_tokens += tokens
         run.found += tokens
-
-
-@inlined
-def _out_of_line(run: Record, space: Space, r: int) -> None:
-    older, newer = space.aside[r].older, space.aside[r].newer
-    if older == NONE:
-        run.oldest = newer
-    else:
-        space.aside[older].newer = newer
-    if newer == NONE:
-        run.newest = older
-    else:
-        space.aside[newer].older = older
 
 
 @inlined

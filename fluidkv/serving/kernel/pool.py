@@ -8,6 +8,7 @@ from typing import Any
 
 from fluidkv.runs.inlined import inlined
 from fluidkv.serving.kernel.layout import NONE, Blocks, Record, Records
+from fluidkv.serving.kernel.linked import append, remove
 from fluidkv.serving.kernel.memory import blocks_of
 
 
@@ -112,16 +113,8 @@ def _take(run: Record, blocks: Blocks) -> Any:
     name = line[block].name
     if name == NONE:
         return block
-    copies, newer, older = blocks.copies[name], line[block].newer, line[block].older
-    if older == NONE:
-        copies.oldest = newer
-    else:
-        line[older].newer = newer
-    if newer == NONE:
-        copies.newest = older
-    else:
-        line[newer].older = older
-    if copies.oldest == NONE:
+    remove(blocks.copies[name], line, block)
+    if blocks.copies[name].oldest == NONE:
         run.distinct -= 1
     line[block].name = NONE
     run.known -= 1
@@ -132,15 +125,9 @@ def _take(run: Record, blocks: Blocks) -> Any:
 @inlined
 def _write(run: Record, blocks: Blocks, block: Any, name: Any) -> None:
     """It is full, and says this from now on."""
-    line, copies = blocks.line, blocks.copies[name]
-    line[block].name = name
-    line[block].newer, line[block].older = NONE, copies.newest
-    if copies.newest == NONE:
-        copies.oldest = block
-        run.distinct += 1
-    else:
-        line[copies.newest].newer = block
-    copies.newest = block
+    blocks.line[block].name = name
+    run.distinct += blocks.copies[name].newest == NONE
+    append(blocks.copies[name], blocks.line, block)
     run.known += 1
 
 

@@ -6,7 +6,7 @@ may run, and how many tokens they hold. Called as it stands it is plain Python, 
 compiled it gives the same bits.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -110,7 +110,9 @@ def advance(
         start = max(now, opens)  # a gate that is open already does not hold the clock up
         if not start < horizon:
             break
-        tokens, prefill, before, together = 0, 0, 0, True
+        tokens: Any = 0
+        prefill: Any = 0
+        before, together = 0, True
         for segment in range(segments):
             entry = tables.first[segment] + tables.turns[segment]
             may = tables.gate[entry] <= (before if tables.follows[segment] else start)
