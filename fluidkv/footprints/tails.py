@@ -34,7 +34,8 @@ from jax import lax
 from jax.scipy.stats import norm
 from jaxtyping import Array, Float
 
-_NEWTON = 30  # steps; each is at most a standard deviation long
+_NEWTON = 30  # steps at most; each is at most half of 1 / deviation long
+_CLOSE = 1e-7  # of 1 / deviation: a step that short is the last
 
 
 class Driven(NamedTuple):
@@ -113,17 +114,25 @@ def chance_below(driven: Driven, level: Float[Array, ""], *, lags: int) -> Float
         lags: iterations of the past that count: enough for the slowest mode to fade.
     """
     log_moments = cumulants(driven, lags)
-    scale = jnp.sqrt(log_moments(jnp.zeros_like(driven.rate))[2])
     expected = driven.offset + driven.rate * (driven.share @ driven.added).sum()
     wanted = level - expected
 
-    def step(_: Any, theta: Array) -> Array:
-        _, value, bend = log_moments(theta)
-        longest = 0.5 / scale
-        return theta + jnp.clip((wanted - value) / bend, -longest, longest)
+    # The moments are written once in the loop: they take most of the time to compile.
+    def step(at: tuple[Array, ...]) -> tuple[Array, ...]:
+        theta, move, _, scale, steps = at
+        theta = theta + move
+        found = log_moments(theta)
+        scale = jnp.where(steps == 0, jnp.sqrt(found[2]), scale)  # at theta = 0
+        move = jnp.clip((wanted - found[1]) / found[2], -0.5 / scale, 0.5 / scale)
+        return theta, move, found, scale, steps + 1
 
-    theta = lax.fori_loop(0, _NEWTON, step, jnp.zeros_like(scale))
-    value, _, bend = log_moments(theta)
+    def goes_on(at: tuple[Array, ...]) -> Array:
+        _, move, _, scale, steps = at
+        return (steps == 0) | ((jnp.abs(move) * scale > _CLOSE) & (steps < _NEWTON))
+
+    zero = jnp.zeros_like(wanted)
+    start = zero, zero, jnp.zeros(3, zero.dtype), zero, zero
+    theta, _, (value, _, bend), scale, _ = lax.while_loop(goes_on, step, start)
     far = jnp.maximum(2 * (theta * wanted - value), 0.0)
     w, v = jnp.sign(theta) * jnp.sqrt(far), theta * jnp.sqrt(bend)
     near = jnp.abs(w) < 1e-3  # where the two terms cancel
