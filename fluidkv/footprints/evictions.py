@@ -49,7 +49,8 @@ class Evictions(Record):
             independently of one another: it takes longer where those that do come in groups.
 
     Examples:
-        >>> mix = fk.footprint_of(fk.Workload.from_lengths([(200, 8), (250, 17), (300, 30), (400, 21)]))
+        >>> lengths = [(200, 8), (250, 17), (300, 30), (400, 21)]
+        >>> mix = fk.footprint_of(fk.Workload.from_lengths(lengths))
         >>> found = fk.evictions(fk.FullServer(mix, capacity=20_000))
         >>> 1e-2 < found.rate < 3e-2, round(found.first * found.rate, 9)
         (True, 1.0)
@@ -81,7 +82,8 @@ def evictions(
         InputError: a watermark that leaves no memory, a cap or limit below 1.
 
     Examples:
-        >>> mix = fk.footprint_of(fk.Workload.from_lengths([(200, 8), (250, 17), (300, 30), (400, 21)]))
+        >>> lengths = [(200, 8), (250, 17), (300, 30), (400, 21)]
+        >>> mix = fk.footprint_of(fk.Workload.from_lengths(lengths))
         >>> server = fk.FullServer(mix, capacity=20_000)
         >>> fk.evictions(server, watermark=400).rate < fk.evictions(server).rate
         True
@@ -130,7 +132,8 @@ def least_memory(footprint: Footprint, rate: float = 1e-6) -> float | None:
 
     Examples:
         >>> from fluidkv.footprints import least_memory
-        >>> mix = fk.footprint_of(fk.Workload.from_lengths([(200, 8), (250, 17), (300, 30), (400, 21)]))
+        >>> lengths = [(200, 8), (250, 17), (300, 30), (400, 21)]
+        >>> mix = fk.footprint_of(fk.Workload.from_lengths(lengths))
         >>> memory = least_memory(mix, 1e-3)
         >>> round(fk.evictions(fk.FullServer(mix, round(memory))).rate, 5)
         0.001

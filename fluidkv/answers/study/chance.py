@@ -176,4 +176,3 @@ def chance(system: System, holding: Holding | None = None) -> Chance:
         least,
         first,
     )
-
