@@ -7,6 +7,7 @@ from .certified import CertifiedVariances as CertifiedVariances
 from .certified import certified_variances as certified_variances
 from .circle import CircleMoments as CircleMoments
 from .circle import Walks as Walks
+from .circle import circle_angles as circle_angles
 from .circle import circle_moments as circle_moments
 from .circle import walks_of as walks_of
 from .evictions import MOST_PATHS as MOST_PATHS

@@ -49,7 +49,7 @@ class Evictions(Record):
             independently of one another: it takes longer where those that do come in groups.
 
     Examples:
-        >>> mix = fk.footprint_of(fk.Workload.from_lengths([(200, 8), (250, 17), (300, 30), (400, 21)]))
+        >>> mix = fk.footprint_of(fk.Workload.from_lengths((300, n) for n in range(5, 41)))
         >>> found = fk.evictions(fk.FullServer(mix, capacity=20_000))
         >>> 1e-2 < found.rate < 3e-2, round(found.first * found.rate, 9)
         (True, 1.0)
@@ -75,13 +75,14 @@ def evictions(
         watermark: tokens that are left free when a request is admitted.
         most_running: a cap on who runs.
         most_admitted: a limit on who is admitted an iteration. Of memory, cap and limit the one
-            that admits least is taken to bind always.
+            that admits least is taken to bind always. As memory that is nearly full admits less
+            than a cap or limit, with these the rate is less than what is said.
 
     Raises:
         InputError: a watermark that leaves no memory, a cap or limit below 1.
 
     Examples:
-        >>> mix = fk.footprint_of(fk.Workload.from_lengths([(200, 8), (250, 17), (300, 30), (400, 21)]))
+        >>> mix = fk.footprint_of(fk.Workload.from_lengths((300, n) for n in range(5, 41)))
         >>> server = fk.FullServer(mix, capacity=20_000)
         >>> fk.evictions(server, watermark=400).rate < fk.evictions(server).rate
         True
@@ -130,7 +131,7 @@ def least_memory(footprint: Footprint, rate: float = 1e-6) -> float | None:
 
     Examples:
         >>> from fluidkv.footprints import least_memory
-        >>> mix = fk.footprint_of(fk.Workload.from_lengths([(200, 8), (250, 17), (300, 30), (400, 21)]))
+        >>> mix = fk.footprint_of(fk.Workload.from_lengths((300, n) for n in range(5, 41)))
         >>> memory = least_memory(mix, 1e-3)
         >>> round(fk.evictions(fk.FullServer(mix, round(memory))).rate, 5)
         0.001

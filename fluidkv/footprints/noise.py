@@ -27,10 +27,17 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Array, Float
 
 from fluidkv.errors import InputError
-from fluidkv.footprints.circle import CircleMoments, Walks, circle_moments, walks_of
+from fluidkv.footprints.circle import (
+    CircleMoments,
+    Walks,
+    circle_angles,
+    circle_moments,
+    walks_of,
+)
 from fluidkv.footprints.footprint import Footprint
 from fluidkv.footprints.stability import FootprintStability, FullServer, footprint_stability
 from fluidkv.record import Record
@@ -134,8 +141,8 @@ def completions_density(
         >>> bool((completions_density(circle_moments(walks_of(mix)[0], 8), 2.0) >= 0).all())
         True
     """
-    points = 2 * (moments.memory.shape[0] - 1)
-    left = 1 - jnp.exp(-2j * jnp.pi * jnp.arange(points // 2 + 1) / points)
+    angles = circle_angles(2 * (moments.memory.shape[0] - 1))
+    left = lax.complex(1 - jnp.cos(angles), jnp.sin(angles))
     mean = (1 - left * moments.running) / moments.memory
     return rate * _power(moments, 1.0, -left) + slack * jnp.abs(mean) ** 2
 
@@ -145,7 +152,7 @@ def _power(moments: CircleMoments, one: Array | float, running: Array | float) -
     A, B, P2, Q2, QP = moments
     admitted = P2 / jnp.abs(A) ** 2 - 1
     alive = Q2 - 2 * (QP * (B / A).conj()).real + jnp.abs(B / A) ** 2 * P2
-    both = (P2 * (B / A).conj() - QP.conj()) / A
+    both = (P2.astype(A.dtype) * (B / A).conj() - QP.conj()) / A
     cross = jnp.asarray(one) * jnp.conj(jnp.asarray(running)) * both
     squares = jnp.abs(jnp.asarray(one)) ** 2 * admitted + jnp.abs(jnp.asarray(running)) ** 2 * alive
     return jnp.maximum(squares + 2 * cross.real, 0)
@@ -217,7 +224,7 @@ class Noise(Record):
         running, admissions, completions: spectral densities there.
 
     Examples:
-        >>> mix = fk.footprint_of(fk.Workload.from_lengths([(200, 10), (300, 30), (400, 17)]))
+        >>> mix = fk.footprint_of(fk.Workload.from_lengths((300, n) for n in range(5, 41)))
         >>> found = fk.noise(fk.FullServer(mix, capacity=120_000))
         >>> round(found.running_std, 2), round(found.admissions_std, 2), round(found.peak_period)
         (5.3, 4.95, 24)

@@ -111,6 +111,8 @@ class OpenMemory(Record):
         value, _, bend = self._log_moments(theta)
         w = math.copysign(math.sqrt(max(2 * (theta * capacity - value), 0.0)), theta)
         v = theta * math.sqrt(bend)
+        if not w * v:  # so far below that nothing is left of the moments
+            return 1.0
         density = math.exp(-w * w / 2) / math.sqrt(2 * math.pi)
         return float(min(1.0, max(0.0, ndtr(-w) + density * (1 / v - 1 / w))))
 
