@@ -10,12 +10,13 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from scipy.optimize import brentq
+from scipy.optimize import root_scalar
 
 from fluidkv.errors import InputError
 from fluidkv.footprints.footprint import Footprint, Growth
@@ -155,7 +156,7 @@ def least_memory(footprint: Footprint, rate: float = 1e-6) -> float | None:
         return math.exp(low)
     while excess(high) > 0:
         low, high = high, high + math.log(4)
-    return math.exp(float(brentq(excess, low, high, xtol=1e-4)))
+    return math.exp(root_scalar(excess, bracket=(low, high), xtol=1e-4).root)
 
 
 def paths_of(
@@ -245,7 +246,7 @@ def _driven(
     rows, ages = (1 << (n - 1).bit_length() for n in taken.shape)
     wide = ((0, rows - taken.shape[0]), (0, max(ages, 2) - taken.shape[1]))
     slack = first is not None
-    return Driven(
+    arrays: tuple[Any, ...] = (
         np.pad(share, wide[0]),
         np.pad(taken, wide),
         np.pad(added, wide),
@@ -254,8 +255,9 @@ def _driven(
         np.float64(grain),
         np.pad(first if first is not None else np.zeros(len(share)), wide[0]),
         np.float64(slack),
-        np.float64(0),
+        np.float64(0),  # times, of each case
     )
+    return Driven(*arrays)  # jnp's, once JAX counts in float64
 
 
 def _lags(found: FootprintStability, ages: int) -> int:

@@ -37,6 +37,12 @@ class Growth(Record):
             and the request leaves with the first step beyond the last place.
         steps: probability of steps of 1, 2, ... places in an iteration; sum 1.
         unit: parts of a token that are counted.
+
+    Examples:
+        >>> from fluidkv.footprints import Growth
+        >>> growth = Growth(np.array([4]), np.array([5, 6]), (Fraction(1, 2), Fraction(1, 2)))
+        >>> growth.iterations, str(growth.largest)
+        (3, '6')
     """
 
     start: Int[np.ndarray, " iteration"]

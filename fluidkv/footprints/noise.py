@@ -158,7 +158,9 @@ def _power(moments: CircleMoments, one: Array | float, running: Array | float) -
     return jnp.maximum(squares + 2 * cross.real, 0)
 
 
-def circle_mean(density: Float[Array, "*batch frequency"]) -> Float[Array, "*batch"]:
+def circle_mean(
+    density: Float[Array, "*batch frequency"] | Float[np.ndarray, "*batch frequency"],
+) -> Float[Array, "*batch"] | Float[np.ndarray, "*batch"]:
     """The mean over the whole circle of a density at its upper half: a variance.
 
     Examples:
@@ -204,7 +206,7 @@ def swings(
         running_density(moments, rate, slack),
         admissions_density(moments, rate, slack),
     )
-    running, admitted = (jnp.sqrt(circle_mean(density)) for density in densities)
+    running, admitted = (jnp.sqrt(jnp.asarray(circle_mean(each))) for each in densities)
     return running, admitted
 
 
@@ -260,34 +262,44 @@ def noise(server: FullServer, *, points: int | None = None) -> Noise:
     found = footprint_stability(server)
     ages = found.weights.ages
     if points is None:
-        gap = max(1e-6, abs(1 - found.spectral_radius[1]))
-        points = 2 ** math.ceil(math.log2(min(max(64, 4 * ages, 40 / gap), _MOST_POINTS)))
-        points = max(points, ages + ages % 2)
-    if points % 2 or points < ages:
+        points = _enough(found.spectral_radius[1], ages)
+    elif points % 2 or points < ages:
         raise InputError("points", points, f"an even number of at least {ages}, the longest life")
     slack = slack_of(server.footprint, float(server.capacity))
     rate = (float(server.capacity) - slack.mean) / float(found.weights.lifetime_memory)
     with in_float64():
         moments = moments_on_circle(server.footprint, points)
-        densities = [
+        running, admissions, completions = (
             np.asarray(density(moments, rate, slack.variance))
             for density in (running_density, admissions_density, completions_density)
-        ]
-        stable = found.verdict is Stability.STABLE
-        deviations = [
-            float(circle_mean(density)) ** 0.5 if stable else None for density in densities
-        ]
-    peak = int(densities[0].argmax())
-    swinging = stable and peak and densities[0][peak] > 1e-9 * rate
+        )
+    stable = found.verdict is Stability.STABLE
+
+    def deviation(density: Float[np.ndarray, " frequency"]) -> float | None:
+        return float(circle_mean(density)) ** 0.5 if stable else None
+
+    peak = int(running.argmax())
+    swinging = stable and peak and running[peak] > 1e-9 * rate
     return Noise(
-        found,
-        rate * float(found.weights.mean_lifetime),
-        *deviations,
-        points / peak if swinging else None,
-        slack,
-        2 * np.pi * np.arange(points // 2 + 1) / points,
-        *densities,
+        stability=found,
+        running_mean=rate * float(found.weights.mean_lifetime),
+        running_std=deviation(running),
+        admissions_std=deviation(admissions),
+        completions_std=deviation(completions),
+        peak_period=points / peak if swinging else None,
+        slack=slack,
+        frequency=2 * np.pi * np.arange(points // 2 + 1) / points,
+        running=running,
+        admissions=admissions,
+        completions=completions,
     )
+
+
+def _enough(radius: float, ages: int) -> int:
+    """Points for the slowest mode, a power of two."""
+    gap = max(1e-6, abs(1 - radius))
+    wanted = max(64, ages, min(max(4.0 * ages, 40 / gap), _MOST_POINTS))
+    return 2 ** math.ceil(math.log2(wanted))
 
 
 def moments_on_circle(footprint: Footprint, points: int) -> CircleMoments:
@@ -299,4 +311,4 @@ def moments_on_circle(footprint: Footprint, points: int) -> CircleMoments:
         [144.0, 20.0, 16.0]
     """
     parts = [circle_moments(walks, points) for walks in walks_of(footprint)]
-    return CircleMoments(*(sum(column[1:], column[0]) for column in zip(*parts, strict=True)))
+    return jax.tree.map(lambda *each: sum(each[1:], each[0]), *parts)

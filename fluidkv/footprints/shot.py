@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.optimize import brentq
+from scipy.optimize import root_scalar
 from scipy.special import ndtr
 
 from fluidkv.errors import InputError
@@ -107,7 +107,7 @@ class OpenMemory(Record):
             end *= 1.5
             if end < -1e4 / std:  # below whatever is likely
                 return 1.0
-        theta = float(brentq(beyond, *sorted((0.0, end)), xtol=1e-12 / std))
+        theta = root_scalar(beyond, bracket=sorted((0.0, end)), xtol=1e-12 / std).root
         value, _, bend = self._log_moments(theta)
         w = math.copysign(math.sqrt(max(2 * (theta * capacity - value), 0.0)), theta)
         v = theta * math.sqrt(bend)
