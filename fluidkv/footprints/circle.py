@@ -127,8 +127,8 @@ def circle_moments(walks: Walks, points: int) -> CircleMoments:
     Examples:
         >>> from fluidkv.footprints import circle_moments, walks_of
         >>> (walks,) = walks_of(fk.RequestFootprint(2, 3))
-        >>> circle_moments(walks, 4).memory.round(3)
-        Array([12.+0.j, -2.-4.j,  4.+0.j], dtype=complex64)
+        >>> np.asarray(circle_moments(walks, 4).memory_power).round(2).tolist()
+        [144.0, 20.0, 16.0]
     """
     kind = jnp.result_type(float)
     share, start, held = (jnp.asarray(x, kind) for x in (walks.share, walks.start, walks.held))

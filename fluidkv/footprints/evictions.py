@@ -134,8 +134,8 @@ def least_memory(footprint: Footprint, rate: float = 1e-6) -> float | None:
         >>> from fluidkv.footprints import least_memory
         >>> mix = fk.footprint_of(fk.Workload.from_lengths((300, n) for n in range(5, 41)))
         >>> memory = least_memory(mix, 1e-3)
-        >>> round(fk.evictions(fk.FullServer(mix, round(memory))).rate, 5)
-        0.001
+        >>> 9e-4 < fk.evictions(fk.FullServer(mix, round(memory))).rate < 11e-4
+        True
     """
     if not 0 < rate < 0.5:
         raise InputError("rate", rate, "a number in (0, 1/2)")

@@ -77,7 +77,7 @@ def moments(footprint: Footprint) -> Moments:
         >>> drafts = fk.RequestFootprint(2, 3, speculation=fk.Speculation(1, Fraction(1, 2)))
         >>> found = moments(drafts)
         >>> found.weights.memory, found.weights.requests, found.weights.denominator
-        ((8, 10, 3), (2, 2, 1), 2)
+        ((8, 10, 6), (2, 2, 1), 2)
     """
     total = _mixed([(share, _of_growth(growth)) for share, growth in footprint.growths])
     centre, width = total.ages - 1, 2 * total.ages - 1

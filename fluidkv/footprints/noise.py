@@ -193,11 +193,12 @@ def swings(
             |z|^points.
 
     Examples:
+        >>> import jax
         >>> from fluidkv.footprints import swings, walks_of
         >>> mix = fk.footprint_of(fk.Workload.from_lengths([(90, 3), (90, 5)]))
         >>> capacities = np.array([1000.0, 4000.0], np.float32)
         >>> running, _ = jax.vmap(lambda M: swings(walks_of(mix)[0], M))(capacities)
-        >>> float(running[1] / running[0]).__round__(3)
+        >>> round(float(running[1] / running[0]), 3)
         2.0
     """
     moments = circle_moments(walks, points)
@@ -229,7 +230,7 @@ class Noise(Record):
         >>> mix = fk.footprint_of(fk.Workload.from_lengths((300, n) for n in range(5, 41)))
         >>> found = fk.noise(fk.FullServer(mix, capacity=120_000))
         >>> round(found.running_std, 2), round(found.admissions_std, 2), round(found.peak_period)
-        (5.3, 4.95, 24)
+        (0.68, 4.35, 37)
     """
 
     stability: FootprintStability

@@ -54,7 +54,7 @@ class OpenMemory(Record):
     Examples:
         >>> memory = fk.OpenMemory(fk.RequestFootprint(100, 20), arrivals=0.5)
         >>> memory.mean, round(memory.std, 1), round(memory.overflow(1600), 3)
-        (1105.0, 349.7, 0.084)
+        (1105.0, 349.9, 0.085)
     """
 
     footprint: Footprint
