@@ -51,12 +51,12 @@ from .fluid.outcomes.convergence import convergence as convergence
 from .fluid.simulation import simulate as simulate
 from .fluid.starts import perturbed_starts as perturbed_starts
 from .fluid.starts import uniform_starts as uniform_starts
-from .footprints.evictions import evictions as evictions
+from .footprints.densities import noise as noise
+from .footprints.eviction_rates import evictions as evictions
 from .footprints.footprint import FootprintMix as FootprintMix
 from .footprints.footprint import RequestFootprint as RequestFootprint
 from .footprints.footprint import Speculation as Speculation
 from .footprints.footprint import footprint_of as footprint_of
-from .footprints.noise import noise as noise
 from .footprints.shot import OpenMemory as OpenMemory
 from .footprints.simulation.run import simulate_footprints as simulate_footprints
 from .footprints.stability import FullServer as FullServer

@@ -7,7 +7,7 @@ nothing else of the theory.
 
 Each footprint is a `Growth`, or a mix of them by shares: some iterations that are the same for all,
 then a walk along what is held, whose steps are drawn independently. Moments are read off it
-(`fluidkv.footprints.moments`), simulations follow it (`fluidkv.footprints.simulation`).
+(`fluidkv.footprints.second_moments`), simulations follow it (`fluidkv.footprints.simulation`).
 """
 
 import math

@@ -24,8 +24,8 @@ from scipy.optimize import root_scalar
 from scipy.special import ndtr
 
 from fluidkv.errors import InputError
+from fluidkv.footprints.densities import moments_on_circle
 from fluidkv.footprints.footprint import Footprint, Growth
-from fluidkv.footprints.noise import moments_on_circle
 from fluidkv.record import Record
 from fluidkv.runs.checks import count
 from fluidkv.runs.precision import in_float64

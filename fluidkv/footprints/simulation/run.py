@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fluidkv.errors import InputError
-from fluidkv.footprints.moments import mean_weights
+from fluidkv.footprints.second_moments import mean_weights
 from fluidkv.footprints.simulation.reference import simulated_literally
 from fluidkv.footprints.simulation.tables import (
     ADMITTED,

@@ -19,8 +19,8 @@ from jaxtyping import Array, Float
 from scipy.optimize import root_scalar
 
 from fluidkv.errors import InputError
+from fluidkv.footprints.densities import first_tokens, slack_of
 from fluidkv.footprints.footprint import Footprint, Growth
-from fluidkv.footprints.noise import first_tokens, slack_of
 from fluidkv.footprints.stability import FootprintStability, FullServer, footprint_stability
 from fluidkv.footprints.tails import Driven, chance_below
 from fluidkv.record import Record
