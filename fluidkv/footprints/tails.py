@@ -13,9 +13,9 @@ drawn. So log E exp(theta X) is a sum over m, from now back into the past, of u 
     d_i = x_i - (E X / E C) C_i:
 
 a process whose rate its own noise drives, and whose batches are as noisy as they are large. The
-first terms of the expansion in theta are the variance that `fluidkv.footprints.densities` has from its
-spectrum; the next ones bend the tail, by a factor of ten at a hundred running requests. Slack that
-whole requests leave is a further independent term an iteration. The probability comes from these
+second order in theta is the variance that `fluidkv.footprints.densities` has from its spectrum; the
+next ones bend the tail, by a factor of ten at a hundred running requests. Slack that whole requests
+leave is a further independent term an iteration. The probability comes from these
 cumulants by the saddlepoint.
 
 An approximation: that the linear map holds while something is about to be evicted, that slack is
