@@ -25,7 +25,7 @@ from flint import acb, arb
 
 from fluidkv.exact.precision import DOUBLE, outward, shown_alike, working
 from fluidkv.exact.roots.winding import Series, count_outside
-from fluidkv.footprints.moments import Moments, moments
+from fluidkv.footprints.second_moments import Moments, moments
 from fluidkv.footprints.stability import FullServer, footprint_stability
 from fluidkv.record import Record
 from fluidkv.verdict import Stability

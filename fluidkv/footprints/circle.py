@@ -127,11 +127,12 @@ def circle_moments(walks: Walks, points: int) -> CircleMoments:
     Examples:
         >>> from fluidkv.footprints import circle_moments, walks_of
         >>> (walks,) = walks_of(fk.RequestFootprint(2, 3))
-        >>> circle_moments(walks, 4).memory.round(3)
-        Array([12.+0.j, -2.-4.j,  4.+0.j], dtype=complex64)
+        >>> np.asarray(circle_moments(walks, 4).memory_power).round(2).tolist()
+        [144.0, 20.0, 16.0]
     """
-    z = jnp.exp(-2j * jnp.pi * jnp.arange(points // 2 + 1) / points)
-    share, start, held = (jnp.asarray(x) for x in (walks.share, walks.start, walks.held))
+    kind = jnp.result_type(float)
+    share, start, held = (jnp.asarray(x, kind) for x in (walks.share, walks.start, walks.held))
+    angles = circle_angles(points)
     started, places = walks.started, walks.places
     there = _until(started, start)
     first = jnp.fft.rfft(start, points), jnp.fft.rfft(there, points)
@@ -140,48 +141,66 @@ def circle_moments(walks: Walks, points: int) -> CircleMoments:
         powers = [jnp.abs(memory) ** 2, jnp.abs(running) ** 2, running * memory.conj()]
     else:
         alive = _until(places, held)
-        delay = z ** jnp.asarray(started)[:, None]
-        walk, drawn = _walked(held, alive, jnp.asarray(walks.steps), z)
+        delay = _turned(angles[None] * jnp.asarray(started, kind)[:, None])
+        walk, drawn = _walked(held, alive, jnp.asarray(walks.steps, kind), _turned(angles))
         memory, running = (a + delay * w for a, w in zip(first, walk, strict=True))
         powers = [
             jnp.abs(memory) ** 2 + drawn[0] - jnp.abs(walk[0]) ** 2,
             jnp.abs(running) ** 2 + drawn[1] - jnp.abs(walk[1]) ** 2,
             running * memory.conj() + drawn[2] - walk[1] * walk[0].conj(),
         ]
-    sums = [(share[:, None] * x).sum(0) for x in (memory, running, *powers)]
+    sums = [share.astype(x.dtype) @ x for x in (memory, running, *powers)]
     return CircleMoments(sums[0], sums[1], sums[2].real, sums[3].real, sums[4])
+
+
+def circle_angles(points: int) -> Float[Array, " frequency"]:
+    """w = 2 pi k / N, k = 0 ... N/2.
+
+    Examples:
+        >>> from fluidkv.footprints import circle_angles
+        >>> circle_angles(4).shape
+        (3,)
+    """
+    return jnp.arange(points // 2 + 1, dtype=jnp.result_type(float)) * (2 * math.pi / points)
+
+
+def _turned(angles: Array) -> Array:
+    """exp(-i w)."""
+    return lax.complex(jnp.cos(angles), -jnp.sin(angles))
 
 
 def _until(counts: Array | np.ndarray, like: Array) -> Array:
     """1 at the first places of each row, 0 behind."""
-    return (jnp.arange(like.shape[1]) < jnp.asarray(counts)[:, None]).astype(like.dtype)
+    places = jnp.arange(like.shape[1], dtype=like.dtype)[None]
+    return (places < jnp.asarray(counts, like.dtype)[:, None]).astype(like.dtype)
 
 
 def _walked(
     held: Array, alive: Array, steps: Array, z: Array
 ) -> tuple[tuple[Array, Array], tuple[Array, Array, Array]]:
     """(E W, E V) and (E|W|^2, E|V|^2, E V conj(W)) of walks, W of what is held and V of who is."""
-    visits = _discounted(steps, jnp.ones(1), held.shape[1])[:, 0].real
+    visits = _discounted(steps, jnp.ones(1, z.dtype), held.shape[1])[:, 0].real
     pairs = (held, held), (alive, alive), (held, alive), (alive, held)
-    along = [_along(visits * first, then) for first, then in pairs]
+    along = [_along(visits[None] * first, then) for first, then in pairs]
     discounted = _discounted(steps, z, held.shape[1])
-    same, living, ahead, behind = (c @ discounted for c in along)
+    columns = [x.astype(z.dtype) @ discounted for x in (held, alive, *along)]
+    same, living, ahead, behind = columns[2:]
     drawn = (
         2 * same.real - along[0][:, :1],
         2 * living.real - along[1][:, :1],
-        ahead + behind.conj() - along[2][:, :1],
+        ahead + behind.conj() - along[2][:, :1].astype(z.dtype),
     )
-    return (held @ discounted, alive @ discounted), drawn
+    return (columns[0], columns[1]), drawn
 
 
 def _discounted(steps: Array, z: Array, places: int) -> Array:
     """G_m(z), m = 0 ... places - 1: [place, frequency]."""
 
     def place(last: Array, m: Array) -> tuple[Array, Array]:
-        now = z * (steps[:, None] * last).sum(0) + (m == 0)
+        now = z * (steps.astype(z.dtype) @ last) + (m == 0).astype(z.dtype)
         return jnp.concatenate([now[None], last[:-1]]), now
 
-    none = jnp.zeros((len(steps), len(z)), jnp.result_type(z, 1j))
+    none = jnp.zeros((len(steps), len(z)), z.dtype)
     return lax.scan(place, none, jnp.arange(places))[1]
 
 

@@ -13,9 +13,9 @@ drawn. So log E exp(theta X) is a sum over m, from now back into the past, of u 
     d_i = x_i - (E X / E C) C_i:
 
 a process whose rate its own noise drives, and whose batches are as noisy as they are large. The
-first terms of the expansion in theta are the variance that `fluidkv.footprints.noise` has from its
-spectrum; the next ones bend the tail, by a factor of ten at a hundred running requests. Slack that
-whole requests leave is a further independent term an iteration. The probability comes from these
+second order in theta is the variance that `fluidkv.footprints.densities` has from its spectrum; the
+next ones bend the tail, by a factor of ten at a hundred running requests. Slack that whole requests
+leave is a further independent term an iteration. The probability comes from these
 cumulants by the saddlepoint.
 
 An approximation: that the linear map holds while something is about to be evicted, that slack is
@@ -76,8 +76,9 @@ def cumulants(driven: Driven, lags: int) -> Callable[[Array], Array]:
     inverse = _inverse(mean, lags)
     through = _convolved(share @ driven.added, inverse)  # E X / E C
     own = _padded(driven.added, lags) - _convolved(taken, through)
-    slack = -through + driven.slack * (jnp.arange(lags) == 0)
-    first, apart = 1 - taken[:, 0] / lead, older - taken[:, 1:]
+    ago = jnp.arange(lags, dtype=mean.dtype)
+    slack = -through + driven.slack * (ago == 0).astype(mean.dtype)
+    first, apart = 1 - taken[:, 0] / lead, older[None] - taken[:, 1:]
     # the larger what one needs, the more often it is the one that does not fit
     met = share * driven.first
     met = met / jnp.where(met.sum() > 0, met.sum(), 1.0)
@@ -88,10 +89,10 @@ def cumulants(driven: Driven, lags: int) -> Callable[[Array], Array]:
         def lag(past: tuple[Array, Array, Array], now: tuple[Array, ...]) -> tuple[Any, Array]:
             (c, effects, freed), (d, g, counts) = past, now
             later = (c @ apart.T - effects @ older) / lead
-            batch = _log_mean(share, along[:, None] * d + later)
+            batch = _log_mean(share, along[:, None] * d[None] + later)
             free = (batch - freed @ older) / lead
             term = driven.rate * batch + _slack(along * g - free, driven, met)
-            effect = later + batch[:, None] * first
+            effect = later + batch[:, None] * first[None]
             return (
                 _pushed(c, batch),
                 _pushed(effects, effect),
@@ -100,7 +101,7 @@ def cumulants(driven: Driven, lags: int) -> Callable[[Array], Array]:
 
         none = jnp.zeros((3, ages - 1), mean.dtype)
         start = none, jnp.zeros((3, len(share), ages - 1), mean.dtype), none
-        lagged = own.T, slack, jnp.arange(lags) < driven.times
+        lagged = own.T, slack, ago < driven.times
         return lax.scan(lag, start, lagged)[1].sum(0)
 
     return log_moments
@@ -180,7 +181,7 @@ def _inverse(series: Array, lags: int) -> Array:
     """Coefficients of 1 / sum of c_j z^j, from its recursion."""
 
     def step(past: Array, m: Array) -> tuple[Array, Array]:
-        now = ((m == 0) - past @ series[1:]) / series[0]
+        now = ((m == 0).astype(series.dtype) - past @ series[1:]) / series[0]
         return _pushed(past, now), now
 
     return lax.scan(step, jnp.zeros_like(series[1:]), jnp.arange(lags))[1]
@@ -190,7 +191,8 @@ def _convolved(rows: Array, series: Array) -> Array:
     """Products of power series, as many terms as `series` has."""
     lags = series.shape[-1]
     width = 2 * max(lags, rows.shape[-1])
-    product = jnp.fft.rfft(rows, width) * jnp.fft.rfft(series, width)
+    factor = jnp.fft.rfft(series, width)
+    product = jnp.fft.rfft(rows, width) * (factor if rows.ndim == 1 else factor[None])
     return jnp.fft.irfft(product, width)[..., :lags]
 
 

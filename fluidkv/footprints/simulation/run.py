@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fluidkv.errors import InputError
-from fluidkv.footprints.moments import mean_weights
+from fluidkv.footprints.second_moments import mean_weights
 from fluidkv.footprints.simulation.reference import simulated_literally
 from fluidkv.footprints.simulation.tables import (
     ADMITTED,
@@ -93,7 +93,8 @@ def simulate_footprints(
         True
     """
     tables, unit = tabulated(server.footprint)
-    count("iterations", iterations), count("runs", runs), count("batch", batch)
+    for name, number in (("iterations", iterations), ("runs", runs), ("batch", batch)):
+        count(name, number)
     if arrivals is not None and not 0 <= arrivals < math.inf:
         raise InputError("arrivals", arrivals, "a finite number of at least 0")
     weights = mean_weights(server.footprint)

@@ -27,10 +27,17 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Array, Float
 
 from fluidkv.errors import InputError
-from fluidkv.footprints.circle import CircleMoments, Walks, circle_moments, walks_of
+from fluidkv.footprints.circle import (
+    CircleMoments,
+    Walks,
+    circle_angles,
+    circle_moments,
+    walks_of,
+)
 from fluidkv.footprints.footprint import Footprint
 from fluidkv.footprints.stability import FootprintStability, FullServer, footprint_stability
 from fluidkv.record import Record
@@ -134,8 +141,8 @@ def completions_density(
         >>> bool((completions_density(circle_moments(walks_of(mix)[0], 8), 2.0) >= 0).all())
         True
     """
-    points = 2 * (moments.memory.shape[0] - 1)
-    left = 1 - jnp.exp(-2j * jnp.pi * jnp.arange(points // 2 + 1) / points)
+    angles = circle_angles(2 * (moments.memory.shape[0] - 1))
+    left = lax.complex(1 - jnp.cos(angles), jnp.sin(angles))
     mean = (1 - left * moments.running) / moments.memory
     return rate * _power(moments, 1.0, -left) + slack * jnp.abs(mean) ** 2
 
@@ -145,13 +152,15 @@ def _power(moments: CircleMoments, one: Array | float, running: Array | float) -
     A, B, P2, Q2, QP = moments
     admitted = P2 / jnp.abs(A) ** 2 - 1
     alive = Q2 - 2 * (QP * (B / A).conj()).real + jnp.abs(B / A) ** 2 * P2
-    both = (P2 * (B / A).conj() - QP.conj()) / A
+    both = (P2.astype(A.dtype) * (B / A).conj() - QP.conj()) / A
     cross = jnp.asarray(one) * jnp.conj(jnp.asarray(running)) * both
     squares = jnp.abs(jnp.asarray(one)) ** 2 * admitted + jnp.abs(jnp.asarray(running)) ** 2 * alive
     return jnp.maximum(squares + 2 * cross.real, 0)
 
 
-def circle_mean(density: Float[Array, "*batch frequency"]) -> Float[Array, "*batch"]:
+def circle_mean(
+    density: Float[Array, "*batch frequency"] | Float[np.ndarray, "*batch frequency"],
+) -> Float[Array, "*batch"] | Float[np.ndarray, "*batch"]:
     """The mean over the whole circle of a density at its upper half: a variance.
 
     Examples:
@@ -184,11 +193,12 @@ def swings(
             |z|^points.
 
     Examples:
+        >>> import jax
         >>> from fluidkv.footprints import swings, walks_of
         >>> mix = fk.footprint_of(fk.Workload.from_lengths([(90, 3), (90, 5)]))
         >>> capacities = np.array([1000.0, 4000.0], np.float32)
         >>> running, _ = jax.vmap(lambda M: swings(walks_of(mix)[0], M))(capacities)
-        >>> float(running[1] / running[0]).__round__(3)
+        >>> round(float(running[1] / running[0]), 3)
         2.0
     """
     moments = circle_moments(walks, points)
@@ -197,7 +207,7 @@ def swings(
         running_density(moments, rate, slack),
         admissions_density(moments, rate, slack),
     )
-    running, admitted = (jnp.sqrt(circle_mean(density)) for density in densities)
+    running, admitted = (jnp.sqrt(jnp.asarray(circle_mean(each))) for each in densities)
     return running, admitted
 
 
@@ -217,10 +227,10 @@ class Noise(Record):
         running, admissions, completions: spectral densities there.
 
     Examples:
-        >>> mix = fk.footprint_of(fk.Workload.from_lengths([(200, 10), (300, 30), (400, 17)]))
+        >>> mix = fk.footprint_of(fk.Workload.from_lengths((300, n) for n in range(5, 41)))
         >>> found = fk.noise(fk.FullServer(mix, capacity=120_000))
         >>> round(found.running_std, 2), round(found.admissions_std, 2), round(found.peak_period)
-        (5.3, 4.95, 24)
+        (0.68, 4.35, 37)
     """
 
     stability: FootprintStability
@@ -253,34 +263,44 @@ def noise(server: FullServer, *, points: int | None = None) -> Noise:
     found = footprint_stability(server)
     ages = found.weights.ages
     if points is None:
-        gap = max(1e-6, abs(1 - found.spectral_radius[1]))
-        points = 2 ** math.ceil(math.log2(min(max(64, 4 * ages, 40 / gap), _MOST_POINTS)))
-        points = max(points, ages + ages % 2)
-    if points % 2 or points < ages:
+        points = _enough(found.spectral_radius[1], ages)
+    elif points % 2 or points < ages:
         raise InputError("points", points, f"an even number of at least {ages}, the longest life")
     slack = slack_of(server.footprint, float(server.capacity))
     rate = (float(server.capacity) - slack.mean) / float(found.weights.lifetime_memory)
     with in_float64():
         moments = moments_on_circle(server.footprint, points)
-        densities = [
+        running, admissions, completions = (
             np.asarray(density(moments, rate, slack.variance))
             for density in (running_density, admissions_density, completions_density)
-        ]
-        stable = found.verdict is Stability.STABLE
-        deviations = [
-            float(circle_mean(density)) ** 0.5 if stable else None for density in densities
-        ]
-    peak = int(densities[0].argmax())
-    swinging = stable and peak and densities[0][peak] > 1e-9 * rate
+        )
+    stable = found.verdict is Stability.STABLE
+
+    def deviation(density: Float[np.ndarray, " frequency"]) -> float | None:
+        return float(circle_mean(density)) ** 0.5 if stable else None
+
+    peak = int(running.argmax())
+    swinging = stable and peak and running[peak] > 1e-9 * rate
     return Noise(
-        found,
-        rate * float(found.weights.mean_lifetime),
-        *deviations,
-        points / peak if swinging else None,
-        slack,
-        2 * np.pi * np.arange(points // 2 + 1) / points,
-        *densities,
+        stability=found,
+        running_mean=rate * float(found.weights.mean_lifetime),
+        running_std=deviation(running),
+        admissions_std=deviation(admissions),
+        completions_std=deviation(completions),
+        peak_period=points / peak if swinging else None,
+        slack=slack,
+        frequency=2 * np.pi * np.arange(points // 2 + 1) / points,
+        running=running,
+        admissions=admissions,
+        completions=completions,
     )
+
+
+def _enough(radius: float, ages: int) -> int:
+    """Points for the slowest mode, a power of two."""
+    gap = max(1e-6, abs(1 - radius))
+    wanted = max(64, ages, min(max(4.0 * ages, 40 / gap), _MOST_POINTS))
+    return 2 ** math.ceil(math.log2(wanted))
 
 
 def moments_on_circle(footprint: Footprint, points: int) -> CircleMoments:
@@ -292,4 +312,4 @@ def moments_on_circle(footprint: Footprint, points: int) -> CircleMoments:
         [144.0, 20.0, 16.0]
     """
     parts = [circle_moments(walks, points) for walks in walks_of(footprint)]
-    return CircleMoments(*(sum(column[1:], column[0]) for column in zip(*parts, strict=True)))
+    return jax.tree.map(lambda *each: sum(each[1:], each[0]), *parts)

@@ -10,16 +10,17 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from scipy.optimize import brentq
+from scipy.optimize import root_scalar
 
 from fluidkv.errors import InputError
+from fluidkv.footprints.densities import first_tokens, slack_of
 from fluidkv.footprints.footprint import Footprint, Growth
-from fluidkv.footprints.noise import first_tokens, slack_of
 from fluidkv.footprints.stability import FootprintStability, FullServer, footprint_stability
 from fluidkv.footprints.tails import Driven, chance_below
 from fluidkv.record import Record
@@ -49,8 +50,7 @@ class Evictions(Record):
             independently of one another: it takes longer where those that do come in groups.
 
     Examples:
-        >>> lengths = [(200, 8), (250, 17), (300, 30), (400, 21)]
-        >>> mix = fk.footprint_of(fk.Workload.from_lengths(lengths))
+        >>> mix = fk.footprint_of(fk.Workload.from_lengths((300, n) for n in range(5, 41)))
         >>> found = fk.evictions(fk.FullServer(mix, capacity=20_000))
         >>> 1e-2 < found.rate < 3e-2, round(found.first * found.rate, 9)
         (True, 1.0)
@@ -76,14 +76,14 @@ def evictions(
         watermark: tokens that are left free when a request is admitted.
         most_running: a cap on who runs.
         most_admitted: a limit on who is admitted an iteration. Of memory, cap and limit the one
-            that admits least is taken to bind always.
+            that admits least is taken to bind always. As memory that is nearly full admits less
+            than a cap or limit, with these the rate is less than what is said.
 
     Raises:
         InputError: a watermark that leaves no memory, a cap or limit below 1.
 
     Examples:
-        >>> lengths = [(200, 8), (250, 17), (300, 30), (400, 21)]
-        >>> mix = fk.footprint_of(fk.Workload.from_lengths(lengths))
+        >>> mix = fk.footprint_of(fk.Workload.from_lengths((300, n) for n in range(5, 41)))
         >>> server = fk.FullServer(mix, capacity=20_000)
         >>> fk.evictions(server, watermark=400).rate < fk.evictions(server).rate
         True
@@ -132,11 +132,10 @@ def least_memory(footprint: Footprint, rate: float = 1e-6) -> float | None:
 
     Examples:
         >>> from fluidkv.footprints import least_memory
-        >>> lengths = [(200, 8), (250, 17), (300, 30), (400, 21)]
-        >>> mix = fk.footprint_of(fk.Workload.from_lengths(lengths))
+        >>> mix = fk.footprint_of(fk.Workload.from_lengths((300, n) for n in range(5, 41)))
         >>> memory = least_memory(mix, 1e-3)
-        >>> round(fk.evictions(fk.FullServer(mix, round(memory))).rate, 5)
-        0.001
+        >>> 9e-4 < fk.evictions(fk.FullServer(mix, round(memory))).rate < 11e-4
+        True
     """
     if not 0 < rate < 0.5:
         raise InputError("rate", rate, "a number in (0, 1/2)")
@@ -157,7 +156,7 @@ def least_memory(footprint: Footprint, rate: float = 1e-6) -> float | None:
         return math.exp(low)
     while excess(high) > 0:
         low, high = high, high + math.log(4)
-    return math.exp(float(brentq(excess, low, high, xtol=1e-4)))
+    return math.exp(root_scalar(excess, bracket=(low, high), xtol=1e-4).root)
 
 
 def paths_of(
@@ -247,7 +246,7 @@ def _driven(
     rows, ages = (1 << (n - 1).bit_length() for n in taken.shape)
     wide = ((0, rows - taken.shape[0]), (0, max(ages, 2) - taken.shape[1]))
     slack = first is not None
-    return Driven(
+    arrays: tuple[Any, ...] = (
         np.pad(share, wide[0]),
         np.pad(taken, wide),
         np.pad(added, wide),
@@ -256,8 +255,9 @@ def _driven(
         np.float64(grain),
         np.pad(first if first is not None else np.zeros(len(share)), wide[0]),
         np.float64(slack),
-        np.float64(0),
+        np.float64(0),  # times, of each case
     )
+    return Driven(*arrays)  # jnp's, once JAX counts in float64
 
 
 def _lags(found: FootprintStability, ages: int) -> int:
