@@ -57,10 +57,14 @@ from .footprints.control import additive_increase as additive_increase
 from .footprints.control import control_margins as control_margins
 from .footprints.control import controlled as controlled
 from .footprints.control import integral_control as integral_control
+from .footprints.densities import noise as noise
+from .footprints.eviction_rates import evictions as evictions
 from .footprints.footprint import FootprintMix as FootprintMix
 from .footprints.footprint import RequestFootprint as RequestFootprint
 from .footprints.footprint import Speculation as Speculation
 from .footprints.footprint import footprint_of as footprint_of
+from .footprints.shot import OpenMemory as OpenMemory
+from .footprints.simulation.run import simulate_footprints as simulate_footprints
 from .footprints.stability import FullServer as FullServer
 from .footprints.stability import footprint_stability as footprint_stability
 from .ledger.registry import verify as verify

@@ -29,7 +29,7 @@ from scipy.signal import lfilter
 
 from fluidkv.errors import InputError
 from fluidkv.footprints.footprint import Footprint
-from fluidkv.footprints.moments import mean_weights
+from fluidkv.footprints.second_moments import mean_weights
 from fluidkv.footprints.stability import FullServer
 from fluidkv.record import Record
 from fluidkv.runs.checks import count

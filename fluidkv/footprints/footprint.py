@@ -7,7 +7,7 @@ nothing else of the theory.
 
 Each footprint is a `Growth`, or a mix of them by shares: some iterations that are the same for all,
 then a walk along what is held, whose steps are drawn independently. Moments are read off it
-(`fluidkv.footprints.moments`), simulations follow it (`fluidkv.footprints.simulation`).
+(`fluidkv.footprints.second_moments`), simulations follow it (`fluidkv.footprints.simulation`).
 """
 
 import math
@@ -37,6 +37,12 @@ class Growth(Record):
             and the request leaves with the first step beyond the last place.
         steps: probability of steps of 1, 2, ... places in an iteration; sum 1.
         unit: parts of a token that are counted.
+
+    Examples:
+        >>> from fluidkv.footprints import Growth
+        >>> growth = Growth(np.array([4]), np.array([5, 6]), (Fraction(1, 2), Fraction(1, 2)))
+        >>> growth.iterations, str(growth.largest)
+        (3, '6')
     """
 
     start: Int[np.ndarray, " iteration"]
@@ -186,8 +192,12 @@ class RequestFootprint(Record):
             allowed = f"an integer from 0 to the input length, {self.input_length}"
             raise InputError("shared_prefix", self.shared_prefix, allowed)
 
-    @cached_property
+    @property
     def growths(self) -> tuple[tuple[Fraction, Growth], ...]:
+        return ((Fraction(1), self._growth),)
+
+    @cached_property
+    def _growth(self) -> Growth:
         reserved = self.speculation.slots if self.speculation else 0
         own = self.input_length - self.shared_prefix
         chunk = self.prefill_chunk or max(own, 1)
@@ -198,8 +208,8 @@ class RequestFootprint(Record):
         held = self._held(first + np.arange(1, self.output_length), 1 + reserved)
         unit = self.attention.unit
         if self.speculation is None:
-            return ((Fraction(1), Growth(np.concatenate([*start, held]), NO_WALK, unit=unit)),)
-        return ((Fraction(1), Growth(np.concatenate(start), held, self.speculation.steps, unit)),)
+            return Growth(np.concatenate([*start, held]), NO_WALK, unit=unit)
+        return Growth(np.concatenate(start), held, self.speculation.steps, unit)
 
     def _held(self, length: Int[np.ndarray, " n"], new: int) -> Int[np.ndarray, " n"]:
         return self.attention.held(length, new=new, block=self.block)
@@ -242,7 +252,7 @@ class RecordedFootprint(Record):
     def _unit(self) -> int:
         return math.lcm(*(tokens.denominator for tokens in self.held))
 
-    @cached_property
+    @property
     def growths(self) -> tuple[tuple[Fraction, Growth], ...]:
         start = np.array([int(tokens * self._unit) for tokens in self.held], np.int64)
         return ((Fraction(1), Growth(start, NO_WALK, unit=self._unit)),)
@@ -276,7 +286,7 @@ class FootprintMix(Record):
         check_shares("parts", [share for share, _ in parts])
         object.__setattr__(self, "parts", parts)
 
-    @cached_property
+    @property
     def growths(self) -> tuple[tuple[Fraction, Growth], ...]:
         return tuple(
             (share * inner, growth)

@@ -16,7 +16,7 @@ from fluidkv.exact.modes import GrowingModes, growing_modes
 from fluidkv.exact.roots.spectrum import SpectralCertificate, certify_spectrum
 from fluidkv.exact.survival import Equilibrium, SurvivalWeights
 from fluidkv.footprints.footprint import Footprint
-from fluidkv.footprints.moments import mean_weights
+from fluidkv.footprints.second_moments import mean_weights
 from fluidkv.record import Record
 from fluidkv.verdict import Evidence, Stability
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fluidkv.answers.study.chance import Chance
 from fluidkv.answers.study.simulation import Collapse, Simulation
 from fluidkv.exact.linear_stability import InputScale, StabilityResult
 from fluidkv.exact.mixed.thresholds.tiers import TierThreshold, tier_lengths, tier_sentence
@@ -29,6 +30,8 @@ class StudyResult(Record):
         input_scale: how far the boundary of stability is on the axis of input lengths.
         tier_threshold: stability at every common input length, for tiers; or why it is not known.
         simulation: what happens from perturbed starts.
+        chance: how far running swings by chance, and how often that evicts, as requests hold memory
+            on this server.
         homogeneous: best and worst equilibrium, where all requests have the same lengths.
         collapses: which starts reached the worst one, in the order of the groups; empty where
             lengths differ.
@@ -50,6 +53,7 @@ class StudyResult(Record):
     input_scale: InputScale
     tier_threshold: TierThreshold
     simulation: Simulation
+    chance: Chance
     homogeneous: Homogeneous | None
     collapses: tuple[Collapse, ...]
     load_report: LoadReport | None
@@ -123,6 +127,7 @@ class StudyResult(Record):
                 "starts": [vars(group) for group in self.simulation.groups],
             },
         }
+        answer["noise"] = self.chance.to_dict()
         tiers = tier_lengths(workload)
         if tiers:
             answer["tiers"] = {

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+from fluidkv.answers.study.chance import Holding, chance
 from fluidkv.answers.study.result import StudyResult
 from fluidkv.answers.study.simulation import check_horizon, collapses, simulate_starts
 from fluidkv.errors import InputError
@@ -29,6 +30,7 @@ def study_system(
     *,
     iterations: int | None = None,
     seed: int = 0,
+    holding: Holding | None = None,
     measurement: Measurement | None = None,
     load_report: LoadReport | None = None,
     on_progress: Callable[[str], None] | None = None,
@@ -40,6 +42,7 @@ def study_system(
         iterations: horizon of the simulation; by default 40 times the longest decode length, less
             where that would take more than a few seconds.
         seed: of the perturbations.
+        holding: what requests hold on this server, for `chance`; every token if left out.
         measurement: from `measure`, to compare with.
         load_report: from `read_trace`, carried into the result.
         on_progress: told what is being done.
@@ -73,6 +76,7 @@ def study_system(
     # The simulation leaves Python alone, on a core of its own: what is exact takes another.
     with ThreadPoolExecutor(max_workers=1) as aside:
         scale = aside.submit(_input_scale, system.workload, found)
+        noise = aside.submit(chance, system, holding)
         simulation = simulate_starts(system, found, iterations, seed)
     say("enclosing the growing modes")
     modes = growing_modes(survival_weights(system.workload), found.certificate)
@@ -83,6 +87,7 @@ def study_system(
         input_scale=scale.result(),
         tier_threshold=tier_threshold(system.workload),
         simulation=simulation,
+        chance=noise.result(),
         homogeneous=alike,
         collapses=() if alike is None else collapses(simulation, alike.decode_length),
         load_report=load_report,

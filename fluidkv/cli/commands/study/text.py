@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from fluidkv.answers.study import Simulation, StudyResult
+from fluidkv.answers.study.chance import LONGEST_TAIL, Chance
 from fluidkv.exact.linear_stability import (
     InputScale,
     StabilityResult,
@@ -75,6 +76,8 @@ def say_study(page: Page, result: StudyResult, to_run: Sequence[str]) -> None:
     page.rows(_equilibrium_rows(result))
     page.heading(_horizon(result))
     _starts(page, result.simulation)
+    page.heading(_chance_heading(result.chance))
+    page.rows(_chance_rows(result.chance))
     if result.homogeneous is not None:
         page.heading("All requests alike: the worst case")
         page.rows(_homogeneous_rows(result.homogeneous, result))
@@ -249,6 +252,42 @@ def _starts(page: Page, simulation: Simulation) -> None:
         )
     page.table(("start", "evicting", "first at", "throughput", "evicted/done", "in flight"), rows)
     page.line("Last three columns: second half of the run; shares are of the equilibrium.", "dim")
+
+
+def _chance_heading(found: Chance) -> str:
+    """What is assumed of memory where it is not what the rest of the study assumes."""
+    return "By chance" if found.holding.plain else "This server: stability and chance"
+
+
+def _chance_rows(found: Chance) -> list[Row]:
+    """How far whole requests swing around the equilibrium, and what that evicts."""
+    rows: list[Row] = []
+    if not found.holding.plain:
+        low, high = found.stability.spectral_radius
+        verdict = Text(str(found.stability.verdict).upper(), _COLOURS[found.stability.verdict])
+        proved = _PROVED[found.stability.evidence]
+        verdict.append(f"  leading |z| = {(low + high) / 2:.7f} ({proved})", "default")
+        rows += [("requests hold", found.holding.sentence), ("verdict", verdict)]
+    if found.running_std is None:
+        grows = "an imbalance of chance grows as any other does"
+        if found.first_eviction is not None:
+            grows += f": the first eviction comes after {short(found.first_eviction)} iterations"
+        return [*rows, ("running", f"{short(found.running)}; {grows}")]
+    swing = f"{short(found.running)} on average, and swings by {short(found.running_std)}"
+    if found.peak_period is not None:
+        swing += f", most of all in {short(found.peak_period)} iterations"
+    rows.append(("running", f"{swing} (standard deviation; requests come one by one)"))
+    if found.evictions_per_iteration is None:
+        return [*rows, ("evictions", f"not computed: lives beyond {LONGEST_TAIL} iterations")]
+    often = 1000 * found.evictions_per_iteration
+    rows.append(("evictions", f"{_often(often)} of 1,000 iterations must evict (approximation)"))
+    if found.rare_from is not None:
+        rows.append(("rare from", f"{short(found.rare_from)} KV tokens on: 1 in a million"))
+    return rows
+
+
+def _often(count: float) -> str:
+    return short(count) if count >= 1e-3 else "fewer than 0.001"
 
 
 def _homogeneous_rows(found: Homogeneous, result: StudyResult) -> list[Row]:

@@ -77,7 +77,7 @@ def moments(footprint: Footprint) -> Moments:
         >>> drafts = fk.RequestFootprint(2, 3, speculation=fk.Speculation(1, Fraction(1, 2)))
         >>> found = moments(drafts)
         >>> found.weights.memory, found.weights.requests, found.weights.denominator
-        ((8, 10, 3), (2, 2, 1), 2)
+        ((8, 10, 6), (2, 2, 1), 2)
     """
     total = _mixed([(share, _of_growth(growth)) for share, growth in footprint.growths])
     centre, width = total.ages - 1, 2 * total.ages - 1
@@ -151,9 +151,10 @@ def _mixed(parts: list[tuple[Fraction, _Parts]]) -> _Parts:
     sums = [fmpz_poly() for _ in range(3)]
     for share, part in parts:
         scale = int(share * common / part.denominator)
-        for i in range(3):
-            sums[i] += (part[i] * scale).left_shift(ages - part.ages)
-    return _Parts(*sums, common, ages)
+        lagged = part.memory_memory, part.running_running, part.running_memory
+        for i, polynomial in enumerate(lagged):
+            sums[i] += (polynomial * scale).left_shift(ages - part.ages)
+    return _Parts(sums[0], sums[1], sums[2], common, ages)
 
 
 class _Means(NamedTuple):

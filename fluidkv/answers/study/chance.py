@@ -1,0 +1,178 @@
+"""What chance does to a full server: how far running swings, and how often it evicts."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from fluidkv.footprints import (
+    Attention,
+    FootprintStability,
+    FullServer,
+    Hybrid,
+    SlidingWindow,
+    Speculation,
+    StateSpace,
+    evictions,
+    footprint_of,
+    least_memory,
+    noise,
+)
+from fluidkv.footprints.attention import FullAttention
+from fluidkv.record import Record
+from fluidkv.workload import System
+
+RARE = 1e-6
+"""Evictions an iteration below which chance hardly shows."""
+# Tails are sums over the past of each length: some seconds up to here, minutes beyond.
+LONGEST_TAIL = 256
+
+
+@dataclass(frozen=True)
+class Holding(Record):
+    """What requests hold besides every token that they have; by default nothing else.
+
+    Args:
+        layers: (share, kind) of layers that keep less; the rest of them keeps every token.
+        speculation: drafts.
+        prefill_chunk: tokens of a prompt that an iteration computes at most.
+
+    Raises:
+        InputError: shares of layers that sum to more than 1.
+
+    Examples:
+        >>> from fluidkv.answers.study.chance import Holding
+        >>> Holding().plain
+        True
+    """
+
+    layers: tuple[tuple[Fraction, Attention], ...] = ()
+    speculation: Speculation | None = None
+    prefill_chunk: int | None = None
+
+    @property
+    def plain(self) -> bool:
+        return not self.layers and self.speculation is None and self.prefill_chunk is None
+
+    @property
+    def attention(self) -> Attention:
+        """All layers as one."""
+        rest = 1 - sum((share for share, _ in self.layers), Fraction(0))
+        if not self.layers:
+            return FullAttention()
+        full = ((rest, FullAttention()),) if rest else ()
+        return Hybrid((*self.layers, *full))
+
+    @property
+    def sentence(self) -> str:
+        """What is held, in words."""
+        parts = [f"{_percent(share)} of layers {_kept(kind)}" for share, kind in self.layers]
+        if self.speculation is not None:
+            parts.append(
+                f"{self.speculation.drafts} drafts an iteration, "
+                f"{float(self.speculation.tokens_per_iteration):.3g} tokens on average"
+            )
+        if self.prefill_chunk is not None:
+            parts.append(f"prompts in chunks of {self.prefill_chunk:,}")
+        return "; ".join(parts) or "every token, in every layer"
+
+
+def _percent(share: Fraction) -> str:
+    return f"{100 * float(share):.3g}%"
+
+
+def _kept(kind: Attention) -> str:
+    if isinstance(kind, SlidingWindow):
+        return f"with a window of {kind.window:,}"
+    if isinstance(kind, StateSpace):
+        return f"with a state of {float(kind.constant):.6g} tokens"
+    return "with full attention"
+
+
+@dataclass(frozen=True)
+class Chance(Record):
+    """What a full server does by chance alone, around its equilibrium.
+
+    Fields:
+        holding: what requests hold.
+        stability: the certificate of that.
+        running: requests in flight at the equilibrium, slack of whole requests left out.
+        running_std, admissions_std: standard deviations; None unless it is stable.
+        peak_period: iterations; where the spectrum of running peaks, None where that is at no
+            frequency.
+        evictions_per_iteration: chance that an iteration must evict; None unless stable, or where
+            lives are longer than `LONGEST_TAIL`.
+        rare_from: tokens of memory from which on it is below `RARE`; None likewise.
+        first_eviction: iterations from the equilibrium to the first eviction, on average; None
+            where lives are longer.
+
+    Examples:
+        >>> from fluidkv.answers.study.chance import chance
+        >>> system = fk.System(fk.Workload.from_lengths([(200, 10), (300, 30)]), 20_000)
+        >>> found = chance(system)
+        >>> round(found.running), round(found.running_std, 1)
+        (67, 2.1)
+    """
+
+    holding: Holding
+    stability: FootprintStability
+    running: float
+    running_std: float | None
+    admissions_std: float | None
+    peak_period: float | None
+    evictions_per_iteration: float | None
+    rare_from: float | None
+    first_eviction: float | None
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values for JSON."""
+        return {
+            "holds": self.holding.sentence,
+            "verdict": str(self.stability.verdict),
+            "spectral_radius": list(self.stability.spectral_radius),
+            "running": self.running,
+            "running_std": self.running_std,
+            "admissions_std": self.admissions_std,
+            "peak_period": self.peak_period,
+            "evictions_per_iteration": self.evictions_per_iteration,
+            "rare_from": self.rare_from,
+            "first_eviction": self.first_eviction,
+            "evidence": "approximation",
+        }
+
+
+def chance(system: System, holding: Holding | None = None) -> Chance:
+    """How far running swings by chance, how often that evicts, and what memory ends it.
+
+    Args:
+        system: workload and capacity.
+        holding: what requests hold; every token if left out.
+
+    Raises:
+        InputError: a capacity that one request may exceed.
+    """
+    holds = holding or Holding()
+    mix = footprint_of(
+        system.workload,
+        attention=holds.attention,
+        speculation=holds.speculation,
+        prefill_chunk=holds.prefill_chunk,
+    )
+    server = FullServer(mix, system.capacity)
+    found = noise(server)
+    rate = least = first = None
+    if found.stability.weights.ages <= LONGEST_TAIL:
+        tail = evictions(server)
+        rate = tail.rate
+        first = tail.first if math.isfinite(tail.first) else None
+        least = least_memory(mix, RARE) if tail.rate is not None else None
+    return Chance(
+        holds,
+        found.stability,
+        found.running_mean,
+        found.running_std,
+        found.admissions_std,
+        found.peak_period,
+        rate,
+        least,
+        first,
+    )

@@ -1,0 +1,115 @@
+"""What requests hold on this server, as options: windows, states, drafts, chunks."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated
+
+from fluidkv.cli import arguments as read
+from fluidkv.cli import options as opt
+from fluidkv.errors import InputError
+
+if TYPE_CHECKING:
+    from fluidkv.answers.study.chance import Holding
+
+_PANEL = "What requests hold"
+_WINDOW = "W or W:SHARE, such as 128 or 128:1/2: tokens, and the share of layers with that window"
+_STATE = "N or N:SHARE, such as 400:3/4: a state as large as N tokens, and the share of layers"
+_DRAFTS = "K:ACCEPTANCE, such as 3:0.6: drafts an iteration, and the chance in [0, 1] of each"
+
+
+def _layers(argument: str, text: str, allowed: str) -> tuple[Fraction, Fraction]:
+    """(size, share of layers)."""
+    size, colon, share = text.partition(":")
+    found = read.positive_number(argument, size, allowed)
+    part = read.exact_number(argument, share, allowed) if colon else Fraction(1)
+    if not 0 < part <= 1:
+        raise InputError(argument, text, allowed)
+    return found, part
+
+
+def _window(argument: str, text: str) -> tuple[Fraction, Fraction]:
+    window, share = _layers(argument, text, _WINDOW)
+    if window.denominator != 1:
+        raise InputError(argument, text, _WINDOW)
+    return window, share
+
+
+def _state(argument: str, text: str) -> tuple[Fraction, Fraction]:
+    return _layers(argument, text, _STATE)
+
+
+def _drafts(argument: str, text: str) -> tuple[int, Fraction]:
+    drafts, colon, chance = text.partition(":")
+    accepted = read.exact_number(argument, chance, _DRAFTS) if colon else Fraction(-1)
+    if not (drafts.isdecimal() and 0 < int(drafts) <= 64 and 0 <= accepted <= 1):
+        raise InputError(argument, text, _DRAFTS)
+    return int(drafts), accepted
+
+
+_Layers = tuple  # for Typer, which takes no tuple of two types from one text
+
+
+@dataclass(frozen=True)
+class Held:
+    """Options that say what requests hold besides every token."""
+
+    sliding_window: Annotated[
+        _Layers | None,
+        opt.option(
+            "--sliding-window W",
+            _window,
+            "Layers that keep the last W tokens; W:SHARE for a share of all layers.",
+            _PANEL,
+        ),
+    ] = None
+    state_space: Annotated[
+        _Layers | None,
+        opt.option(
+            "--state-space N",
+            _state,
+            "Layers with a state as large as N tokens; N:SHARE for a share of all layers.",
+            _PANEL,
+        ),
+    ] = None
+    speculative: Annotated[
+        _Layers | None,
+        opt.option(
+            "--speculative K:ACCEPTANCE",
+            _drafts,
+            "Speculative decoding: drafts an iteration, chance that each is accepted.",
+            _PANEL,
+        ),
+    ] = None
+    prefill_chunk: Annotated[
+        int | None,
+        opt.option(
+            "--prefill-chunk N",
+            read.whole_number,
+            "Tokens of a prompt that an iteration computes at most.",
+            _PANEL,
+        ),
+    ] = None
+
+    def holding(self) -> "Holding":
+        """The same as a value.
+
+        Raises:
+            InputError: layers whose shares sum to more than 1.
+        """
+        from fluidkv.answers.study.chance import Holding
+        from fluidkv.footprints import SlidingWindow, Speculation, StateSpace
+
+        layers = []
+        if self.sliding_window is not None:
+            window, share = self.sliding_window
+            layers.append((share, SlidingWindow(int(window))))
+        if self.state_space is not None:
+            tokens, share = self.state_space
+            layers.append((share, StateSpace(tokens)))
+        if (total := sum(share for share, _ in layers)) > 1:
+            raise InputError("--state-space", f"layers in shares of {total}", "at most 1 in all")
+        drafts = None if self.speculative is None else Speculation(*self.speculative)
+        return Holding(tuple(layers), drafts, self.prefill_chunk)
+
+
+EVERY_TOKEN = Held()

@@ -1,0 +1,70 @@
+"""What a study says of chance: against whole requests that are drawn, and by what is held."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import fluidkv as fk
+from fluidkv.answers.study.chance import LONGEST_TAIL, Holding, chance
+from fluidkv.cli import main
+from fluidkv.footprints import SlidingWindow, StateSpace
+from fluidkv.verdict import Stability
+from tests.cli.answered import answer_in
+
+MIX = fk.Workload.from_lengths([(200, 8), (250, 17), (300, 30), (400, 21)])
+
+
+def test_swings_and_evictions_are_those_of_drawn_requests() -> None:
+    system = fk.System(MIX, 20_000)
+    found = chance(system)
+    server = fk.FullServer(fk.footprint_of(MIX), system.capacity)
+    runs = fk.simulate_footprints(server, iterations=3000, runs=40)
+    assert runs.running.std() == pytest.approx(found.running_std, rel=0.15)
+    rate = (runs.free < 0).mean()
+    assert found.evictions_per_iteration is not None
+    assert rate / 1.5 < found.evictions_per_iteration < 1.5 * rate
+    assert found.rare_from is not None
+    assert found.rare_from > system.capacity
+    assert found.first_eviction == pytest.approx(1 / found.evictions_per_iteration)
+
+
+def test_requests_alike_swing_without_end_and_drafts_cure_them() -> None:
+    system = fk.System(fk.Workload.from_lengths([(100, 24)]), 60_000)
+    plain, drafts = (
+        chance(system),
+        chance(system, Holding(speculation=fk.Speculation(3, Fraction(3, 5)))),
+    )
+    assert plain.stability.verdict is Stability.UNSTABLE
+    assert plain.running_std is plain.evictions_per_iteration is plain.rare_from is None
+    assert plain.first_eviction is not None
+    assert drafts.stability.verdict is Stability.STABLE
+    assert drafts.running_std is not None
+
+
+def test_the_rest_of_the_layers_keeps_every_token() -> None:
+    half = Fraction(1, 2)
+    layers = Holding(((half, SlidingWindow(40)), (Fraction(1, 4), StateSpace(8)))).attention
+    # 1/2 of 40, 1/4 of 8, 1/4 of 100 tokens
+    assert Fraction(int(layers.held(np.array([100]))[0]), layers.unit) == 47
+
+
+def test_long_lives_have_swings_and_no_tail() -> None:
+    long = fk.Workload.from_lengths([(100, LONGEST_TAIL), (100, LONGEST_TAIL + 1)])
+    found = chance(fk.System(long, 60_000))
+    assert found.evictions_per_iteration is found.first_eviction is None
+
+
+def test_the_command_says_it_of_the_server_that_is_asked_about(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ["study", "--class", "100:24", "--capacity", "6000", "--iterations", "50"]
+    main([*words, "--speculative", "3:0.6", "--sliding-window", "64:1/2", "--json"])
+    found = answer_in(capsys.readouterr().out)
+    noise = found["noise"]
+    assert noise["holds"] == (
+        "50% of layers with a window of 64; 3 drafts an iteration, 2.18 tokens on average"
+    )
+    assert noise["verdict"] == "stable"
+    assert found["stability"]["verdict"] == "unstable"
+    assert noise["running_std"] > 0

@@ -1,0 +1,96 @@
+"""Evictions by chance, and memory below capacity, against whole requests."""
+
+import numpy as np
+import pytest
+
+import fluidkv as fk
+from fluidkv.footprints import least_memory
+from tests.footprints.test_noise import MIX
+
+
+@pytest.mark.parametrize(
+    ("capacity", "rules"),
+    [
+        (12_000, {}),
+        (30_000, {}),
+        (12_000, {"watermark": 100}),
+    ],
+)
+def test_rates_are_those_of_whole_requests_within_half(capacity: int, rules: dict) -> None:
+    server = fk.FullServer(MIX, capacity)
+    predicted = fk.evictions(server, **rules).rate
+    simulated = fk.simulate_footprints(server, iterations=20_000, runs=8, **rules)
+    rate = float((simulated.free < 0).mean())
+    assert predicted is not None
+    assert rate > 1e-4
+    assert 1 / 1.5 < predicted / rate < 1.5
+
+
+@pytest.mark.parametrize("rules", [{"most_running": 36}, {"most_admitted": 1}])
+def test_a_cap_or_limit_evicts_less_than_is_said(rules: dict) -> None:
+    server = fk.FullServer(MIX, 12_000)
+    predicted = fk.evictions(server, **rules).rate
+    runs = fk.simulate_footprints(server, iterations=4000, runs=4, **rules)
+    assert predicted is not None
+    assert float((runs.free[:, 200:] < 0).mean()) <= predicted < 1e-6
+
+
+@pytest.mark.thorough
+def test_rates_hold_from_a_tenth_to_a_hundred_thousandth() -> None:
+    for capacity in (6_000, 12_000, 24_000, 48_000, 60_000):
+        server = fk.FullServer(MIX, capacity)
+        predicted = fk.evictions(server).rate
+        simulated = fk.simulate_footprints(server, iterations=100_000, runs=100)
+        assert predicted is not None
+        assert 1 / 1.5 < predicted / float((simulated.free < 0).mean()) < 1.5
+
+
+def test_the_least_memory_is_where_the_rate_is_met() -> None:
+    memory = least_memory(MIX, 1e-4)
+    assert memory is not None
+    assert fk.evictions(fk.FullServer(MIX, round(memory))).rate == pytest.approx(1e-4, rel=0.01)
+    assert least_memory(fk.RequestFootprint(100, 24)) is None
+
+
+def test_an_unstable_server_shows_when_noise_has_grown() -> None:
+    mix = fk.footprint_of(fk.Workload.from_lengths([(100, 20), (100, 33)]))
+    server = fk.FullServer(mix, 100_000)
+    found = fk.evictions(server)
+    runs = fk.simulate_footprints(server, iterations=2000, runs=64)
+    assert bool((runs.free < 0).any(1).all())
+    first = 1 + (runs.free < 0).argmax(1).mean()
+    assert found.rate is None
+    assert found.first == pytest.approx(first, rel=0.35)
+
+
+def test_bad_options_are_refused_in_one_line() -> None:
+    server = fk.FullServer(fk.RequestFootprint(5, 2), 100)
+    for refused in (
+        lambda: fk.evictions(server, watermark=93),
+        lambda: fk.evictions(server, most_running=0),
+        lambda: least_memory(server.footprint, 0.5),
+        lambda: fk.OpenMemory(server.footprint, 0.0),
+        lambda: fk.OpenMemory(server.footprint, 1.0, 0),
+        lambda: fk.OpenMemory(server.footprint, 1.0).overflow(-1.0),
+        lambda: fk.noise(server, points=7),
+        lambda: fk.simulate_footprints(server, iterations=5, arrivals=-1.0),
+    ):
+        with pytest.raises(fk.InputError, match="allowed"):
+            refused()
+
+
+@pytest.mark.parametrize(("arrivals", "batch"), [(2.0, 1), (3.0, 4)])
+def test_memory_below_capacity_is_that_of_runs(arrivals: float, batch: int) -> None:
+    memory = fk.OpenMemory(MIX, arrivals, batch)
+    server = fk.FullServer(MIX, 1000)
+    runs = fk.simulate_footprints(server, arrivals=arrivals, batch=batch, iterations=8000, runs=16)
+    assert runs.used.mean() == pytest.approx(memory.mean, rel=0.01)
+    assert runs.used.std() == pytest.approx(memory.std, rel=0.03)
+    spectrum = memory.spectrum(256)
+    total = (spectrum[0] + spectrum[-1] + 2 * spectrum[1:-1].sum()) / 256
+    assert total == pytest.approx(memory.std**2, rel=1e-9)
+    for deviations in (-1.0, 0.0, 1.0, 2.0):
+        level = memory.mean + deviations * memory.std
+        share = float((runs.used > level).mean())
+        assert memory.overflow(level) == pytest.approx(share, rel=0.12)
+    assert np.isclose(memory.overflow(0.0), 1, atol=1e-3)
