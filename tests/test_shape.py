@@ -12,7 +12,7 @@ import fluidkv
 import fluidkv_papers
 
 LONGEST_FILE, LONGEST_FUNCTION = 400, 80
-PACKAGES = [Path(package.__file__).parent for package in (fluidkv, fluidkv_papers)]
+PACKAGES = [Path(*package.__path__) for package in (fluidkv, fluidkv_papers)]
 
 
 def test_files_and_functions_are_short() -> None:

@@ -15,7 +15,6 @@ from typing import Literal
 
 from fluidkv.errors import InputError
 from fluidkv.record import Record
-from fluidkv.serving.kernel.budget import duration
 
 _SECONDS = (
     "base",
@@ -95,10 +94,8 @@ class IterationClock(Record):
         Args:
             decoding: requests that decode.
         """
-        base, per_kv, per_prefill, per_pair = self.durations
-        lasts = duration(
-            base, per_kv, kv_tokens, per_prefill, prefill_tokens, per_pair, prefill_pairs
-        )
+        kv, prefill = self.per_kv_token * kv_tokens, self.per_prefill_token * prefill_tokens
+        lasts = ((self.base + kv) + prefill) + self.per_prefill_pair * prefill_pairs
         besides = self.per_request * decoding
         if self.experts > 0:
             unread = (1 - self.expert_share) ** (prefill_tokens + decoding)
