@@ -25,6 +25,8 @@ RARE = 1e-6
 """Evictions an iteration below which chance hardly shows."""
 # Tails are sums over the past of each length: some seconds up to here, minutes beyond.
 LONGEST_TAIL = 256
+# Nearer to the boundary of stability, swings leave what the linear map holds for.
+SLOWEST_MODE = 0.99
 
 
 @dataclass(frozen=True)
@@ -99,11 +101,11 @@ class Chance(Record):
         running_std, admissions_std: standard deviations; None unless it is stable.
         peak_period: iterations; where the spectrum of running peaks, None where that is at no
             frequency.
-        evictions_per_iteration: chance that an iteration must evict; None unless stable, or where
-            lives are longer than `LONGEST_TAIL`.
+        evictions_per_iteration: chance that an iteration must evict; None unless stable, where
+            lives are longer than `LONGEST_TAIL`, or the slowest mode is above `SLOWEST_MODE`.
         rare_from: tokens of memory from which on it is below `RARE`; None likewise.
         first_eviction: iterations from the equilibrium to the first eviction, on average; None
-            where lives are longer.
+            where lives are longer, or a stable server is so near to the boundary.
 
     Examples:
         >>> from fluidkv.answers.study.chance import chance
@@ -162,9 +164,12 @@ def chance(system: System, holding: Holding | None = None) -> Chance:
     rate = least = first = None
     if found.stability.weights.ages <= LONGEST_TAIL:
         tail = evictions(server)
-        rate = tail.rate
         first = tail.first if math.isfinite(tail.first) else None
-        least = least_memory(mix, RARE) if tail.rate is not None else None
+        if found.stability.spectral_radius[1] <= SLOWEST_MODE:
+            rate = tail.rate
+            least = least_memory(mix, RARE)
+        elif tail.rate is not None:
+            first = None
     return Chance(
         holds,
         found.stability,

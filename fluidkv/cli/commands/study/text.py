@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from fluidkv.answers.study import Simulation, StudyResult
-from fluidkv.answers.study.chance import LONGEST_TAIL, Chance
+from fluidkv.answers.study.chance import LONGEST_TAIL, SLOWEST_MODE, Chance
 from fluidkv.exact.linear_stability import (
     InputScale,
     StabilityResult,
@@ -278,7 +278,10 @@ def _chance_rows(found: Chance) -> list[Row]:
         swing += f", most of all in {short(found.peak_period)} iterations"
     rows.append(("running", f"{swing} (standard deviation; requests come one by one)"))
     if found.evictions_per_iteration is None:
-        return [*rows, ("evictions", f"not computed: lives beyond {LONGEST_TAIL} iterations")]
+        why = f"lives beyond {LONGEST_TAIL} iterations"
+        if found.stability.weights.ages <= LONGEST_TAIL:
+            why = f"a mode above {SLOWEST_MODE} is too near the boundary for an estimate"
+        return [*rows, ("evictions", f"not computed: {why}")]
     often = 1000 * found.evictions_per_iteration
     rows.append(("evictions", f"{_often(often)} of 1,000 iterations must evict (approximation)"))
     if found.rare_from is not None:
