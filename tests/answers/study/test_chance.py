@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 import fluidkv as fk
-from fluidkv.answers.study.chance import LONGEST_TAIL, Holding, chance
+from fluidkv.answers.study.chance import LONGEST_TAIL, SLOWEST_MODE, Holding, chance
 from fluidkv.cli import main
 from fluidkv.footprints import SlidingWindow, StateSpace
 from fluidkv.verdict import Stability
 from tests.cli.answered import answer_in
 
-MIX = fk.Workload.from_lengths([(200, 8), (250, 17), (300, 30), (400, 21)])
+MIX = fk.Workload.from_lengths([(150 + 37 * k % 400, 5 + k) for k in range(36)])
 
 
 def test_swings_and_evictions_are_those_of_drawn_requests() -> None:
-    system = fk.System(MIX, 20_000)
+    system = fk.System(MIX, 30_000)
     found = chance(system)
     server = fk.FullServer(fk.footprint_of(MIX), system.capacity)
     runs = fk.simulate_footprints(server, iterations=3000, runs=40)
@@ -68,3 +68,13 @@ def test_the_command_says_it_of_the_server_that_is_asked_about(
     assert noise["verdict"] == "stable"
     assert found["stability"]["verdict"] == "unstable"
     assert noise["running_std"] > 0
+
+
+def test_near_the_boundary_no_number_of_evictions_is_given() -> None:
+    """There the linear map is left, and the estimate is too high by up to ten times."""
+    near = fk.System(fk.Workload.from_lengths([(200, 8), (250, 17), (300, 30), (400, 21)]), 20_000)
+    found = chance(near)
+    assert found.stability.verdict is Stability.STABLE
+    assert found.stability.spectral_radius[1] > SLOWEST_MODE
+    assert found.evictions_per_iteration is found.rare_from is found.first_eviction is None
+    assert found.running_std is not None
