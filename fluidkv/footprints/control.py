@@ -35,6 +35,7 @@ from fluidkv.record import Record
 from fluidkv.runs.checks import count
 
 Law = Callable[[float, float], float]
+"""(setting, usage as read) -> the next setting."""
 _FORGOTTEN = 1e-9  # of a response, from where on its rest is left out
 _LONGEST = 1 << 20
 

@@ -109,7 +109,9 @@ def _array_like(parts: tuple[Any, ...]) -> bool:
 
 def _blank(cls: type) -> object:
     if getattr(cls, "_is_protocol", False):
-        return types.SimpleNamespace(**dict.fromkeys(dir(cls), len), **cls.__annotations__)
+        return types.SimpleNamespace(**(dict.fromkeys(dir(cls), len) | cls.__annotations__))
+    if inspect.isabstract(cls):
+        cls = type(cls.__name__, (cls,), dict.fromkeys(cls.__abstractmethods__, len))
     if issubclass(cls, Path):
         return Path()
     if issubclass(cls, tuple):

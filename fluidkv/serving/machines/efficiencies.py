@@ -209,6 +209,12 @@ class Bar(Record):
         rows: how many there are.
         mean: of the relative error, absolute.
         low, high: measured over said, in 90 % of the rows.
+
+    Examples:
+        >>> from fluidkv.serving import Bar
+        >>> bar = Bar(rows=689, mean=0.101, low=0.8, high=1.25)
+        >>> bar.low < 1 < bar.high
+        True
     """
 
     rows: int
