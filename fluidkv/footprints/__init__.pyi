@@ -49,3 +49,5 @@ from .simulation.run import simulate_footprints as simulate_footprints
 from .stability import FootprintStability as FootprintStability
 from .stability import FullServer as FullServer
 from .stability import footprint_stability as footprint_stability
+from .swing_test import SwingTest as SwingTest
+from .swing_test import swing_test as swing_test
