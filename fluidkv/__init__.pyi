@@ -65,9 +65,9 @@ from .footprints.footprint import Speculation as Speculation
 from .footprints.footprint import footprint_of as footprint_of
 from .footprints.shot import OpenMemory as OpenMemory
 from .footprints.simulation.run import simulate_footprints as simulate_footprints
+from .footprints.spectrum_test import swing_test as swing_test
 from .footprints.stability import FullServer as FullServer
 from .footprints.stability import footprint_stability as footprint_stability
-from .footprints.swing_test import swing_test as swing_test
 from .ledger.registry import verify as verify
 from .logs.read import read_log as read_log
 from .measured import compare_with_prediction as compare_with_prediction

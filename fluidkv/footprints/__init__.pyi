@@ -46,8 +46,8 @@ from .second_moments import moments as moments
 from .shot import OpenMemory as OpenMemory
 from .simulation.run import FootprintRuns as FootprintRuns
 from .simulation.run import simulate_footprints as simulate_footprints
+from .spectrum_test import SwingTest as SwingTest
+from .spectrum_test import swing_test as swing_test
 from .stability import FootprintStability as FootprintStability
 from .stability import FullServer as FullServer
 from .stability import footprint_stability as footprint_stability
-from .swing_test import SwingTest as SwingTest
-from .swing_test import swing_test as swing_test

@@ -19,7 +19,7 @@ def servers(wanted: int, seed: int) -> list[tuple[fk.FullServer, bool]]:
         mix = fk.footprint_of(fk.Workload.from_lengths(lengths))
         weights = mean_weights(mix)
         held = weights.lifetime_memory / weights.mean_lifetime
-        server = fk.FullServer(mix, int(rng.integers(80, 400) * held) + 1)
+        server = fk.FullServer(mix, int(int(rng.integers(80, 400)) * held) + 1)
         _, high = fk.footprint_stability(server).spectral_radius
         if not 0.99 < high < 1.005:
             found.append((server, high < 1))
