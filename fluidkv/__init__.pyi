@@ -63,9 +63,9 @@ from .footprints.footprint import FootprintMix as FootprintMix
 from .footprints.footprint import RequestFootprint as RequestFootprint
 from .footprints.footprint import Speculation as Speculation
 from .footprints.footprint import footprint_of as footprint_of
+from .footprints.limit_cycle import swing_test as swing_test
 from .footprints.shot import OpenMemory as OpenMemory
 from .footprints.simulation.run import simulate_footprints as simulate_footprints
-from .footprints.spectrum_test import swing_test as swing_test
 from .footprints.stability import FullServer as FullServer
 from .footprints.stability import footprint_stability as footprint_stability
 from .ledger.registry import verify as verify

@@ -40,14 +40,14 @@ from .footprint import RecordedFootprint as RecordedFootprint
 from .footprint import RequestFootprint as RequestFootprint
 from .footprint import Speculation as Speculation
 from .footprint import footprint_of as footprint_of
+from .limit_cycle import SwingTest as SwingTest
+from .limit_cycle import swing_test as swing_test
 from .second_moments import Moments as Moments
 from .second_moments import mean_weights as mean_weights
 from .second_moments import moments as moments
 from .shot import OpenMemory as OpenMemory
 from .simulation.run import FootprintRuns as FootprintRuns
 from .simulation.run import simulate_footprints as simulate_footprints
-from .spectrum_test import SwingTest as SwingTest
-from .spectrum_test import swing_test as swing_test
 from .stability import FootprintStability as FootprintStability
 from .stability import FullServer as FullServer
 from .stability import footprint_stability as footprint_stability
