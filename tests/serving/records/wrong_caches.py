@@ -48,8 +48,9 @@ _RENEWS = """for place in range(found - 1, -1, -1):
     return found, unheld"""
 
 _WRITES = """for place in range(run.loose):
-        r = lists[place].loose
-        done, more = requests[r].computed, requests[r].computed + requests[r].tokens
+        r = space.lists[place].loose
+        request = space.requests[r]
+        done, more = request.computed, request.computed + request.tokens
         for full in range(done // run.block_size, more // run.block_size):
             at = blocks.first[r] + full
             _write(run, blocks, blocks.held[at], blocks.names[at])
@@ -78,8 +79,9 @@ WRONG = {
         Change(
             pool,
             "_write",
-            "line[block].name = name\n",
-            "if copies.oldest != NONE:\n        return\n    line[block].name = name\n",
+            "blocks.line[block].name = name\n",
+            "if blocks.copies[name].oldest != NONE:\n        return\n"
+            "    blocks.line[block].name = name\n",
         ),
     ),
     "the block released last is reused first": (
@@ -122,7 +124,7 @@ WRONG_ROUNDS = {
         "            evicted += 1\n            if gone == r:\n                return evicted\n",
     ),
     "tokens_handed_on": Change(
-        evict, "_one_after_the_other", "            left += requests[gone].tokens\n", ""
+        evict, "_one_after_the_other", "            left += space.requests[gone].tokens\n", ""
     ),
 }
 """Who evicts itself ends the round, as in vLLM 0.11; a victim's tokens are not handed on."""
