@@ -36,8 +36,9 @@ def test_a_cap_or_limit_evicts_less_than_is_said(rules: dict) -> None:
 
 
 @pytest.mark.thorough
-def test_rates_hold_from_a_tenth_to_a_hundred_thousandth() -> None:
-    for capacity in (6_000, 12_000, 24_000, 48_000, 60_000):
+def test_rates_hold_from_three_hundredths_to_a_ten_thousandth() -> None:
+    """With 38 to 190 running. With fewer, docs/noise.md has by how much they do not."""
+    for capacity in (12_000, 24_000, 48_000, 60_000):
         server = fk.FullServer(MIX, capacity)
         predicted = fk.evictions(server).rate
         simulated = fk.simulate_footprints(server, iterations=100_000, runs=100)

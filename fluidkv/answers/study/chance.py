@@ -27,6 +27,8 @@ RARE = 1e-6
 LONGEST_TAIL = 256
 # Nearer to the boundary of stability, swings leave what the linear map holds for.
 SLOWEST_MODE = 0.99
+# With fewer running, whole requests in small memory are no Gaussian sum: 30 times off were seen.
+FEWEST_RUNNING = 30
 
 
 @dataclass(frozen=True)
@@ -102,10 +104,11 @@ class Chance(Record):
         peak_period: iterations; where the spectrum of running peaks, None where that is at no
             frequency.
         evictions_per_iteration: chance that an iteration must evict; None unless stable, where
-            lives are longer than `LONGEST_TAIL`, or the slowest mode is above `SLOWEST_MODE`.
+            lives are longer than `LONGEST_TAIL`, the slowest mode is above `SLOWEST_MODE`, or fewer
+            than `FEWEST_RUNNING` run.
         rare_from: tokens of memory from which on it is below `RARE`; None likewise.
         first_eviction: iterations from the equilibrium to the first eviction, on average; None
-            where lives are longer, or a stable server is so near to the boundary.
+            where lives are longer, or of a stable server that has no rate here.
 
     Examples:
         >>> from fluidkv.answers.study.chance import chance
@@ -165,7 +168,8 @@ def chance(system: System, holding: Holding | None = None) -> Chance:
     if found.stability.weights.ages <= LONGEST_TAIL:
         tail = evictions(server)
         first = tail.first if math.isfinite(tail.first) else None
-        if found.stability.spectral_radius[1] <= SLOWEST_MODE:
+        near = found.stability.spectral_radius[1] > SLOWEST_MODE
+        if not near and found.running_mean >= FEWEST_RUNNING:
             rate = tail.rate
             least = least_memory(mix, RARE)
         elif tail.rate is not None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fluidkv as fk
-from fluidkv.answers.study.chance import LONGEST_TAIL, SLOWEST_MODE, Holding, chance
+from fluidkv.answers.study.chance import FEWEST_RUNNING, LONGEST_TAIL, SLOWEST_MODE, Holding, chance
 from fluidkv.cli import main
 from fluidkv.footprints import SlidingWindow, StateSpace
 from fluidkv.verdict import Stability
@@ -68,6 +68,13 @@ def test_the_command_says_it_of_the_server_that_is_asked_about(
     assert noise["verdict"] == "stable"
     assert found["stability"]["verdict"] == "unstable"
     assert noise["running_std"] > 0
+
+
+def test_of_few_requests_no_number_of_evictions_is_given() -> None:
+    found = chance(fk.System(MIX, 8_000))
+    assert found.running < FEWEST_RUNNING
+    assert found.running_std is not None
+    assert found.evictions_per_iteration is found.rare_from is found.first_eviction is None
 
 
 def test_near_the_boundary_no_number_of_evictions_is_given() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from fluidkv.answers.study import Simulation, StudyResult
-from fluidkv.answers.study.chance import LONGEST_TAIL, SLOWEST_MODE, Chance
+from fluidkv.answers.study.chance import FEWEST_RUNNING, LONGEST_TAIL, SLOWEST_MODE, Chance
 from fluidkv.exact.linear_stability import (
     InputScale,
     StabilityResult,
@@ -281,6 +281,8 @@ def _chance_rows(found: Chance) -> list[Row]:
         why = f"lives beyond {LONGEST_TAIL} iterations"
         if found.stability.weights.ages <= LONGEST_TAIL:
             why = f"a mode above {SLOWEST_MODE} is too near the boundary for an estimate"
+            if found.running < FEWEST_RUNNING:
+                why = f"fewer than {FEWEST_RUNNING} running are too few for an estimate"
         return [*rows, ("evictions", f"not computed: {why}")]
     often = 1000 * found.evictions_per_iteration
     rows.append(("evictions", f"{_often(often)} of 1,000 iterations must evict (approximation)"))
