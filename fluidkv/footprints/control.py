@@ -159,6 +159,7 @@ class ControlledFlow(Record):
         setting: in force up to each reading; requests, or requests an iteration.
         usage: share of the memory that is used, as the reading has it. Above 1 it is what admitted
             requests would need: a server evicts.
+        every: iterations from one reading to the next.
 
     Examples:
         >>> mix = fk.footprint_of(fk.Workload.from_lengths([(200, 10), (300, 30), (400, 17)]))
@@ -210,7 +211,7 @@ def additive_increase(step: float, *, cut: float, above: float) -> Law:
     Raises:
         InputError: a step or a usage that is not above 0, a cut outside (0, 1).
 
-    Source: T. Chen et al., Concur (arXiv 2601.22705), and prime-rl's controller of rollouts, in
+    Source: Q. Chen et al., Concur (arXiv 2601.22705), and prime-rl's controller of rollouts, in
     their basic form.
 
     Examples:
@@ -233,7 +234,7 @@ def controlled(
     readings: int,
     setting: float | None = None,
 ) -> ControlledFlow:
-    """Follow the mean flow under a law: whatever is set, never more than that is admitted.
+    """Follow the mean flow under a law, reading by reading; what runs is never cut off.
 
     Args:
         server: footprint and capacity; it starts in the balance of the first setting.

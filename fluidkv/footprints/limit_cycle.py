@@ -116,12 +116,8 @@ def swing_test(
     degrees = 2 * _BAND / _TAPERED
     tails = np.minimum(chi2.sf(degrees * means, degrees), chi2.cdf(degrees * means, degrees))
     sides = 2 * len(means)
-    low, high = (float(chi2.ppf(x, degrees) / degrees) for x in _ends(level / sides))
+    low, high = (float(x) / degrees for x in chi2.ppf([level / sides, 1 - level / sides], degrees))
     return SwingTest(min(1.0, float(sides * tails.min())), level, middles, means, low, high)
-
-
-def _ends(share: float) -> tuple[float, float]:
-    return share, 1 - share
 
 
 def _sampled(

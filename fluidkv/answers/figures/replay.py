@@ -8,7 +8,7 @@ from fluidkv.answers.replay import Prediction, Replay
 from fluidkv.figures.figure import Axes, Canvas, Data, Figure
 from fluidkv.figures.style import BLACK, BLUE, GREEN, ORANGE, PALE, SMALL_NOTE, name_axes
 
-_SERIES = (
+SERIES = (
     ("running", "requests running", 1),
     ("waiting", "requests waiting", 1),
     ("kv_used", "KV in use (%)", 100),
@@ -57,13 +57,13 @@ def replay_data(found: Replay) -> Data:
     }
     first = log.last_token_s <= found.middle_s
     chosen = ~first if found.fitted == "first" else first
-    for name, _, scale in _SERIES:
+    for name, _, scale in SERIES:
         data[f"measured_{name}"] = scale * getattr(found.measured, name)
     measured = found.measured.latencies(log)
     for name in ("latency", "ttft"):
         data[f"measured_{name}_s"] = measured[name][chosen]
     for label, prediction in _shown(found).items():
-        for name, _, scale in _SERIES:
+        for name, _, scale in SERIES:
             data[f"{label}_{name}"] = scale * getattr(prediction.account, name)
         times = prediction.account.latencies(log)
         for name in ("latency", "ttft"):
@@ -126,7 +126,7 @@ def draw_replay(data: Data, canvas: Canvas, title: str) -> None:
     for ax in axes[:-1]:
         ax.sharex(axes[-1])
         ax.tick_params(labelbottom=False)
-    for ax, (name, label, _) in zip(axes, _SERIES, strict=True):
+    for ax, (name, label, _) in zip(axes, SERIES, strict=True):
         _series(data, ax, name, label)
     last = float(data["t_s"][-1])
     middle = data["middle_s"]

@@ -4,15 +4,11 @@ from functools import partial
 
 import numpy as np
 
+from fluidkv.answers.figures.replay import SERIES
 from fluidkv.answers.replay import Replay
 from fluidkv.figures.figure import Axes, Canvas, Data, Figure
 from fluidkv.figures.style import BLUE, ORANGE, PALE, SMALL_NOTE
 
-_SERIES = (
-    ("running", "requests running", 1),
-    ("waiting", "requests waiting", 1),
-    ("kv_used", "KV in use (%)", 100),
-)
 SIZE = (9.0, 6.6)
 
 
@@ -48,9 +44,9 @@ def steps_data(found: Replay) -> Data:
     for who, account in (("measured", found.measured), ("predicted", found.main.account)):
         at = account.preempted_s
         data[f"{who}_preempted_s"] = np.zeros(0) if at is None else np.asarray(at)
-        for name, _, scale in _SERIES:
+        for name, _, scale in SERIES:
             data[f"{who}_{name}"] = scale * getattr(account, name)
-    for name, _, scale in _SERIES:
+    for name, _, scale in SERIES:
         for who, errors in (("", found.main.errors), ("baseline_", found.baseline_errors)):
             error = errors[name]
             off = np.nan if error is None else error.rmse  # pyright: ignore[reportAttributeAccessIssue]
@@ -69,7 +65,7 @@ def draw_steps(data: Data, canvas: Canvas) -> None:
     """Three series over time, one above the other; retractions under the first."""
     axes = list(canvas.subplots(3, 1, sharex=True))
     last = float(data["t_s"][-1])
-    for ax, (name, label, _) in zip(axes, _SERIES, strict=True):
+    for ax, (name, label, _) in zip(axes, SERIES, strict=True):
         _series(data, ax, name, label, last)
     for who, colour, height in (("measured", BLUE, 0.04), ("predicted", ORANGE, 0.11)):
         at = data[f"{who}_preempted_s"]

@@ -108,7 +108,7 @@ class Chance(Record):
             than `FEWEST_RUNNING` run.
         rare_from: tokens of memory from which on it is below `RARE`; None likewise.
         first_eviction: iterations from the equilibrium to the first eviction, on average; None
-            where lives are longer, or of a stable server that has no rate here.
+            where lives are longer, few run, or of a stable server that has no rate here.
 
     Examples:
         >>> from fluidkv.answers.study.chance import chance
@@ -165,11 +165,11 @@ def chance(system: System, holding: Holding | None = None) -> Chance:
     server = FullServer(mix, system.capacity)
     found = noise(server)
     rate = least = first = None
-    if found.stability.weights.ages <= LONGEST_TAIL:
+    few = found.running_mean < FEWEST_RUNNING
+    if found.stability.weights.ages <= LONGEST_TAIL and not few:
         tail = evictions(server)
         first = tail.first if math.isfinite(tail.first) else None
-        near = found.stability.spectral_radius[1] > SLOWEST_MODE
-        if not near and found.running_mean >= FEWEST_RUNNING:
+        if found.stability.spectral_radius[1] <= SLOWEST_MODE:
             rate = tail.rate
             least = least_memory(mix, RARE)
         elif tail.rate is not None:

@@ -7,11 +7,11 @@ import pytest
 
 import fluidkv as fk
 from fluidkv.answers.study.chance import FEWEST_RUNNING, LONGEST_TAIL, SLOWEST_MODE, Holding, chance
-from fluidkv.cli import main
 from fluidkv.footprints import SlidingWindow, StateSpace
 from fluidkv.verdict import Stability
-from tests.cli.answered import answer_in
+from tests.cli.answered import answer_of, refusal
 
+ASKED = ("study", "--class", "100:24", "--capacity", "6000")
 MIX = fk.Workload.from_lengths([(150 + 37 * k % 400, 5 + k) for k in range(36)])
 
 
@@ -58,9 +58,8 @@ def test_long_lives_have_swings_and_no_tail() -> None:
 def test_the_command_says_it_of_the_server_that_is_asked_about(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    words = ["study", "--class", "100:24", "--capacity", "6000", "--iterations", "50"]
-    main([*words, "--speculative", "3:0.6", "--sliding-window", "64:1/2", "--json"])
-    found = answer_in(capsys.readouterr().out)
+    drafts = ["--speculative", "3:0.6", "--sliding-window", "64:1/2"]
+    found = answer_of(capsys, *ASKED, "--iterations", "50", *drafts)
     noise = found["noise"]
     assert noise["holds"] == (
         "50% of layers with a window of 64; 3 drafts an iteration, 2.18 tokens on average"
@@ -85,3 +84,32 @@ def test_near_the_boundary_no_number_of_evictions_is_given() -> None:
     assert found.stability.spectral_radius[1] > SLOWEST_MODE
     assert found.evictions_per_iteration is found.rare_from is found.first_eviction is None
     assert found.running_std is not None
+
+
+@pytest.mark.parametrize(
+    ("option", "text"),
+    [
+        ("--speculative", "3:1.6"),
+        ("--speculative", "3:nan"),
+        ("--speculative", "3"),
+        ("--speculative", "0:0.5"),
+        ("--sliding-window", "0"),
+        ("--sliding-window", "1/2"),
+        ("--sliding-window", f"{10**30}"),
+        ("--sliding-window", "64:0"),
+        ("--state-space", "-4"),
+        ("--state-space", "4:3/2"),
+        ("--prefill-chunk", "0"),
+    ],
+)
+def test_what_no_server_holds_is_one_line(
+    option: str, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = refusal(capsys, *ASKED, option, text)
+    assert line.startswith(f"fluidkv: {option}: got '{text}'; allowed: ")
+
+
+def test_layers_are_at_most_all_layers(capsys: pytest.CaptureFixture[str]) -> None:
+    layers = ["--sliding-window", "5:2/3", "--state-space", "4:1/2"]
+    line = refusal(capsys, *ASKED, *layers)
+    assert "layers in shares of 7/6" in line

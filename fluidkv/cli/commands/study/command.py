@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from fluidkv.cli import arguments as read
 from fluidkv.cli import options as opt
 from fluidkv.cli.asked import as_written
-from fluidkv.cli.commands.study.holding import EVERY_TOKEN, Held
+from fluidkv.cli.commands.study.holding import EVERY_TOKEN, HoldingOptions
 from fluidkv.cli.commands.study.next import commands
 from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
 from fluidkv.cli.output import give
@@ -51,7 +51,7 @@ def study(
     preset: opt.Preset = None,
     reading: Reading = AS_IT_IS,
     memory: LoggedMemory = NOT_GIVEN,
-    held: Held = EVERY_TOKEN,
+    holds: HoldingOptions = EVERY_TOKEN,
     measured: _Measured = None,
     window: _Window = None,
     iterations: _Iterations = None,
@@ -74,7 +74,7 @@ def study(
         what = "none: the equilibrium is of a backlog, whatever the times of arrival"
         raise InputError("--scale-rate", str(reading.scale_rate), what)
     memory.per_token()
-    holding = held.holding()
+    holding = holds.holding()
     load, report = reading.requests(source, class_, preset)
     tokens = _capacity(memory.tokens(), source, report)
     series, measurement = _measurement(measured, window)

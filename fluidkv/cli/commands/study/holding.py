@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 from fluidkv.cli import arguments as read
 from fluidkv.cli import options as opt
 from fluidkv.errors import InputError
+from fluidkv.questions.kinds import FEW_DIGITS, rational
 
 if TYPE_CHECKING:
     from fluidkv.answers.study.chance import Holding
 
+_LARGEST = 10**9  # tokens: what is held in parts of a token fits into 64 bits
 _PANEL = "What requests hold"
 _WINDOW = "W or W:SHARE, such as 128 or 128:1/2: tokens, and the share of layers with that window"
 _STATE = "N or N:SHARE, such as 400:3/4: a state as large as N tokens, and the share of layers"
@@ -20,11 +22,11 @@ _DRAFTS = "K:ACCEPTANCE, such as 3:0.6: drafts an iteration, and the chance in [
 def _layers(argument: str, text: str, allowed: str) -> tuple[Fraction, Fraction]:
     """(size, share of layers)."""
     size, colon, share = text.partition(":")
-    found = read.positive_number(argument, size, allowed)
-    part = read.exact_number(argument, share, allowed) if colon else Fraction(1)
-    if not 0 < part <= 1:
+    tokens = rational(size, FEW_DIGITS)
+    part = rational(share, FEW_DIGITS) if colon else Fraction(1)
+    if tokens is None or part is None or not (0 < part <= 1 and 0 < tokens <= _LARGEST):
         raise InputError(argument, text, allowed)
-    return found, part
+    return tokens, part
 
 
 def _window(argument: str, text: str) -> tuple[Fraction, Fraction]:
@@ -40,8 +42,10 @@ def _state(argument: str, text: str) -> tuple[Fraction, Fraction]:
 
 def _drafts(argument: str, text: str) -> tuple[int, Fraction]:
     drafts, colon, chance = text.partition(":")
-    accepted = read.exact_number(argument, chance, _DRAFTS) if colon else Fraction(-1)
-    if not (drafts.isdecimal() and 0 < int(drafts) <= 64 and 0 <= accepted <= 1):
+    accepted = rational(chance, FEW_DIGITS) if colon else None
+    if accepted is None or not (
+        drafts.isdecimal() and 0 < int(drafts) <= 64 and 0 <= accepted <= 1
+    ):
         raise InputError(argument, text, _DRAFTS)
     return int(drafts), accepted
 
@@ -50,7 +54,7 @@ _Layers = tuple  # for Typer, which takes no tuple of two types from one text
 
 
 @dataclass(frozen=True)
-class Held:
+class HoldingOptions:
     """Options that say what requests hold besides every token."""
 
     sliding_window: Annotated[
@@ -112,4 +116,4 @@ class Held:
         return Holding(tuple(layers), drafts, self.prefill_chunk)
 
 
-EVERY_TOKEN = Held()
+EVERY_TOKEN = HoldingOptions()
