@@ -1,6 +1,7 @@
 """The requests of a run: when each comes, and with how many tokens."""
 
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -116,6 +117,13 @@ class Requests(Record):
 
     def __len__(self) -> int:
         return self.output_length.size
+
+    @cached_property
+    def longest(self) -> tuple[int, int, int]:
+        """The longest input, output and `max_output`, each maybe of another request."""
+        columns = self.input_length, self.output_length, self.max_output
+        inputs, outputs, most = (int(column.max()) for column in columns)
+        return inputs, outputs, most
 
     def to_xarray(self) -> "xr.Dataset":
         """The columns along `request`; times are on the run's clock, whatever its unit."""

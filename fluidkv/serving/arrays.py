@@ -101,6 +101,8 @@ def _stacked(columns: list[np.ndarray], longest: int, fill: float) -> np.ndarray
         return np.broadcast_to(columns[0], shape)
     if fill in (0, np.inf) and all((column == fill).all() for column in columns):  # nobody asked
         return np.broadcast_to(np.asarray(fill, columns[0].dtype), shape)
+    if all(len(column) == longest and not column.any() for column in columns):
+        return np.zeros(shape, columns[0].dtype)  # costs nothing until somebody reads it
     return np.stack([filled_up(column, 0, longest, fill) for column in columns])
 
 

@@ -93,10 +93,11 @@ def check_fits(table: Requests, rules: EngineRules, limits: Limits) -> None:
     Raises:
         InputError: naming the largest request.
     """
-    if (most := int(table.output_length.max())) > LONGEST_OUTPUT:
+    inputs, outputs, most = table.longest
+    if outputs > LONGEST_OUTPUT:
         allowed = f"outputs of at most {LONGEST_OUTPUT:,} tokens, for which a run takes 0.7 GB"
-        raise InputError("output_length", most, allowed)
-    longest = int(table.input_length.max()) + int(table.max_output.max()) + rules.reserved_tokens
+        raise InputError("output_length", outputs, allowed)
+    longest = inputs + most + rules.reserved_tokens
     if limits.blocks_of(longest + limits.block_size) < limits.blocks - limits.watermark_blocks:
         return  # all fit, whatever the rules ask for: at most a block of slots and one block more
     worst, needed, available = largest_request(rules, limits, table)

@@ -169,6 +169,7 @@ def _serve(
     counts = CACHE_COUNTS if caching else COUNTS
     memory = {"blocks": arrays.blocks, "block_size": arrays.block_size}
     said: dict[str, Any] = {"label": rules.label, "unit": unit, "coords": along}
+    said["stacked"] = {"input_length": arrays.input_length, "output_length": arrays.output_length}
     return as_dataset(records, counts, runs.tables, **memory, every=every, **said)
 
 

@@ -76,8 +76,9 @@ def covers(rules: EngineRules, arrays: RunArrays) -> bool:
         columns.append(arrays.max_output)
     if rules.victim.looks_at("predicted"):
         columns.append(arrays.predicted)
-    longest = sum(int(column.max()) for column in columns)
-    asked = min(int(arrays.max_output.max()), rules.ratio.clip) + rules.ratio.ahead
+    most = {id(each): int(each.max()) for each in (*columns, arrays.max_output)}  # often the same
+    longest = sum(most[id(column)] for column in columns)
+    asked = min(most[id(arrays.max_output)], rules.ratio.clip) + rules.ratio.ahead
     reserved = asked * int(arrays.requests.max()) * NewTokenRatio.SCALE
     return (
         compiles(rules)
