@@ -1,9 +1,9 @@
-from .cacheopt.embedding import Place as Place
 from .cacheopt.run import serve_cacheopt as serve_cacheopt
 from .cacheopt.settings import ABLATIONS as ABLATIONS
 from .cacheopt.settings import Ahead as Ahead
 from .cacheopt.settings import CacheOpt as CacheOpt
 from .cacheopt.settings import Overdue as Overdue
+from .cacheopt.settings import Place as Place
 from .cacheopt.settings import Selection as Selection
 from .cacheopt.settings import Weights as Weights
 from .padding.hoeffding import confidence_at_rate as confidence_at_rate

@@ -27,10 +27,12 @@ from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import Requeue, Victim
 from fluidkv.serving.running.batches import (
     LONGEST,
+    arrivals_of,
     new_blocks,
     new_found,
     new_passes,
-    new_scratch,
+    new_space,
+    new_times,
     rule_numbers,
     run_records,
     tables_of,
@@ -131,7 +133,8 @@ class Engine(Worker[SteppedRequest]):
         tables = tables_of(self.rules, arrays)
         runs = run_records(self.rules, arrays, clock.jumps, True, caching=blocks is not None)
         found = new_found(1, len(requests), caching=blocks is not None)
-        batch = layout.Batch(runs, tables, new_scratch(tables), found)
+        space = new_space(new_times(1, len(requests)), arrivals_of(arrays))
+        batch = layout.Batch(runs, space, tables, found)
         if not compiled:
             batch, blocks = as_objects(batch), as_objects(blocks)
         self.batch, self.blocks = batch, blocks
@@ -143,9 +146,7 @@ class Engine(Worker[SteppedRequest]):
 
     def _look(self, offered: bool) -> None:
         """At what stands in `batch`."""
-        self._run, (requests, aside, lists) = self.batch.runs[0], self.batch.scratch
-        times, arrival = self.batch.found.times[0], self.batch.tables.arrival[0]
-        self._server = self.batch.runs, layout.Space(requests, aside, lists, times, arrival)
+        self._run, self._server = self.batch.runs[0], (self.batch.runs, self.batch.space)
         every = [SteppedRequest(self, index) for index in range(len(self.requests))]
         self._serves(every, offered=offered)
         self._counts = np.zeros(len(WITH_CACHE if self.blocks is not None else COUNTS), np.int64)
@@ -170,15 +171,15 @@ class Engine(Worker[SteppedRequest]):
 
     def known(self, index: int, name: str) -> Any:
         """A field of a request's records; its arrival: when it came, or will come."""
-        scratch, times = self.batch.scratch, self.batch.found.times
+        space = self.batch.space
         if name in _OF_REQUEST:
-            return scratch.requests[index][name]
+            return space.requests[index][name]
         if name in _TIMES:
-            return times[0, _TIMES[name], index]
+            return space.times[0, _TIMES[name], index]
         if name == "arrival":
             came = self.clients is not None and index < self.arrived
-            return times[0, layout.ARRIVAL, index] if came else self.requests.arrival[index]
-        return scratch.aside[index][name]
+            return space.times[0, layout.ARRIVAL, index] if came else self.requests.arrival[index]
+        return space.aside[index][name]
 
     @property
     def free(self) -> int:
@@ -206,16 +207,16 @@ class Engine(Worker[SteppedRequest]):
     @property
     def running(self) -> Sequence[SteppedRequest]:
         """In the order of admission."""
-        places = self.batch.scratch.lists[: self._run["loose"]]
+        places = self.batch.space.lists[: self._run["loose"]]
         return [self.all[place["loose"]] for place in places]
 
     @property
     def waiting(self) -> Sequence[SteppedRequest]:
         """From the head of the queue."""
-        lists, size = self.batch.scratch.lists, self._run["waiting"]
+        lists, size = self.batch.space.lists, self._run["waiting"]
         if self.rules.requeue is Requeue.BY_PRIORITY:
             ranks = sorted(place["waiting"] for place in lists[:size])
-            return [self.all[self.batch.scratch.aside[rank]["who"]] for rank in ranks]
+            return [self.all[self.batch.space.aside[rank]["who"]] for rank in ranks]
         places = ((self._run["head"] + place) % lists.size for place in range(size))
         return [self.all[lists[place]["waiting"]] for place in places]
 
@@ -284,7 +285,7 @@ class Engine(Worker[SteppedRequest]):
     def name_victims(self, first: Sequence[int]) -> None:
         """These go first, in this order, whatever the rules say; somebody else after them."""
         ranks = {index: len(first) - place for place, index in enumerate(first)}
-        for index, aside in enumerate(self.batch.scratch.aside):
+        for index, aside in enumerate(self.batch.space.aside):
             aside.rank = ranks.get(index, 0)
         rules = replace(self.rules, victim=Victim.LEAST_URGENT)
         for name, value in rule_numbers(rules).items():

@@ -6,8 +6,6 @@ from .chain.model import Shape as Shape
 from .chain.model import shapes as shapes
 from .chain.model import thresholds_of as thresholds_of
 from .chain.overflow import overflow_frequency as overflow_frequency
-from .chain.reference import Draws as Draws
-from .chain.reference import chain_reference as chain_reference
 from .chain.runs import CHAIN_RECORDS as CHAIN_RECORDS
 from .chain.simulate import simulate_chain as simulate_chain
 from .chain.step import empty as empty

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fluidkv.errors import InputError
-from fluidkv.preempt.cacheopt.copies import Copies
-from fluidkv.preempt.cacheopt.progress import Request
+from fluidkv.preempt.cacheopt.requests import Copies, Request
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import ENGINES, RESTART, VLLM

@@ -199,7 +199,7 @@ def test_a_victim_that_was_served_hands_its_tokens_to_those_who_ask_later(in_tur
     """
     rules = replace(VLLM, victim=Victim.MOST_COMPUTED, in_turn=in_turn)
     made = served(rules, [0, 0, 0], start=(5, 2, 2), capacity=14)
-    run, half = made.batch.runs[0], made.batch.scratch.requests[1]
+    run, half = made.batch.runs[0], made.batch.space.requests[1]
     run.budget = 3
     run.free, run.cached = run.free + half.blocks - 1, run.cached - half.computed + 1
     half.blocks = half.computed = 1

@@ -15,25 +15,10 @@ The cache of the last token is never stored, so that p + o - 1 slots would do; h
 paper, a guest is lent p + o.
 """
 
-from enum import Enum
+from bisect import bisect_left
 
-
-class Place(Enum):
-    """Where in the host's allocation a guest lies.
-
-    Examples:
-        >>> from fluidkv.preempt import CacheOpt, Place, serve_cacheopt
-        >>> table = fk.Requests([2, 2], [20, 9], arrival=[0.0, 1.0], estimated_output=[20, 2])
-        >>> for place in Place:  # the guest has more outputs than estimated, and its host grows
-        ...     settings = CacheOpt(buffer=0, reserved_blocks=0, place=place)
-        ...     run = serve_cacheopt(table, settings, fk.Limits(22))
-        ...     print(place.name, run.evictions.values.tolist(), run.last_token.values.tolist())
-        LOWEST [[0, 1]] [[20.0, 28.0]]
-        HIGHEST [[0, 0]] [[20.0, 10.0]]
-    """
-
-    LOWEST = "b tokens past the host's tip when the guest is done (the paper)"
-    HIGHEST = "at the end of what the host has: all that is left over is buffer"
+from fluidkv.preempt.cacheopt.settings import Place
+from fluidkv.preempt.cacheopt.state import Request, Server
 
 
 def fits(allocated: int, used: int, prompt: int, outputs: int, buffer: int) -> bool:
@@ -54,3 +39,57 @@ def start(
     if place is Place.LOWEST:
         return used + outputs + buffer
     return allocated - (prompt + outputs)
+
+
+class Hosts:
+    """What each running request has and will not use before long, in an iteration.
+
+    A guest goes to the host with the least left over that has room, and lies before those that are
+    there. No guest hosts: the paper has no such case.
+    """
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self.changed()
+
+    def changed(self) -> None:
+        """Memory was given or released: look again when somebody asks."""
+        self._rooms: list[tuple[int, int, Request]] | None = None
+
+    def embed(self, request: Request, life: int, slots: int) -> bool:
+        """Embed it for so many iterations, with so many slots; whether there was a host."""
+        server, memory = self._server, self._server.memory
+        if not server.settings.embeds or memory.guests(request.index):
+            return False
+        room = life + slots + server.settings.buffer
+        rooms = self._sorted()
+        at = bisect_left(rooms, room, key=lambda found: found[0])
+        while at < len(rooms) and rooms[at][2] is request:
+            at += 1
+        if at == len(rooms):
+            return False
+        host = rooms[at][2]
+        front, used = memory.front(host.index), _tip(host)
+        place = (front, used, slots - life, life, server.settings.buffer)
+        assert fits(*place)
+        first = start(*place, server.settings.place)
+        memory.embed(request.index, host.index, first, slots)
+        server.embedded += 1
+        self.changed()
+        return True
+
+    def _sorted(self) -> list[tuple[int, int, Request]]:
+        """What is left of each host's allocation, ascending; of equals, who runs longest."""
+        if self._rooms is None:
+            memory = self._server.memory
+            self._rooms = sorted(
+                (memory.front(request.index) - _tip(request), place, request)
+                for place, request in enumerate(self._server.running)
+                if not memory.borrows(request.index)
+            )
+        return self._rooms
+
+
+def _tip(host: Request) -> int:
+    """Slots after whose last one it writes its newest token in this iteration."""
+    return host.length - 1

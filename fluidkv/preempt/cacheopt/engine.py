@@ -15,15 +15,18 @@ iteration is not let in again by the same one. Of the waiting, the last in order
 are left out where not all can have what they need at least.
 """
 
-from fluidkv.preempt.cacheopt.copies import Copies
-from fluidkv.preempt.cacheopt.first_come import serve_first_come
-from fluidkv.preempt.cacheopt.hosts import Hosts
+from fluidkv.preempt.cacheopt.embedding import Hosts
 from fluidkv.preempt.cacheopt.memory import CountedMemory
-from fluidkv.preempt.cacheopt.order import rules_of
+from fluidkv.preempt.cacheopt.requests import Copies
 from fluidkv.preempt.cacheopt.settings import CacheOpt, Selection
-from fluidkv.preempt.cacheopt.sharing import give_critical, serve_who_lacks, share_rest
-from fluidkv.preempt.cacheopt.slots import SlotMemory
+from fluidkv.preempt.cacheopt.sharing import (
+    give_critical,
+    serve_first_come,
+    serve_who_lacks,
+    share_rest,
+)
 from fluidkv.preempt.cacheopt.state import Request, Server
+from fluidkv.preempt.cacheopt.urgency import rules_of
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.counts import COUNTS as COMMON
@@ -45,7 +48,6 @@ class CacheOptEngine:
     Args:
         requests, settings, limits, clock: the run.
         clients: of a closed population, as `fluidkv.serving.Engine`.
-        literally: memory with every slot by its number, which is slow.
     """
 
     def __init__(
@@ -55,16 +57,12 @@ class CacheOptEngine:
         limits: Limits,
         clock: IterationClock,
         clients: int | None = None,
-        *,
-        literally: bool = False,
     ) -> None:
         self.clients = clients
         self.arrived = self.done = self.iteration = 0
         self.all = _requests(requests)
         reserve = settings.reserved_blocks * limits.block_size
-        memory = (SlotMemory if literally else CountedMemory)(
-            limits.blocks * limits.block_size, reserve
-        )
+        memory = CountedMemory(limits.blocks * limits.block_size, reserve)
         copies = Copies(settings.restore, limits.swap)
         self.server = Server(settings, limits, clock, memory, rules_of(settings), copies)
         self._reserve = reserve

@@ -1,8 +1,7 @@
 """Memory as CacheOPT gives it out, counted: a pool, a reservation, guests in hosts, heirs.
 
 A request holds slots in the order in which it writes them: pieces of its own, of the reservation
-and of a host's allocation. `slots.SlotMemory` is the same with every slot by name, and equals this
-one call by call.
+and of a host's allocation. The same with every slot by its number stands among the tests.
 """
 
 from collections.abc import Iterable, Mapping

@@ -31,7 +31,6 @@ def serve_cacheopt(
     iterations: int | None = None,
     every: int = 1,
     keep_requests: bool = True,
-    literally: bool = False,
     on_progress: Progress | None = None,
 ) -> xr.Dataset:
     """Serve requests by CacheOPT's scheduler, until all are done or to a horizon.
@@ -47,7 +46,6 @@ def serve_cacheopt(
         iterations: horizon; None: until every request is done. Where requests may take turns for
             ever (`CacheOpt.may_cycle`) one is asked for.
         every, keep_requests, on_progress: as `serve`.
-        literally: memory with every slot by its number, which is slow; nothing else differs.
 
     Returns:
         The dataset of `serve`, with `embedded`, `pushed_out`, `handed_on` and `reserved_blocks`,
@@ -90,7 +88,7 @@ def serve_cacheopt(
             count(name, value, most=NO_HORIZON)
     watch = Watch(on_progress)
     given = zip(tables, all_settings, all_limits, clocks, populations, strict=True)
-    engines = (CacheOptEngine(*each, literally=literally) for each in given)
+    engines = (CacheOptEngine(*each) for each in given)
     found = (_played(engine, iterations or NO_HORIZON, watch) for engine in engines)
     records = in_windows(
         (each if keep_requests else each._replace(requests=None) for each in found),

@@ -10,7 +10,6 @@ from enum import Enum
 from types import MappingProxyType
 
 from fluidkv.errors import InputError
-from fluidkv.preempt.cacheopt.embedding import Place
 from fluidkv.record import Record
 from fluidkv.runs.checks import count, real
 from fluidkv.serving.rules import Ranges, Restore, Victim
@@ -86,6 +85,24 @@ class Ahead(Enum):
 
     COMPLETES = "those predicted to complete within m iterations (3.3.3, as printed)"
     EXHAUSTS = "those that use up what they have within m iterations (the abstract)"
+
+
+class Place(Enum):
+    """Where in the host's allocation a guest lies.
+
+    Examples:
+        >>> from fluidkv.preempt import CacheOpt, Place, serve_cacheopt
+        >>> table = fk.Requests([2, 2], [20, 9], arrival=[0.0, 1.0], estimated_output=[20, 2])
+        >>> for place in Place:  # the guest has more outputs than estimated, and its host grows
+        ...     settings = CacheOpt(buffer=0, reserved_blocks=0, place=place)
+        ...     run = serve_cacheopt(table, settings, fk.Limits(22))
+        ...     print(place.name, run.evictions.values.tolist(), run.last_token.values.tolist())
+        LOWEST [[0, 1]] [[20.0, 28.0]]
+        HIGHEST [[0, 0]] [[20.0, 10.0]]
+    """
+
+    LOWEST = "b tokens past the host's tip when the guest is done (the paper)"
+    HIGHEST = "at the end of what the host has: all that is left over is buffer"
 
 
 @dataclass(frozen=True)

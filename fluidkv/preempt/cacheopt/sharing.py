@@ -1,13 +1,19 @@
-"""Memory in an iteration: critical requests, all others, those that still lack some (3.3.2)."""
+"""Memory in an iteration: critical requests, all others, those that still lack some (3.3.2).
+
+Without CacheOPT's selection (/RSA): first come, first served, each with its whole estimate.
+"""
 
 from fluidkv.preempt.cacheopt.cases import Wish, shared
-from fluidkv.preempt.cacheopt.criticality import by_remaining_time, critical, remaining_time
-from fluidkv.preempt.cacheopt.handing_on import name_giver
-from fluidkv.preempt.cacheopt.hosts import Hosts
-from fluidkv.preempt.cacheopt.order import next_victim
-from fluidkv.preempt.cacheopt.proactive import gets_ahead
+from fluidkv.preempt.cacheopt.embedding import Hosts
 from fluidkv.preempt.cacheopt.settings import Ahead
 from fluidkv.preempt.cacheopt.state import Request, Server
+from fluidkv.preempt.cacheopt.urgency import (
+    by_remaining_time,
+    critical,
+    gets_ahead,
+    next_victim,
+    remaining_time,
+)
 
 
 def give_critical(server: Server, hosts: Hosts) -> list[Request]:
@@ -68,7 +74,7 @@ def share_rest(server: Server, hosts: Hosts, critical: list[Request]) -> None:
         _take(server, request, amount)
     for request, amount in zip(wishes, amounts, strict=True):
         if amount < wishes[request].most and server.settings.hands_on:
-            name_giver(server, request, wishes[request].most - amount)
+            _name_giver(server, request, wishes[request].most - amount)
     if all(wish.most == a for wish, a in zip(wishes.values(), amounts, strict=True)):
         _fill_up(server)
 
@@ -91,6 +97,26 @@ def serve_who_lacks(server: Server, kept: list[Request]) -> None:
                 memory.take_reserved(request.index, server.block)
             else:
                 server.preempt(next_victim(server, kept) or request)
+
+
+def serve_first_come(server: Server) -> None:
+    """Who runs and lacks memory gets it, ahead too; then from the head of the queue, who fits.
+
+    As in vLLM, nobody is let in by an iteration that preempts.
+    """
+    memory = server.memory
+    serve_who_lacks(server, [])
+    for request in server.running:
+        more = server.unmet(request)
+        if gets_ahead(server, request) and 0 < more <= memory.pool:
+            memory.take(request.index, more)
+    while server.waiting and not server.evicted and not server.full:
+        request = server.waiting[0]
+        slots = _grant(server, request)
+        if slots > memory.pool:
+            return
+        memory.take(request.index, slots)
+        server.enter(request, server.budget_left)
 
 
 def _returned(server: Server, hosts: Hosts, critical: list[Request]) -> list[Request]:
@@ -169,3 +195,34 @@ def _in_time(server: Server, newcomer: Request) -> bool:
     without, within = server.duration(), server.duration(newcomer)
     times = (remaining_time(r, server.now) for r in (*server.computing, newcomer))
     return all(within <= left for left in times if without <= left)
+
+
+def _name_giver(server: Server, heir: Request, more: int) -> bool:
+    """Promise it what it still wants of a request that completes in time; whether there is one.
+
+    So a request that is cut inherits memory that another releases just before it runs out.
+
+    The giver has, not promised yet, at least what is wanted, and is estimated to complete before
+    the heir runs out; of these the last one.
+    """
+    memory = server.memory
+    lasts = memory.allocated(heir.index) - (heir.length - 1)  # iterations until it runs out
+    found = [
+        request
+        for request in server.running
+        if request is not heir
+        and request.to_come <= lasts
+        and memory.returns(request.index) - sum(memory.promised(request.index).values()) >= more
+    ]
+    already = any(heir.index in memory.promised(request.index) for request in server.running)
+    if not found or already:
+        return False
+    giver = max(found, key=lambda request: request.to_come)
+    memory.promise(giver.index, heir.index, more)
+    return True
+
+
+def _grant(server: Server, request: Request) -> int:
+    """Its estimated demand, as far as an empty memory has it; at least its present length."""
+    most = (server.limits.blocks - server.settings.reserved_blocks) * server.block
+    return max(server.in_blocks(request.length), min(server.in_blocks(request.demand), most))

@@ -2,11 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from fluidkv.preempt.cacheopt.copies import Copies
 from fluidkv.preempt.cacheopt.memory import CountedMemory
-from fluidkv.preempt.cacheopt.progress import Request
+from fluidkv.preempt.cacheopt.requests import Copies, Request
 from fluidkv.preempt.cacheopt.settings import CacheOpt
-from fluidkv.preempt.cacheopt.slots import SlotMemory
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.kernel.budget import pairs
 from fluidkv.serving.limits import Limits
@@ -28,7 +26,7 @@ class Server:
     settings: CacheOpt
     limits: Limits
     clock: IterationClock
-    memory: CountedMemory | SlotMemory
+    memory: CountedMemory
     rules: EngineRules
     copies: Copies
 

@@ -33,8 +33,8 @@ def arrive(run: Record, space: Space) -> None:
             if run.arrived >= run.clients + run.done:
                 return
             if run.keeps_times:
-                space.times[ARRIVAL, run.arrived] = run.now
-        elif space.arrival[run.arrived] > run.now:
+                space.times[run.row, ARRIVAL, run.arrived] = run.now
+        elif space.arrival[run.table, run.arrived] > run.now:
             return
         come(run, space, run.arrived)
         run.arrived += 1
@@ -131,7 +131,7 @@ def admit(run: Record, space: Space, budget: int, blocks: Blocks | None) -> tupl
         if request.evictions > 0:
             resumed += 1
         elif run.keeps_times:
-            space.times[ADMITTED, r] = run.now
+            space.times[run.row, ADMITTED, r] = run.now
         run.cost += 4
     return budget - left, resumed
 

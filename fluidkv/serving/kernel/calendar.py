@@ -63,14 +63,14 @@ def emit_new(run: Record, space: Space, r: int) -> None:
     """An output at this time that its client has not seen; it ends a halt."""
     request = space.requests[r]
     if run.keeps_times:
-        last = space.times[LAST, r]
+        last = space.times[run.row, LAST, r]
         if last != last:
-            space.times[FIRST, r] = run.now
+            space.times[run.row, FIRST, r] = run.now
         else:
-            space.times[GAP, r] = max(space.times[GAP, r], run.now - last)
-        space.times[LAST, r] = run.now
+            space.times[run.row, GAP, r] = max(space.times[run.row, GAP, r], run.now - last)
+        space.times[run.row, LAST, r] = run.now
         if request.marks & HALTED:
-            space.times[HALT, r] += run.now - space.aside[r].since
+            space.times[run.row, HALT, r] += run.now - space.aside[r].since
     request.marks &= ~HALTED
 
 
@@ -146,11 +146,11 @@ def write_down(run: Record, space: Space, passes: Records, r: int) -> None:
         request.highest = request.computed
         if run.keeps_times:
             mask = passes.size - 1
-            gap = passes[(request.base + 1) & mask].tick - space.times[LAST, r]
+            gap = passes[(request.base + 1) & mask].tick - space.times[run.row, LAST, r]
             if steps > 1:
                 gap = max(gap, widest(run, passes, request.base + 2))
-            space.times[GAP, r] = max(space.times[GAP, r], gap)
-            space.times[LAST, r] = passes[run.passes & mask].tick
+            space.times[run.row, GAP, r] = max(space.times[run.row, GAP, r], gap)
+            space.times[run.row, LAST, r] = passes[run.passes & mask].tick
     request.base = run.passes
 
 

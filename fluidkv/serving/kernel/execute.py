@@ -146,8 +146,8 @@ def _awaited(run: Record, space: Space) -> tuple[bool, Any]:
         if space.requests[r].kept > 0 and (not waits or space.aside[r].ready < until):
             waits, until = True, space.aside[r].ready
     more_come = run.clients == 0 and run.waiting == 0 and run.arrived < run.requests
-    if more_come and (not waits or space.arrival[run.arrived] < until):
-        waits, until = True, space.arrival[run.arrived]
+    if more_come and (not waits or space.arrival[run.table, run.arrived] < until):
+        waits, until = True, space.arrival[run.table, run.arrived]
     return waits, until
 
 

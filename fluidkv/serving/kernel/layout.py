@@ -251,7 +251,6 @@ class Tables(NamedTuple):
 
     input: Int[np.ndarray, "table request"]
     output: Int[np.ndarray, "table request"]
-    arrival: Float[np.ndarray, "table request"]
     most: Int[np.ndarray, "table request"]  # max_output
     estimated: Int[np.ndarray, "table request"]
     rank: Int[np.ndarray, "table request"]  # by priority, then arrival
@@ -260,22 +259,17 @@ class Tables(NamedTuple):
     start: Int[np.ndarray, "run started"]  # outputs of who runs at the start
 
 
-class Scratch(NamedTuple):
-    """For the one run that a thread is at: records, as named."""
-
-    requests: Records
-    aside: Records
-    lists: Records
-
-
 class Space(NamedTuple):
-    """Of the one run that is being done: `Scratch`, and its rows of `Found` and `Tables`."""
+    """Records of the one run that a thread is at, and times of the requests of all runs.
+
+    One value for all runs: the compiler is slow where a kernel makes arrays.
+    """
 
     requests: Records
     aside: Records
     lists: Records
-    times: Float[np.ndarray, "time request"]
-    arrival: Float[np.ndarray, " request"]
+    times: Float[np.ndarray, "run time request"]  # written, where `keeps_times`
+    arrival: Float[np.ndarray, "table request"]  # only read
 
 
 class NamedBlocks(NamedTuple):
@@ -300,7 +294,6 @@ class Blocks(NamedTuple):
 class Found(NamedTuple):
     """What is written of requests, where `keeps_times`."""
 
-    times: Float[np.ndarray, "run time request"]
     outputs: Int[np.ndarray, "run request"]
     evictions: Int[np.ndarray, "run request"]
     finished: Bool[np.ndarray, "run request"]
@@ -311,6 +304,6 @@ class Batch(NamedTuple):
     """Runs of one group: `runs` are records, as `RUN`."""
 
     runs: Records
+    space: Space
     tables: Tables
-    scratch: Scratch
     found: Found

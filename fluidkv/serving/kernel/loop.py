@@ -62,12 +62,10 @@ def advance(
     Returns:
         `ENDED`, `FULL` or `TIRED`.
     """
-    requests, aside, lists = batch.scratch
+    space = batch.space
     cost = 0
     while at[0] < batch.runs.size:
         run = batch.runs[at[0]]
-        times, arrival = batch.found.times[run.row], batch.tables.arrival[run.table]
-        space = Space(requests, aside, lists, times, arrival)
         if at[2] == 0:
             begin(run, space, batch.tables)
             start(run, space, passes, batch.tables)
@@ -114,12 +112,13 @@ def begin(run: Record, space: Space, tables: Tables) -> None:
         for r in range(run.requests):
             space.aside[space.aside[r].rank].who = r
     if run.keeps_times:
-        for r in range(space.times.shape[1]):
+        row, times = run.row, space.times
+        for r in range(times.shape[2]):
             real = r < run.requests
-            space.times[ADMITTED, r] = space.times[FIRST, r] = space.times[LAST, r] = np.nan
-            space.times[GAP, r] = space.times[HALT, r] = 0.0 if real else np.nan
+            times[row, ADMITTED, r] = times[row, FIRST, r] = times[row, LAST, r] = np.nan
+            times[row, GAP, r] = times[row, HALT, r] = 0.0 if real else np.nan
             come = real and run.clients == 0
-            space.times[ARRIVAL, r] = tables.arrival[run.table, r] if come else np.nan
+            times[row, ARRIVAL, r] = space.arrival[run.table, r] if come else np.nan
 
 
 @inlined
@@ -140,8 +139,9 @@ def start(run: Record, space: Space, passes: Records | None, tables: Tables) -> 
         run.free -= request.blocks
         run.cached += request.computed
         if run.keeps_times:
-            space.times[ADMITTED, r] = space.times[FIRST, r] = space.times[LAST, r] = 0.0
-            space.times[ARRIVAL, r] = tables.arrival[run.table, r]
+            row, times = run.row, space.times
+            times[row, ADMITTED, r] = times[row, FIRST, r] = times[row, LAST, r] = 0.0
+            times[row, ARRIVAL, r] = space.arrival[run.table, r]
         enter(run, space, r)
     for r in range(run.started):
         if passes is not None and passes.size > 0:

@@ -22,7 +22,7 @@ from fluidkv.serving.kernel.layout import (
     Found,
     NamedBlocks,
     Records,
-    Scratch,
+    Space,
     Tables,
 )
 from fluidkv.serving.kernel.ratio import RatioReset
@@ -180,7 +180,6 @@ def tables_of(rules: EngineRules, arrays: RunArrays) -> Tables:
     return Tables(
         _only_read(arrays.input_length),
         _only_read(arrays.output_length),
-        _only_read(arrays.arrival, np.float64),
         _only_read(arrays.max_output if looks_at_most(rules) else nothing),
         _only_read(estimated),
         _only_read(rank),
@@ -197,13 +196,26 @@ def _only_read(values: np.ndarray, kind: type = np.int64) -> np.ndarray:
     return view
 
 
-def new_scratch(tables: Tables) -> Scratch:
-    """For the one run that a thread is at."""
-    size = tables.input.shape[1]
-    return Scratch(
+def arrivals_of(arrays: RunArrays) -> np.ndarray:
+    """When requests come, a row for each table."""
+    rows = 1 if _shared(arrays) else None
+    return _only_read(arrays.arrival[:rows], np.float64)
+
+
+def new_times(runs: int, size: int) -> np.ndarray:
+    """For times of the requests of so many runs."""
+    return np.empty((runs, TIMES, size))
+
+
+def new_space(times: np.ndarray, arrival: np.ndarray) -> Space:
+    """For the one run that a thread is at; `new_times` and `arrivals_of` are those of all runs."""
+    size = arrival.shape[1]
+    return Space(
         requests=np.empty(size, REQUEST),
         aside=np.empty(size, ASIDE),
         lists=np.empty(2 * size + 64, LISTS),
+        times=times,
+        arrival=arrival,
     )
 
 
@@ -231,7 +243,6 @@ def new_found(runs: int, size: int, *, caching: bool = False) -> Found:
     """For what is written of the requests of so many runs."""
     shape = (runs, size)
     return Found(
-        np.empty((runs, TIMES, size)),
         np.empty(shape, np.int64),
         np.empty(shape, np.int64),
         np.empty(shape, bool),

@@ -36,11 +36,13 @@ from fluidkv.serving.kernel.layout import (
 from fluidkv.serving.rules import EngineRules, NewTokenRatio, Victim
 from fluidkv.serving.running.batches import (
     LONGEST,
+    arrivals_of,
     looks_at_most,
     new_blocks,
     new_found,
     new_passes,
-    new_scratch,
+    new_space,
+    new_times,
     run_records,
     tables_of,
 )
@@ -132,11 +134,11 @@ def run_batch(
     finds = caching and names is None
     runs = run_records(rules, arrays, jumps, keep_requests, caching=caching, finds=finds)
     give_own(rules, runs, literally=False)
-    tables = tables_of(rules, arrays)
+    tables, arrival = tables_of(rules, arrays), arrivals_of(arrays)
     if literally:
         tables = as_objects(tables)
     kept = (total, size) if keep_requests else (1, 1)
-    found = new_found(*kept, caching=caching)
+    times, found = new_times(*kept), new_found(*kept, caching=caching)
     threads = 1 if literally else min(cores(), total)
     group = 1 if names is not None else batch_size or -(-total // (threads * _GROUPS))
     columns = CACHED_COLUMNS if caching else COLUMNS
@@ -145,7 +147,7 @@ def run_batch(
     def run(which: np.ndarray) -> _Rows:
         """A group: records of runs are views, so that all groups write to the same."""
         part = runs[which[0] : which[-1] + 1]
-        batch = Batch(part, tables, new_scratch(tables), found)
+        batch = Batch(part, new_space(times, arrival), tables, found)
         blocks = None
         if names is not None:
             blocks = new_blocks(int(arrays.blocks[which[0]]), names(int(which[0])), size)
@@ -156,24 +158,28 @@ def run_batch(
         return _through(call, most, batch, passes, blocks, columns, iterations, every, watch)
 
     rows = in_groups(run, total, group, threads, watch)
-    return _records(runs, _together(rows, runs["rows"]), found, keep_requests)
+    return _records(runs, _together(rows, runs["rows"]), times, found, keep_requests)
 
 
 def _records(
-    runs: Records, rows: tuple[np.ndarray, np.ndarray], found: Found, keep_requests: bool
+    runs: Records,
+    rows: tuple[np.ndarray, np.ndarray],
+    times: np.ndarray,
+    found: Found,
+    keep_requests: bool,
 ) -> RunRecords:
     requests = hits = None
     if keep_requests:
         requests = RequestTimes(
-            found.times[:, ARRIVAL],
-            found.times[:, ADMITTED],
-            found.times[:, FIRST],
-            found.times[:, LAST],
-            found.times[:, GAP],
+            times[:, ARRIVAL],
+            times[:, ADMITTED],
+            times[:, FIRST],
+            times[:, LAST],
+            times[:, GAP],
             found.evictions,
             found.outputs,
             found.finished,
-            found.times[:, HALT],
+            times[:, HALT],
         )
         hits = found.hits if runs["caching"].any() else None
     columns = (runs["iteration"].copy(), runs["done"].copy(), runs["stuck"].astype(bool))
@@ -195,7 +201,8 @@ def _literally(
     """All runs of a group by the loop as it is written; what it found is written back."""
     first, last = batch.runs["row"][[0, -1]]
     there = Found(*(array[first : last + 1] for array in batch.found))
-    objects = as_objects(batch._replace(found=there))
+    times = batch.space.times[first : last + 1]
+    objects = as_objects(batch._replace(space=batch.space._replace(times=times), found=there))
     for run in objects.runs:
         run.row -= int(first)
     give_own(rules, objects.runs, literally=True)
@@ -205,7 +212,8 @@ def _literally(
         rows = _through(loop.advance, _LITERAL_COST, *given, columns, iterations, every, watch)
     give_own(rules, objects.runs, literally=False)
     write_back(objects.runs, batch.runs)
-    for values, array in zip(objects.found, there, strict=True):
+    written = (objects.space.times, *objects.found), (times, *there)
+    for values, array in zip(*written, strict=True):
         write_back(values, array)
     return rows
 

@@ -1,6 +1,6 @@
 """Chains of masses: arrivals and the prompts that go on are their means.
 
-The iteration of `fluidkv.wait.chain.reference` in real numbers. It is differentiable wherever a
+The iteration of the chain of counts in real numbers. It is differentiable wherever a
 small change moves no segment into the batch or out of it.
 
 Source: WAIT, section 3.

@@ -10,9 +10,15 @@ import xarray as xr
 
 from fluidkv.errors import InputError
 from fluidkv.preempt.cacheopt.cases import Wish, shared, weighed
-from fluidkv.preempt.cacheopt.embedding import Place
 from fluidkv.preempt.cacheopt.run import serve_cacheopt
-from fluidkv.preempt.cacheopt.settings import Ahead, CacheOpt, Overdue, Selection, Weights
+from fluidkv.preempt.cacheopt.settings import (
+    Ahead,
+    CacheOpt,
+    Overdue,
+    Place,
+    Selection,
+    Weights,
+)
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import Restore

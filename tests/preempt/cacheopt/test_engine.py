@@ -2,11 +2,11 @@
 
 import random
 from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
-from fluidkv.preempt.cacheopt.embedding import Place
 from fluidkv.preempt.cacheopt.engine import CacheOptEngine
 from fluidkv.preempt.cacheopt.run import serve_cacheopt
 from fluidkv.preempt.cacheopt.settings import (
@@ -14,10 +14,10 @@ from fluidkv.preempt.cacheopt.settings import (
     Ahead,
     CacheOpt,
     Overdue,
+    Place,
     Selection,
     Weights,
 )
-from fluidkv.preempt.cacheopt.slots import SlotMemory
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import engine
@@ -26,6 +26,7 @@ from fluidkv.serving.rules import Allocation, Restore, Victim
 from fluidkv.serving.run import serve
 from fluidkv.serving.server import Server
 from fluidkv.serving.swap import Swap
+from tests.preempt.cacheopt.slots import SlotMemory
 
 
 def drawn_requests(draw: random.Random) -> Requests:
@@ -94,9 +95,10 @@ def drawn_run(seed: int) -> tuple[Requests, CacheOpt, Limits, IterationClock]:
 def check_run(seed: int, iterations: int = 4000) -> CacheOptEngine:
     """All finish; no slot ever has two users or is lost; counted memory decides the same."""
     given = drawn_run(seed)
-    literal, counted = CacheOptEngine(*given, literally=True), CacheOptEngine(*given)
-    memory = literal.server.memory
-    assert isinstance(memory, SlotMemory)
+    literal, counted = CacheOptEngine(*given), CacheOptEngine(*given)
+    limits = given[2]
+    room = limits.blocks * limits.block_size, given[1].reserved_blocks * limits.block_size
+    literal.server.memory = memory = cast(Any, SlotMemory(*room))
     emitted = np.zeros(len(given[0]), int)
     while literal.done < len(literal.all):
         assert literal.iteration < iterations, f"seed {seed} does not end"

@@ -7,7 +7,7 @@ import pytest
 
 from fluidkv.preempt.cacheopt import embedding
 from fluidkv.preempt.cacheopt.memory import CountedMemory
-from fluidkv.preempt.cacheopt.slots import SlotMemory
+from tests.preempt.cacheopt.slots import SlotMemory
 
 Memory = CountedMemory | SlotMemory
 

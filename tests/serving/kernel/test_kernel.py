@@ -18,7 +18,7 @@ from fluidkv.serving.arrays import RunArrays
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.counts import COUNTS
 from fluidkv.serving.engines import ENGINES, FCFS_NEW_FIRST, RESTART, SGLANG, VLLM, engine
-from fluidkv.serving.kernel.layout import Scratch, Tables
+from fluidkv.serving.kernel.layout import Space
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.records.replay import read_records
 from fluidkv.serving.records.vidur import VidurCounts
@@ -34,7 +34,7 @@ from fluidkv.serving.rules import (
 )
 from fluidkv.serving.run import serve
 from fluidkv.serving.running import engine as kernel_engine
-from fluidkv.serving.running.batches import new_found, new_scratch
+from fluidkv.serving.running.batches import new_found, new_space, new_times
 from fluidkv.serving.running.engine import LONGEST, covers, run_batch
 from fluidkv.serving.server import Server
 from tests.serving.engine_runs import assert_equal, crowds, drawn, one, only, row
@@ -161,12 +161,13 @@ def test_without_requests_the_counts_are_the_same() -> None:
 
 
 def test_without_requests_nothing_is_written_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = new_found(1, 1)
-    found.times[:] = found.outputs[:] = 7
+    times, found = new_times(1, 1), new_found(1, 1)
+    times[:] = found.outputs[:] = 7
+    monkeypatch.setattr(kernel_engine, "new_times", lambda *shape: times)
     monkeypatch.setattr(kernel_engine, "new_found", lambda *shape, **kind: found)
     for rules in (VLLM, RESTART):
         run_batch(rules, crowds(10), jumps=True, iterations=300, keep_requests=False)
-        assert (found.times == 7).all()
+        assert (times == 7).all()
         assert (found.outputs == 7).all()
 
 
@@ -285,9 +286,9 @@ def test_serve_takes_the_kernel_by_name_and_for_much_work() -> None:
         serve(requests, Server("sglang", Limits(900)), batch_size=0)
 
 
-def _full_of_sevens(tables: Tables) -> Scratch:
-    space = new_scratch(tables)
-    for records in space:
+def _full_of_sevens(*arrays: np.ndarray) -> Space:
+    space = new_space(*arrays)
+    for records in (space.requests, space.aside, space.lists):
         records.view(np.uint8)[:] = 7
     return space
 
@@ -295,7 +296,7 @@ def _full_of_sevens(tables: Tables) -> Scratch:
 @pytest.mark.parametrize("name", NAMED)
 def test_nothing_is_read_that_was_not_written(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """One request alone, whose columns are no larger than those that no rule looks at, and many."""
-    monkeypatch.setattr(kernel_engine, "new_scratch", _full_of_sevens)
+    monkeypatch.setattr(kernel_engine, "new_space", _full_of_sevens)
     alone = crowds(12, runs=1, size=1)._replace(blocks=np.array([40]))
     for arrays in (alone, crowds(13)):
         for requeue in (ENGINES[name].requeue, Requeue.BY_PRIORITY):

@@ -16,14 +16,15 @@ from scipy import stats
 from fluidkv.errors import InputError
 from fluidkv.runs.rates import RateSteps
 from fluidkv.runs.requests import Requests
+from fluidkv.serving.clock import IterationClock
 from fluidkv.wait.chain import rates
-from fluidkv.wait.chain.reference import Counts, Draws, chain_reference
 from fluidkv.wait.chain.runs import CHAIN_RECORDS
 from fluidkv.wait.chain.simulate import simulate_chain
 from fluidkv.wait.model import PromptType, WaitSystem
 from fluidkv.wait.policy import NestedWait, Wait
 from fluidkv.wait.runs.reference import WaitEngine
 from fluidkv.wait.segments import Segments
+from tests.wait.chain.reference import Counts, Draws, chain_reference
 from tests.wait.chain.test_draws import uniform
 
 TYPES = (PromptType(4, 3, 1), PromptType(4, 3, 3), PromptType(2, 3, 6))
@@ -45,6 +46,15 @@ def _chain(model: Segments | WaitSystem, **kwargs: Any) -> xr.Dataset:
 
 
 # ------------------------------------------------------------- literal counts and single prompts
+
+
+def test_the_reference_by_hand() -> None:
+    """Half a unit of wait, then 9 prompts with 3 tokens each; 4 of them are done, 5 go on."""
+    segments = Segments(3, ends=(1, 3), rates=(3, 1))
+    draws = [Draws(0.5, (9, 0), (9, 0)), Draws(0, (0, 0), (2, 5))]
+    found = list(chain_reference(segments, (9, 4), IterationClock(1), draws))
+    assert found[0].time == 1.5
+    assert [(one.kv_tokens, one.completed) for one in found] == [(27, 0), (63, 4)]
 
 
 def test_counts_follow_single_prompts_when_told_what_they_drew() -> None:

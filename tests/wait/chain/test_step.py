@@ -19,13 +19,13 @@ from fluidkv.runs.words import run_keys
 from fluidkv.wait.chain.counts import CountState, count_chain
 from fluidkv.wait.chain.masses import FluidChain, FluidState, fluid_chain
 from fluidkv.wait.chain.model import clock_of, shapes
-from fluidkv.wait.chain.reference import Draws, chain_reference
 from fluidkv.wait.chain.runs import CHAIN_RECORDS
 from fluidkv.wait.chain.simulate import simulate_chain
 from fluidkv.wait.chain.step import empty, step
 from fluidkv.wait.model import PromptType, WaitSystem
 from fluidkv.wait.segments import Segments
 from fluidkv.wait.theory.fluid import fluid_equilibrium
+from tests.wait.chain.reference import Draws, chain_reference
 
 SEGMENTS = Segments(3, (1, 3, 6), (Fraction(10), Fraction(6), Fraction(2)))
 SYSTEM = WaitSystem(

@@ -7,8 +7,7 @@ import numpy as np
 
 from fluidkv import preempt
 from fluidkv.ledger import Finding, Origin, Range
-from fluidkv.preempt.cacheopt.copies import Copies
-from fluidkv.preempt.cacheopt.progress import Request
+from fluidkv.preempt.cacheopt.requests import Copies, Request
 from fluidkv.preempt.restoring.roofline import OPT_13B
 from fluidkv.serving.rules import Restore
 from fluidkv.serving.swap import Swap

@@ -1,13 +1,59 @@
-"""Whom to preempt: CacheOPT's order (3.4), or another one."""
+"""Which requests must run next (CacheOPT, 3.3.2), get memory before they ask (3.3.3), go (3.4)."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from fluidkv.preempt.cacheopt.settings import CacheOpt
+from fluidkv.preempt.cacheopt.settings import Ahead, CacheOpt, Overdue
 from fluidkv.preempt.cacheopt.state import Request, Server
 from fluidkv.serving.engines import VLLM
 from fluidkv.serving.kernel.victims import Candidate
 from fluidkv.serving.rules import EngineRules
+
+
+def remaining_time(request: Request, now: float) -> float:
+    """RT: until its next objective passes: of its first token, or after that of the next one."""
+    if request.last_token_at is None:
+        return request.arrival + request.ttft_slo - now
+    return request.last_token_at + request.tbt_slo - now
+
+
+def by_remaining_time(requests: Iterable[Request], now: float) -> list[Request]:
+    """Ascending; of equals, who stands first."""
+    return sorted(requests, key=lambda request: remaining_time(request, now))
+
+
+def is_critical(server: Server, request: Request) -> bool:
+    """Whether RT - T_max < epsilon, where T_max is the longest iteration so far."""
+    left = remaining_time(request, server.now)
+    if server.settings.overdue is Overdue.TOO_LATE and left < 0:
+        return False
+    return left - server.longest < server.settings.slack
+
+
+def critical(server: Server) -> list[Request]:
+    """N_w and N_r, in descending order of what each needs at least.
+
+    Of those that run, only who has used up its memory is among them.
+    """
+    every = server.settings.preempted_are_critical
+    waiting = [
+        request
+        for request in server.eligible()
+        if (every or request.last_token_at is None) and is_critical(server, request)
+    ]
+    returned = [r for r in server.running if server.lacks(r) and is_critical(server, r)]
+    found = by_remaining_time(waiting, server.now) + returned
+    return sorted(found, key=server.basic, reverse=True)
+
+
+def gets_ahead(server: Server, request: Request) -> bool:
+    """Whether a running request, whose demand is not met, takes part before it has run out."""
+    within = server.settings.iterations_ahead
+    if not within:
+        return False
+    if server.settings.ahead is Ahead.COMPLETES:
+        return request.predicted - request.outputs <= within
+    return server.memory.allocated(request.index) - (request.length - 1) <= within
 
 
 def rules_of(settings: CacheOpt) -> EngineRules:

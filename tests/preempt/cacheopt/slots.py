@@ -25,7 +25,7 @@ class Sequence:
 
 
 class SlotMemory:
-    """As `memory.CountedMemory`. The reservation is the first `reserve` slots."""
+    """As `CountedMemory`. The reservation is the first `reserve` slots."""
 
     def __init__(self, capacity: int, reserve: int = 0) -> None:
         self.owner = [RESERVE if slot < reserve else POOL for slot in range(capacity)]

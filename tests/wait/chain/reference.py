@@ -23,15 +23,6 @@ class Draws:
         waited: arrivals to each segment in that time.
         entered: prompts that come to wait before each segment while the batch runs: arrivals, and
             those who go on from the segment before.
-
-    Examples:
-        >>> from fluidkv.serving import IterationClock
-        >>> from fluidkv.wait import Draws, Segments, chain_reference
-        >>> segments = Segments(3, ends=(1, 3), rates=(3, 1))
-        >>> drawn = Draws(wait=0.5, waited=(9, 0), entered=(4, 0))
-        >>> one = next(chain_reference(segments, (9, 4), IterationClock(1), [drawn]))
-        >>> one.time, one.kv_tokens  # half a unit of wait; 9 prompts with 3 tokens
-        (1.5, 27)
     """
 
     wait: float
@@ -59,17 +50,7 @@ def chain_reference(
     clock: IterationClock,
     draws: Iterable[Draws],
 ) -> Iterator[Counts]:
-    """The iterations of a run from the empty system, as many as there are draws.
-
-    Examples:
-        >>> from fluidkv.serving import IterationClock
-        >>> from fluidkv.wait import Draws, Segments, chain_reference
-        >>> segments = Segments(3, ends=(1, 3), rates=(3, 1))
-        >>> draws = [Draws(0.5, (9, 0), (9, 0)), Draws(0, (0, 0), (2, 5))]
-        >>> found = list(chain_reference(segments, (9, 4), IterationClock(1), draws))
-        >>> [(one.kv_tokens, one.completed) for one in found]  # 4 of 9 are done, 5 go on
-        [(27, 0), (63, 4)]
-    """
+    """The iterations of a run from the empty system, as many as there are draws."""
     nested = isinstance(model, Segments)
     if nested:
         stages = [
