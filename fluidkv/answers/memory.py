@@ -118,10 +118,18 @@ class TokenBytes:
             return self.kv_bytes
         if self.kv_bytes is not None:
             raise InputError("--kv-bytes", self.kv_bytes, "no --model beside it, which says them")
+        return self.token_bytes(self.model)
+
+    def token_bytes(self, model: str) -> int:
+        """Bytes of a token of a model whose layers all keep it.
+
+        Raises:
+            InputError: a model that is not known, or keeps a window only.
+        """
         from fluidkv.serving.machines.models import kv_bytes_per_token
 
         with as_options({"model": "--model"}):
-            return kv_bytes_per_token(self.model)
+            return kv_bytes_per_token(model)
 
     def converted(
         self, written: Amount, block_size: int | None = None, *, whole: str = ""

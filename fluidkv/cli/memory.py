@@ -2,10 +2,14 @@
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fluidkv.answers.memory import CAPACITY, KV_BYTES, MODEL, WHOLE, Amount, TokenBytes, amount
 from fluidkv.cli import options as opt
+from fluidkv.questions.options import as_options
+
+if TYPE_CHECKING:
+    from fluidkv.serving.machines.layers import Layers
 
 _LOGGED = replace(CAPACITY, help=f"{CAPACITY.help} A log folder that names it may leave it out.")
 KvBytes = Annotated[int | None, opt.typed(KV_BYTES)]
@@ -43,6 +47,43 @@ class LoggedMemory(Memory):
     """The same where a log may say it, too."""
 
     capacity: Annotated[Amount | None, opt.typed(_LOGGED)] = None
+
+
+_LAYERS = (
+    "Model that says what its layers keep (gpt-oss-20b, gemma-3-27b, qwen3-next-80b-a3b), and the "
+    "bytes of a token, for a capacity in bytes."
+)
+
+
+@dataclass(frozen=True)
+class LayeredMemory(LoggedMemory):
+    """The same of a server whose layers may keep windows and states: a token is one that all keep.
+
+    Examples:
+        >>> from fluidkv.cli.memory import LayeredMemory
+        >>> LayeredMemory(model="gpt-oss-20b").per_token()
+        49152
+    """
+
+    model: Annotated[str | None, opt.typed(replace(MODEL, help=_LAYERS))] = None
+
+    def layers(self) -> "Layers | None":
+        """What the layers of the model keep; None where none is named.
+
+        Raises:
+            InputError: a model that is not known.
+        """
+        if self.model is None:
+            return None
+        from fluidkv.serving.machines.layers import layers_named
+
+        with as_options({"model": "--model"}):
+            return layers_named(self.model)
+
+    def token_bytes(self, model: str) -> int:
+        """Of a token that all layers keep."""
+        layers = self.layers()
+        return 0 if layers is None else layers.kv_bytes
 
 
 NO_MEMORY, NOT_GIVEN = Memory(), LoggedMemory()

@@ -19,6 +19,7 @@ from fluidkv.footprints import (
 )
 from fluidkv.footprints.attention import FullAttention
 from fluidkv.record import Record
+from fluidkv.serving.machines.layers import Layers
 from fluidkv.workload import System
 
 RARE = 1e-6
@@ -78,6 +79,24 @@ class Holding(Record):
         if self.prefill_chunk is not None:
             parts.append(f"prompts in chunks of {self.prefill_chunk:,}")
         return "; ".join(parts) or "every token, in every layer"
+
+
+def layers_kept(model: Layers) -> tuple[tuple[Fraction, Attention], ...]:
+    """(share, kind) of the layers of a model that keep less than every token, for `Holding`.
+
+    Examples:
+        >>> from fluidkv.answers.study.chance import layers_kept
+        >>> from fluidkv.serving.machines.layers import layers_named
+        >>> [(str(share), str(kind.constant)) for share, kind in layers_kept(
+        ...     layers_named("qwen3-next-80b-a3b"))]
+        [('3/4', '536')]
+    """
+    kinds: list[tuple[int, Attention]] = []
+    if model.windowed and model.window is not None:
+        kinds.append((model.windowed, SlidingWindow(model.window)))
+    if model.stateful:
+        kinds.append((model.stateful, StateSpace(Fraction(model.state_bytes, model.token_bytes))))
+    return tuple((Fraction(count, model.layers), kind) for count, kind in kinds)
 
 
 def _percent(share: Fraction) -> str:

@@ -203,21 +203,44 @@ def model_named(name: str) -> Model:
         >>> model_named("qwen3-4b-fp8").weight_bytes, model_named("qwen3-4b-fp8-kv8").value_bytes
         (1.0, 1)
     """
-    plain = name.strip().lower().rsplit("/", 1)[-1] if isinstance(name, str) else ""
-    plain, kv8 = plain.removesuffix("-kv8"), plain.endswith("-kv8")
-    stored = next((end for end in STORED if plain.endswith(end)), "")
-    plain = plain.removesuffix(stored)
-    for end in _ENDINGS:
-        plain = plain.removesuffix(end)
-    plain = plain.removeprefix("meta-")
+    plain, stored, kv8 = without_storage(name)
     if plain not in known_models():
-        if plain.startswith(_STATES):
+        if keeps_states(plain):
             raise InputError("model", name, f"a model whose layers all keep tokens: {_STATE}")
         raise InputError("model", name, nearest(plain, known_models()))
     model = known_models()[plain]
     if stored:
         model = _stored(replace(model, name=f"{plain}{stored}"), STORED[stored])
     return replace(model, name=f"{model.name}-kv8", value_bytes=1) if kv8 else model
+
+
+def without_storage(name: str) -> tuple[str, str, bool]:
+    """(a model's name as a table here would have it, how its weights are stored, 8-bit cache).
+
+    Examples:
+        >>> from fluidkv.serving.machines.models import without_storage
+        >>> without_storage("Qwen/Qwen3-4B-Instruct-2507-FP8-kv8")
+        ('qwen3-4b', '-fp8', True)
+    """
+    plain = name.strip().lower().rsplit("/", 1)[-1] if isinstance(name, str) else ""
+    plain, kv8 = plain.removesuffix("-kv8"), plain.endswith("-kv8")
+    stored = next((end for end in STORED if plain.endswith(end)), "")
+    plain = plain.removesuffix(stored).replace("-instruct", "").removeprefix("meta-")
+    for end in _ENDINGS:
+        if plain not in known_models():  # Mistral's v0.1 is another model than v0.3
+            plain = plain.removesuffix(end)
+    return plain, stored, kv8
+
+
+def keeps_states(plain: str) -> bool:
+    """Whether a model of that name has layers with a state for each request.
+
+    Examples:
+        >>> from fluidkv.serving.machines.models import keeps_states
+        >>> keeps_states("qwen3-next-80b-a3b"), keeps_states("qwen3-4b")
+        (True, False)
+    """
+    return plain.startswith(_STATES)
 
 
 def kv_bytes_per_token(model: Model | str) -> int:
@@ -249,7 +272,7 @@ def stored_bytes(model: Model) -> float:
     return model.in_experts * model.weight_bytes + model.beside_experts * other + embeddings
 
 
-_ENDINGS = ("-2507", "-0324", "-0528", "-instruct", "-chat", "-base", "-hf", "-v0.1", "-v0.3")
+_ENDINGS = ("-2507", "-0324", "-0528", "-thinking", "-chat", "-base", "-hf", "-v0.1", "-v0.3")
 _ENDINGS = (*_ENDINGS, "-it", "-pt")
 STORED = {"-fp8": 8.0, "-nvfp4": 4.5, "-fp4": 4.5, "-int4": 4.5, "-bf16": 16.0}
 """Bits of a weight by the end of a name, those of the scales included."""

@@ -6,8 +6,16 @@ import numpy as np
 import pytest
 
 import fluidkv as fk
-from fluidkv.answers.study.chance import FEWEST_RUNNING, LONGEST_TAIL, SLOWEST_MODE, Holding, chance
+from fluidkv.answers.study.chance import (
+    FEWEST_RUNNING,
+    LONGEST_TAIL,
+    SLOWEST_MODE,
+    Holding,
+    chance,
+    layers_kept,
+)
 from fluidkv.footprints import SlidingWindow, StateSpace
+from fluidkv.serving.machines.layers import layers_named
 from fluidkv.verdict import Stability
 from tests.cli.answered import answer_of, refusal
 
@@ -84,6 +92,56 @@ def test_near_the_boundary_no_number_of_evictions_is_given() -> None:
     assert found.stability.spectral_radius[1] > SLOWEST_MODE
     assert found.evictions_per_iteration is found.rare_from is found.first_eviction is None
     assert found.running_std is not None
+
+
+@pytest.mark.parametrize(
+    ("model", "length", "held"),
+    [
+        ("openai/gpt-oss-20b", 4000, Fraction(4000 + 128, 2)),
+        ("openai/gpt-oss-120b", 100, 100),
+        ("google/gemma-3-27b-it", 4000, Fraction(10 * 4000 + 52 * 1024, 62)),
+        ("meta-llama/Llama-4-Scout-17B-16E-Instruct", 10_000, Fraction(10_000 + 3 * 8192, 4)),
+        ("mistralai/Mistral-7B-Instruct-v0.1", 10_000, 4096),
+        ("mistralai/Mistral-7B-Instruct-v0.3", 10_000, 10_000),
+        ("Qwen/Qwen3-Next-80B-A3B-Thinking", 12, Fraction(12 + 3 * 536, 4)),
+    ],
+)
+def test_a_model_says_what_its_layers_keep(model: str, length: int, held: Fraction) -> None:
+    """By hand from the published configurations."""
+    kept = Holding(layers_kept(layers_named(model))).attention
+    assert Fraction(int(kept.held(np.array([length]))[0]), kept.unit) == held
+
+
+def test_a_model_and_the_same_layers_as_options_are_one_server(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked = ("study", "--class", "400:24", "--capacity", "60000", "--iterations", "50")
+    named = answer_of(capsys, *asked, "--model", "gpt-oss-20b")["noise"]
+    assert named == answer_of(capsys, *asked, "--sliding-window", "128:1/2")["noise"]
+    in_bytes = [
+        *asked[:4],
+        "2949.12MB",
+        *asked[5:],
+    ]  # 60,000 tokens of 2 x 24 layers x 8 heads x 64 values of two bytes
+    assert named == answer_of(capsys, *in_bytes, "--model", "gpt-oss-20b")["noise"]
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ("--model gpt-os-20b", "--model: got 'gpt-os-20b'; allowed: near: gpt-oss-20b,"),
+        (
+            "--model qwen3-next",
+            "--model: got 'qwen3-next'; allowed: a model whose layers are known",
+        ),
+        ("--model llama-3.1-8b --sliding-window 128", "got '128:1'; allowed: no --model beside it"),
+        ("--model gpt-oss-20b --state-space 4:1/2", "got '4:1/2'; allowed: no --model beside it"),
+    ],
+)
+def test_a_model_that_says_nothing_or_too_much_is_one_line(
+    options: str, line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert line in refusal(capsys, *ASKED, *options.split())
 
 
 @pytest.mark.parametrize(

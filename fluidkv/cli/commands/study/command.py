@@ -10,7 +10,7 @@ from fluidkv.cli import options as opt
 from fluidkv.cli.asked import as_written
 from fluidkv.cli.commands.study.holding import EVERY_TOKEN, HoldingOptions
 from fluidkv.cli.commands.study.next import commands
-from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
+from fluidkv.cli.memory import LayeredMemory
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
 from fluidkv.cli.source import AS_IT_IS, Reading, asked_again
@@ -44,13 +44,15 @@ _Iterations = Annotated[
     int | None, opt.option("--iterations N", read.whole_number, _HORIZON, opt.RUN)
 ]
 
+_NO_MEMORY = LayeredMemory()
+
 
 def study(
     source: opt.Source = None,
     class_: opt.MaybeClasses = None,
     preset: opt.Preset = None,
     reading: Reading = AS_IT_IS,
-    memory: LoggedMemory = NOT_GIVEN,
+    memory: LayeredMemory = _NO_MEMORY,
     holds: HoldingOptions = EVERY_TOKEN,
     measured: _Measured = None,
     window: _Window = None,
@@ -74,7 +76,7 @@ def study(
         what = "none: the equilibrium is of a backlog, whatever the times of arrival"
         raise InputError("--scale-rate", str(reading.scale_rate), what)
     memory.per_token()
-    holding = holds.holding()
+    holding = holds.holding(memory.layers())
     load, report = reading.requests(source, class_, preset)
     tokens = _capacity(memory.tokens(), source, report)
     series, measurement = _measurement(measured, window)

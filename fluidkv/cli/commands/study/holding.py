@@ -11,6 +11,7 @@ from fluidkv.questions.kinds import FEW_DIGITS, rational
 
 if TYPE_CHECKING:
     from fluidkv.answers.study.chance import Holding
+    from fluidkv.serving.machines.layers import Layers
 
 _LARGEST = 10**9  # tokens: what is held in parts of a token fits into 64 bits
 _PANEL = "What requests hold"
@@ -94,25 +95,35 @@ class HoldingOptions:
         ),
     ] = None
 
-    def holding(self) -> "Holding":
+    def holding(self, model: "Layers | None" = None) -> "Holding":
         """The same as a value.
 
+        Args:
+            model: whose layers say what is kept, in place of options on layers.
+
         Raises:
-            InputError: layers whose shares sum to more than 1.
+            InputError: layers whose shares sum to more than 1, or beside a model.
         """
-        from fluidkv.answers.study.chance import Holding
+        from fluidkv.answers.study.chance import Holding, layers_kept
         from fluidkv.footprints import SlidingWindow, Speculation, StateSpace
 
+        drafts = None if self.speculative is None else Speculation(*self.speculative)
+        windowed, stateful = self.sliding_window, self.state_space
+        if model is not None:
+            for option, layers in (("--sliding-window", windowed), ("--state-space", stateful)):
+                if layers is not None:
+                    text = ":".join(map(str, layers))
+                    raise InputError(
+                        option, text, "no --model beside it, which says what layers keep"
+                    )
+            return Holding(layers_kept(model), drafts, self.prefill_chunk)
         layers = []
-        if self.sliding_window is not None:
-            window, share = self.sliding_window
-            layers.append((share, SlidingWindow(int(window))))
-        if self.state_space is not None:
-            tokens, share = self.state_space
-            layers.append((share, StateSpace(tokens)))
+        if windowed is not None:
+            layers.append((windowed[1], SlidingWindow(int(windowed[0]))))
+        if stateful is not None:
+            layers.append((stateful[1], StateSpace(stateful[0])))
         if (total := sum(share for share, _ in layers)) > 1:
             raise InputError("--state-space", f"layers in shares of {total}", "at most 1 in all")
-        drafts = None if self.speculative is None else Speculation(*self.speculative)
         return Holding(tuple(layers), drafts, self.prefill_chunk)
 
 
