@@ -1,4 +1,4 @@
-"""What chance does to an engine: vLLM's rules with blocks of 16 swing as footprints of blocks say."""
+"""Chance in an engine: vLLM's rules with blocks of 16 swing as footprints of blocks say."""
 
 import numpy as np
 import pytest
