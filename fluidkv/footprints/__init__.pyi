@@ -42,6 +42,9 @@ from .footprint import Speculation as Speculation
 from .footprint import footprint_of as footprint_of
 from .limit_cycle import SwingTest as SwingTest
 from .limit_cycle import swing_test as swing_test
+from .pools import Pool as Pool
+from .pools import PoolUse as PoolUse
+from .pools import pool_use as pool_use
 from .second_moments import Moments as Moments
 from .second_moments import mean_weights as mean_weights
 from .second_moments import moments as moments

@@ -28,7 +28,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Float
+from jaxtyping import Array, Complex, Float
 
 from fluidkv.errors import InputError
 from fluidkv.footprints.circle import (
@@ -111,7 +111,7 @@ def running_density(
         >>> density.shape, bool((density >= 0).all())
         ((5,), True)
     """
-    return rate * _power(moments, 0.0, 1.0) + slack * jnp.abs(moments.running / moments.memory) ** 2
+    return rate * power(moments, 0.0, 1.0) + slack * jnp.abs(moments.running / moments.memory) ** 2
 
 
 @jax.jit
@@ -126,7 +126,7 @@ def admissions_density(
         >>> float(abs(admissions_density(circle_moments(walks, 8), 2.0)).max()) < 1e-5
         True
     """
-    return rate * _power(moments, 1.0, 0.0) + slack / jnp.abs(moments.memory) ** 2
+    return rate * power(moments, 1.0, 0.0) + slack / jnp.abs(moments.memory) ** 2
 
 
 @jax.jit
@@ -144,11 +144,18 @@ def completions_density(
     angles = circle_angles(2 * (moments.memory.shape[0] - 1))
     left = lax.complex(1 - jnp.cos(angles), jnp.sin(angles))
     mean = (1 - left * moments.running) / moments.memory
-    return rate * _power(moments, 1.0, -left) + slack * jnp.abs(mean) ** 2
+    return rate * power(moments, 1.0, -left) + slack * jnp.abs(mean) ** 2
 
 
-def _power(moments: CircleMoments, one: Array | float, running: Array | float) -> Array:
-    """E|X - (E X / A) P|^2 of X = one + running Q, whatever multiple of P is added to it."""
+def power(
+    moments: CircleMoments,
+    one: Complex[Array, " *frequency"] | float,
+    running: Complex[Array, " *frequency"] | float,
+) -> Float[Array, " frequency"]:
+    """E|X - (E X / A) P|^2 of X = one + running Q, whatever multiple of P is added to it.
+
+    Times u it is the spectral density of one * admissions + running * running requests.
+    """
     A, B, P2, Q2, QP = moments
     admitted = P2 / jnp.abs(A) ** 2 - 1
     alive = Q2 - 2 * (QP * (B / A).conj()).real + jnp.abs(B / A) ** 2 * P2

@@ -19,8 +19,15 @@ from jaxtyping import Array, Float
 from scipy.optimize import root_scalar
 
 from fluidkv.errors import InputError
-from fluidkv.footprints.densities import first_tokens, slack_of
+from fluidkv.footprints.densities import (
+    circle_mean,
+    first_tokens,
+    moments_on_circle,
+    power,
+    slack_of,
+)
 from fluidkv.footprints.footprint import Footprint, Growth
+from fluidkv.footprints.second_moments import mean_weights
 from fluidkv.footprints.stability import FootprintStability, FullServer, footprint_stability
 from fluidkv.footprints.tails import Driven, chance_below
 from fluidkv.record import Record
@@ -48,6 +55,9 @@ class Evictions(Record):
         rate: chance that an iteration must evict; None where the server swings without end.
         first: mean iterations from the equilibrium to the first eviction, as if iterations evicted
             independently of one another: it takes longer where those that do come in groups.
+        ripple: 2 exp(-2 pi^2 v), v the variance of running requests without slack: how far whole
+            requests are from leaving uniform slack. Below 0.05 it does not matter; above, rate is
+            corrected for it, well near the peaks of rate over memory and less well in its troughs.
 
     Examples:
         >>> mix = fk.footprint_of(fk.Workload.from_lengths((300, n) for n in range(5, 41)))
@@ -59,6 +69,7 @@ class Evictions(Record):
     stability: FootprintStability
     rate: float | None
     first: float
+    ripple: float
 
 
 def evictions(
@@ -100,8 +111,12 @@ def evictions(
             count(name, limit)
     found = footprint_stability(server)
     paths = paths_of(server.footprint)
-    driven = _of_memory(server.footprint, paths, float(server.capacity - watermark))
     endless = found.verdict is not Stability.STABLE
+    driven = _of_memory(server.footprint, paths, float(server.capacity - watermark))
+    fold = _fold(server, driven)
+    if not (endless or watermark):  # below a watermark slack may be any number
+        driven = driven._replace(**fold)
+    ripple = float(2 * np.exp(-2 * np.pi**2 * fold["spread"]))
     capped = [
         _of_cap(paths, float(server.capacity), most_running),
         _of_limit(paths, float(server.capacity), most_admitted),
@@ -113,16 +128,16 @@ def evictions(
     level = -float(watermark) - 0.5 * first_tokens(server.footprint)[2]
     if not endless:
         rate = float(_chances(driven, np.array([level]), np.array([lags]), lags)[0])
-        return Evictions(found, rate, 1 / rate if rate else math.inf)
+        return Evictions(found, rate, 1 / rate if rate else math.inf, ripple)
     times = np.unique(np.geomspace(1, lags, _TIMES).astype(int))
     chances = _chances(driven, np.full(len(times), level), times, lags)
-    return Evictions(found, None, _first(times, chances))
+    return Evictions(found, None, _first(times, chances), ripple)
 
 
 def least_memory(footprint: Footprint, rate: float = 1e-6) -> float | None:
     """The memory, tokens, from which on an iteration must evict with less than this chance.
 
-    None where it is unstable: no memory is enough.
+    None where it is unstable: no memory is enough. Slack is taken to be uniform (see `Evictions`).
 
     Args:
         rate: chance an iteration, in (0, 1/2).
@@ -209,6 +224,37 @@ def _of_memory(footprint: Footprint, paths: _Paths, capacity: float) -> Driven:
     return _driven(share, held, added, rate, slack.mean, grain=grain, first=held[:, 0])
 
 
+def _fold(server: FullServer, driven: Driven) -> dict[str, Any]:
+    """Variance and mean of how many requests the memory would hold were they not whole.
+
+    What runs is that number, Y, rounded down: with e what a request holds beyond its first tokens,
+    first * Y + e * E floor(Y) = M on average. Where an iteration evicts, next to none was admitted;
+    so Y is shifted by its regression on admissions. Without slack the two are linear in each other.
+    """
+    mean, rate = mean_weights(server.footprint), float(driven.rate)
+    points = max(2048, 2 << mean.ages.bit_length())
+    with in_float64():
+        moments = moments_on_circle(server.footprint, points)
+        turned = jnp.asarray(np.exp(-2j * np.pi * np.arange(points // 2 + 1) / points))
+        spread, of_admissions, of_both = (
+            rate * float(circle_mean(power(moments, *x)))
+            for x in ((0.0, 1.0), (1.0, 0.0), (1.0, turned))
+        )
+    first = float(np.asarray(driven.share) @ np.asarray(driven.first))
+    beyond = float(mean.lifetime_memory / mean.mean_lifetime) / first - 1
+    memory, n = float(server.capacity) / first, np.arange(1, 40)
+    weight = np.exp(-2 * (np.pi * n) ** 2 * spread) / (np.pi * n)
+
+    def excess(y: float) -> float:
+        return y + beyond * (y - 0.5 + weight @ np.sin(2 * np.pi * n * y)) - memory
+
+    middle = memory / (1 + beyond)
+    together = (of_both - spread - of_admissions) / 2
+    shift = -rate * together / max(of_admissions, 1e-12)
+    phase = root_scalar(excess, bracket=(middle - 2, middle + 2)).root + shift
+    return {"spread": np.float64(spread), "phase": np.float64(phase)}
+
+
 def _of_cap(paths: _Paths, capacity: float, most: int | None) -> Driven | None:
     """The same where so many run always: memory that those who stay do not take."""
     if most is None:
@@ -255,6 +301,8 @@ def _driven(
         np.float64(grain),
         np.pad(first if first is not None else np.zeros(len(share)), wide[0]),
         np.float64(slack),
+        np.float64(100),  # spread: uniform
+        np.float64(0),  # phase
         np.float64(0),  # times, of each case
     )
     return Driven(*arrays)  # jnp's, once JAX counts in float64

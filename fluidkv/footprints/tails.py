@@ -25,6 +25,7 @@ Source: R. Lugannani and S. Rice, "Saddle point approximation for the distributi
 independent random variables", Adv. Appl. Probab. 12 (1980), for the formula of the tail.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -34,6 +35,7 @@ from jax import lax
 from jax.scipy.stats import norm
 from jaxtyping import Array, Float
 
+_HARMONICS = 16
 _NEWTON = 30  # steps at most; each is at most half of 1 / deviation long
 _CLOSE = 1e-7  # of 1 / deviation: a step that short is the last
 
@@ -50,6 +52,8 @@ class Driven(NamedTuple):
         grain, first: of whole requests: the largest grain of C_i, and C_i(0), what each needs when
             it is admitted; zeros where there is no slack.
         slack: what slack adds to X in the iteration itself, a factor.
+        spread, phase: of the newest slack: variance and mean of the number of requests that memory
+            would hold were they not whole. With a large variance slack is uniform.
         times: iterations since the server was at its equilibrium exactly.
     """
 
@@ -61,6 +65,8 @@ class Driven(NamedTuple):
     grain: Float[Array, ""]
     first: Float[Array, " path"]
     slack: Float[Array, ""]
+    spread: Float[Array, ""]
+    phase: Float[Array, ""]
     times: Float[Array, ""]
 
 
@@ -91,18 +97,20 @@ def cumulants(driven: Driven, lags: int) -> Callable[[Array], Array]:
             later = (c @ apart.T - effects @ older) / lead
             batch = _log_mean(share, along[:, None] * d[None] + later)
             free = (batch - freed @ older) / lead
-            term = driven.rate * batch + _slack(along * g - free, driven, met)
+            of_slack = along * g - free
+            term = driven.rate * batch + _slack(of_slack, driven, met)
             effect = later + batch[:, None] * first[None]
             return (
                 _pushed(c, batch),
                 _pushed(effects, effect),
                 _pushed(freed, free),
-            ), jnp.where(counts, term, 0.0)
+            ), jnp.where(counts, jnp.stack([term, of_slack]), 0.0)
 
         none = jnp.zeros((3, ages - 1), mean.dtype)
         start = none, jnp.zeros((3, len(share), ages - 1), mean.dtype), none
         lagged = own.T, slack, ago < driven.times
-        return lax.scan(lag, start, lagged)[1].sum(0)
+        terms = lax.scan(lag, start, lagged)[1]
+        return terms[:, 0].sum(0) + _lattice(terms[1, 1], driven)
 
     return log_moments
 
@@ -167,6 +175,37 @@ def _slack(h: Array, driven: Driven, met: Array) -> Array:
     first, second = jax.jvp(slope, (h[0], h[1]), (h[1], h[2]))
     found = _log_mean(met, jnp.stack([exponent(h[0]), first, second]))
     return jnp.where(met.sum() > 0, found, 0.0)
+
+
+def _lattice(h: Array, driven: Driven) -> Array:
+    """What the newest slack, s, adds to log E exp(h s) as it is not uniform; [3].
+
+    Its density is that of the number of requests that memory holds, of given mean and variance,
+    folded by whole requests: uniform but for harmonics that decay as exp(-2 pi^2 n^2 variance).
+    """
+    size = driven.share @ driven.first
+    size = jnp.where(size > 0, size, 1.0)
+    n = jnp.arange(1, _HARMONICS, dtype=size.dtype)
+    there = n < (size / driven.grain + 1) / 2  # finer ones are those of the grain itself
+    weight = jnp.where(there, 2 * jnp.exp(-2 * (math.pi * n) ** 2 * driven.spread), 0.0)
+    turn, step = 2 * math.pi * n * driven.phase, 2 * math.pi * n * driven.grain / size
+
+    def exponent(at: Array) -> Array:
+        # Re exp(-i turn) (exp(x) - 1) / (exp(x + i step) - 1), x = h grain
+        x = at * driven.grain
+        real, imaginary = (
+            jnp.expm1(x) + jnp.exp(x) * (jnp.cos(step) - 1),
+            jnp.exp(x) * jnp.sin(step),
+        )
+        part = real * jnp.cos(turn) - imaginary * jnp.sin(turn)
+        ratio = jnp.expm1(x) * part / jnp.where(there, real**2 + imaginary**2, 1.0)
+        return jnp.log(jnp.maximum(1 + weight @ ratio, 1e-12))
+
+    def slope(at: Array, change: Array) -> Array:
+        return jax.jvp(exponent, (at,), (change,))[1]
+
+    first, second = jax.jvp(slope, (h[0], h[1]), (h[1], h[2]))
+    return jnp.stack([exponent(h[0]), first, second])
 
 
 def _log_sinhc(x: Array) -> Array:

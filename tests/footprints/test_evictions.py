@@ -5,7 +5,7 @@ import pytest
 
 import fluidkv as fk
 from fluidkv.footprints import least_memory
-from tests.footprints.test_noise import MIX
+from tests.footprints.test_noise import MIX, drawn, server_of
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,42 @@ def test_rates_are_those_of_whole_requests_within_half(capacity: int, rules: dic
     assert predicted is not None
     assert rate > 1e-4
     assert 1 / 1.5 < predicted / rate < 1.5
+
+
+@pytest.mark.parametrize("capacity", [4000, 7000, 10_000])
+def test_few_requests_of_one_input_evict_as_their_slack_says(capacity: int) -> None:
+    """With 12, 22 and 31 running slack is far from uniform: as if it were, 3.9, 2.5, 0.6."""
+    server = fk.FullServer(MIX, capacity)
+    found = fk.evictions(server)
+    runs = fk.simulate_footprints(server, iterations=20_000, runs=8)
+    assert found.rate is not None
+    assert found.ripple > 1
+    assert 1 / 1.5 < found.rate / float((runs.free < 0).mean()) < 1.5
+
+
+@pytest.mark.thorough
+def test_rates_of_drawn_servers_are_those_of_runs_within_half() -> None:
+    """From 0.1 to 1e-5 an iteration, where whole requests leave uniform slack: nine of ten."""
+    rng, ratios = np.random.default_rng(1), list[float]()
+    while len(ratios) < 40:
+        running = float(10 * 10 ** rng.uniform(0, 1.5))
+        try:
+            server = server_of(drawn(rng), running)
+        except fk.InputError:
+            continue
+        found = fk.evictions(server)
+        slowest = found.stability.spectral_radius[1]
+        if found.rate is None or slowest > 0.99 or found.ripple > 0.05:
+            continue
+        if not 1e-5 < found.rate < 0.1:
+            continue
+        events = iterations = 0
+        while events < 200 and iterations < 2e7:
+            runs = fk.simulate_footprints(server, iterations=100_000, runs=8, seed=iterations)
+            events += int((runs.free < 0).sum())
+            iterations += runs.free.size
+        ratios.append(found.rate * iterations / max(events, 1))
+    assert np.mean([1 / 1.5 < ratio < 1.5 for ratio in ratios]) >= 0.9
 
 
 @pytest.mark.parametrize("rules", [{"most_running": 36}, {"most_admitted": 1}])
@@ -49,7 +85,10 @@ def test_rates_hold_from_three_hundredths_to_a_ten_thousandth() -> None:
 def test_the_least_memory_is_where_the_rate_is_met() -> None:
     memory = least_memory(MIX, 1e-4)
     assert memory is not None
-    assert fk.evictions(fk.FullServer(MIX, round(memory))).rate == pytest.approx(1e-4, rel=0.01)
+    found = fk.evictions(fk.FullServer(MIX, round(memory)))
+    # least memory is that of uniform slack, of which the rate differs by as much as slack does
+    assert found.ripple < 0.06
+    assert found.rate == pytest.approx(1e-4, rel=0.01 + found.ripple)
     assert least_memory(fk.RequestFootprint(100, 24)) is None
 
 
