@@ -14,6 +14,7 @@ from benchmarks import (
     engine,
     enumeration,
     first_call,
+    footprints,
     labels,
     page,
     paging,
@@ -56,7 +57,7 @@ def main() -> None:
             enumeration,
             atlas,
         ),
-        *(serving, preempt, caching, prefix, paging, study, wait, tokenpd),
+        *(serving, preempt, caching, prefix, paging, study, wait, tokenpd, footprints),
     ):
         try:
             section = module.report() + "\n"
