@@ -28,7 +28,7 @@ from fluidkv.record import Record
 from fluidkv.runs.checks import count, floats
 
 _BAND = 24  # frequencies of a band
-_SHORTEST = 256
+_SHORTEST = 64  # one band
 _TAPERED = 35 / 18  # of Hann's window: how many frequencies count as one
 _LEAST = 1e-4  # of the mean density, below which leakage from elsewhere is all that is seen
 
@@ -43,6 +43,8 @@ class SwingTest(Record):
         frequency: radians an iteration, the middles of the bands.
         ratio: power that was measured over what noise has, in each band.
         low, high: what noise stays within in all bands but for a chance of `level`.
+        angle: radians an iteration, of the periodogram, the ends left out.
+        power, expected: of the series there, and of noise: densities, requests squared.
 
     Examples:
         >>> mix = fk.footprint_of(fk.Workload.from_lengths([(200, 10), (300, 31), (400, 17)]))
@@ -59,6 +61,9 @@ class SwingTest(Record):
     ratio: Float[np.ndarray, " band"]
     low: float
     high: float
+    angle: Float[np.ndarray, " frequency"]
+    power: Float[np.ndarray, " frequency"]
+    expected: Float[np.ndarray, " frequency"]
 
     @property
     def noise(self) -> bool:
@@ -70,6 +75,13 @@ class SwingTest(Record):
         """Iterations; of the band with the most power over what noise has."""
         return float(2 * np.pi / self.frequency[self.ratio.argmax()])
 
+    @property
+    def peak_period(self) -> float:
+        """Iterations; where the series has most power, within the band of `period`."""
+        start = int(self.ratio.argmax()) * (_BAND // 2)
+        band = slice(start, start + _BAND)
+        return float(2 * np.pi / self.angle[band][self.power[band].argmax()])
+
 
 def swing_test(
     running: ArrayLike, server: FullServer, *, every: int = 1, level: float = 0.05
@@ -77,7 +89,7 @@ def swing_test(
     """Hold requests that run in a full server to what chance does around its equilibrium.
 
     Args:
-        running: [n] requests in flight, at least 256, while memory was full throughout.
+        running: [n] requests in flight, at least 64, while memory was full throughout.
         server: what its requests hold, and its memory.
         every: iterations from one number to the next.
         level: of the test, in (0, 1).
@@ -95,7 +107,9 @@ def swing_test(
     """
     series = np.asarray(floats("running", running, "finite numbers")).astype(float)
     if series.ndim != 1 or len(series) < _SHORTEST:
-        raise InputError("running", f"shape {series.shape}", f"at least {_SHORTEST} numbers")
+        raise InputError(
+            "running", f"shape {series.shape}", f"at least {_SHORTEST} numbers in a row"
+        )
     if not np.isfinite(series).all():
         raise InputError("running", "numbers that are not finite", "finite numbers")
     if not np.ptp(series):
@@ -109,15 +123,19 @@ def swing_test(
     angle = 2 * np.pi * np.arange(len(power)) / len(series)
     expected = _sampled(server, angle, every)
     inner = slice(2, -2)  # the mean that was taken off, and the end, leak into their neighbours
-    ratios = (power / np.maximum(expected, _LEAST * expected.mean()))[inner]
+    expected = np.maximum(expected, _LEAST * expected.mean())
+    power, expected, angle = power[inner], expected[inner], angle[inner]
+    ratios = power / expected
     starts = np.arange(0, len(ratios) - _BAND + 1, _BAND // 2)
     means = np.array([ratios[k : k + _BAND].mean() for k in starts])
-    middles = angle[inner][starts + _BAND // 2] / every
+    middles = angle[starts + _BAND // 2] / every
     degrees = 2 * _BAND / _TAPERED
     tails = np.minimum(chi2.sf(degrees * means, degrees), chi2.cdf(degrees * means, degrees))
     sides = 2 * len(means)
     low, high = (float(x) / degrees for x in chi2.ppf([level / sides, 1 - level / sides], degrees))
-    return SwingTest(min(1.0, float(sides * tails.min())), level, middles, means, low, high)
+    p_value = min(1.0, float(sides * tails.min()))
+    whole = angle / every, power, expected
+    return SwingTest(p_value, level, middles, means, low, high, *whole)
 
 
 def _sampled(

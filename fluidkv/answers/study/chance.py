@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from fluidkv.footprints import (
+    MOST_PATHS,
     Attention,
     FootprintStability,
     FullServer,
@@ -28,6 +29,10 @@ RARE = 1e-6
 LONGEST_TAIL = 256
 # Nearer to the boundary of stability, swings leave what the linear map holds for.
 SLOWEST_MODE = 0.99
+# Of an unstable server it takes thousands of iterations to show, and minutes to compute them.
+FASTEST_MODE = 1.005
+# So it does where so many ways of requests last so long, taken together.
+MOST_PLACES = 2**14
 # With fewer running, whole requests in small memory are no Gaussian sum: 30 times off were seen.
 FEWEST_RUNNING = 30
 
@@ -127,7 +132,8 @@ class Chance(Record):
             than `FEWEST_RUNNING` run.
         rare_from: tokens of memory from which on it is below `RARE`; None likewise.
         first_eviction: iterations from the equilibrium to the first eviction, on average; None
-            where lives are longer, few run, or of a stable server that has no rate here.
+            where lives are longer, few run, no mode of an unstable server is above `FASTEST_MODE`,
+            its classes take more than `MOST_PLACES` iterations in all, or a stable one has no rate.
 
     Examples:
         >>> from fluidkv.answers.study.chance import chance
@@ -184,15 +190,16 @@ def chance(system: System, holding: Holding | None = None) -> Chance:
     server = FullServer(mix, system.capacity)
     found = noise(server)
     rate = least = first = None
+    low, high = found.stability.spectral_radius
     few = found.running_mean < FEWEST_RUNNING
-    if found.stability.weights.ages <= LONGEST_TAIL and not few:
+    ways = MOST_PATHS if holds.speculation is not None else len(mix.parts)
+    quick = ways * found.stability.weights.ages <= MOST_PLACES
+    clear = high <= SLOWEST_MODE or (low >= FASTEST_MODE and quick)
+    if found.stability.weights.ages <= LONGEST_TAIL and clear and not few:
         tail = evictions(server)
         first = tail.first if math.isfinite(tail.first) else None
-        if found.stability.spectral_radius[1] <= SLOWEST_MODE:
-            rate = tail.rate
-            least = least_memory(mix, RARE)
-        elif tail.rate is not None:
-            first = None
+        rate = tail.rate
+        least = least_memory(mix, RARE)
     return Chance(
         holds,
         found.stability,

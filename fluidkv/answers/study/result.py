@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from fluidkv.answers.study.chance import Chance
 from fluidkv.answers.study.simulation import Collapse, Simulation
+from fluidkv.answers.study.swing import MeasuredSwing
 from fluidkv.exact.linear_stability import InputScale, StabilityResult
 from fluidkv.exact.mixed.thresholds.tiers import TierThreshold, tier_lengths, tier_sentence
 from fluidkv.exact.modes import GrowingModes
@@ -32,6 +33,7 @@ class StudyResult(Record):
         simulation: what happens from perturbed starts.
         chance: how far running swings by chance, and how often that evicts, as requests hold memory
             on this server.
+        swing: whether the running requests of a log swing as chance does, where there was one.
         homogeneous: best and worst equilibrium, where all requests have the same lengths.
         collapses: which starts reached the worst one, in the order of the groups; empty where
             lengths differ.
@@ -54,6 +56,7 @@ class StudyResult(Record):
     tier_threshold: TierThreshold
     simulation: Simulation
     chance: Chance
+    swing: MeasuredSwing | None
     homogeneous: Homogeneous | None
     collapses: tuple[Collapse, ...]
     load_report: LoadReport | None
@@ -127,7 +130,8 @@ class StudyResult(Record):
                 "starts": [vars(group) for group in self.simulation.groups],
             },
         }
-        answer["noise"] = self.chance.to_dict()
+        measured = None if self.swing is None else self.swing.to_dict()
+        answer["noise"] = self.chance.to_dict() | {"measured": measured}
         tiers = tier_lengths(workload)
         if tiers:
             answer["tiers"] = {

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from fluidkv.answers.study.chance import Holding, chance
+from fluidkv.answers.study.chance import Chance, Holding, chance
 from fluidkv.answers.study.result import StudyResult
 from fluidkv.answers.study.simulation import check_horizon, collapses, simulate_starts
+from fluidkv.answers.study.swing import MeasuredSwing, measured_swing
 from fluidkv.errors import InputError
 from fluidkv.exact.linear_stability import InputScale, StabilityResult, stability
 from fluidkv.exact.mixed.thresholds.scale import input_scale
@@ -13,7 +14,7 @@ from fluidkv.exact.mixed.thresholds.tiers import tier_threshold
 from fluidkv.exact.modes import growing_modes
 from fluidkv.exact.one_class.homogeneous import Homogeneous, homogeneous
 from fluidkv.exact.survival import survival_weights
-from fluidkv.measured import Measurement, compare_with_prediction
+from fluidkv.measured import Measurement, Timeseries, compare_with_prediction, measure
 from fluidkv.traces import LoadReport
 from fluidkv.verdict import Stability
 from fluidkv.workload import System, Workload
@@ -32,6 +33,7 @@ def study_system(
     seed: int = 0,
     holding: Holding | None = None,
     measurement: Measurement | None = None,
+    series: Timeseries | None = None,
     load_report: LoadReport | None = None,
     on_progress: Callable[[str], None] | None = None,
 ) -> StudyResult:
@@ -44,6 +46,8 @@ def study_system(
         seed: of the perturbations.
         holding: what requests hold on this server, for `chance`; every token if left out.
         measurement: from `measure`, to compare with.
+        series: counters of an engine that ran full, held to what chance does: in the window of
+            `measurement`, or with a backlog.
         load_report: from `read_trace`, carried into the result.
         on_progress: told what is being done.
 
@@ -88,6 +92,7 @@ def study_system(
         tier_threshold=tier_threshold(system.workload),
         simulation=simulation,
         chance=noise.result(),
+        swing=_swing(series, measurement, noise.result(), _period(found, alike)),
         homogeneous=alike,
         collapses=() if alike is None else collapses(simulation, alike.decode_length),
         load_report=load_report,
@@ -104,6 +109,21 @@ def _period(found: StabilityResult, alike: Homogeneous | None) -> float | None:
     if alike is None or found.leading_period is None:
         return found.leading_period
     return float(alike.decode_length)
+
+
+def _swing(
+    series: Timeseries | None,
+    measurement: Measurement | None,
+    chance: Chance,
+    mass_period: float | None,
+) -> MeasuredSwing | None:
+    if series is None:
+        return None
+    growing = mass_period
+    if not chance.holding.plain:
+        modes = chance.stability.modes.modes
+        growing = modes[0].period if modes else None
+    return measured_swing(series, measurement or measure(series), chance, growing)
 
 
 def _input_scale(workload: Workload, found: StabilityResult) -> InputScale:

@@ -7,6 +7,7 @@ import pytest
 
 import fluidkv as fk
 from fluidkv.answers.study.chance import (
+    FASTEST_MODE,
     FEWEST_RUNNING,
     LONGEST_TAIL,
     SLOWEST_MODE,
@@ -61,6 +62,15 @@ def test_long_lives_have_swings_and_no_tail() -> None:
     long = fk.Workload.from_lengths([(100, LONGEST_TAIL), (100, LONGEST_TAIL + 1)])
     found = chance(fk.System(long, 60_000))
     assert found.evictions_per_iteration is found.first_eviction is None
+
+
+def test_what_takes_minutes_to_show_is_not_waited_for() -> None:
+    """As a measured log of 242 classes, with a mode at 1.0006: the first eviction took minutes."""
+    lengths = [(70 + 7 * k % 60, 89 + k % 79) for k in range(240)]
+    slow = chance(fk.System(fk.Workload.from_lengths(lengths), 6_400))
+    assert slow.stability.verdict is Stability.UNSTABLE
+    assert slow.stability.spectral_radius[0] < FASTEST_MODE
+    assert slow.first_eviction is None
 
 
 def test_the_command_says_it_of_the_server_that_is_asked_about(

@@ -92,6 +92,7 @@ def study(
                 seed=seed,
                 holding=holding,
                 measurement=measurement,
+                series=series if measured else _own_series(source, report),
                 load_report=report,
                 on_progress=line.show,
             )
@@ -137,6 +138,18 @@ def _capacity(given: Fraction | None, source: str | None, report: "LoadReport | 
     if given is None:
         raise InputError("--capacity", "none", "a number of KV tokens")
     return given
+
+
+def _own_series(source: str | None, report: "LoadReport | None") -> "Timeseries | None":
+    """The counters of the log that the requests are of; None where it has none."""
+    if source is None or report is None or not report.of_log:
+        return None
+    from fluidkv.logs import read_log, series_of
+
+    try:
+        return series_of(read_log(source))
+    except InputError:  # a study needs no counters
+        return None
 
 
 def _measurement(

@@ -5,7 +5,13 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from fluidkv.answers.study import Simulation, StudyResult
-from fluidkv.answers.study.chance import FEWEST_RUNNING, LONGEST_TAIL, SLOWEST_MODE, Chance
+from fluidkv.cli.commands.study.chance import (
+    COLOURS,
+    PROVED,
+    chance_heading,
+    chance_rows,
+    swing_rows,
+)
 from fluidkv.exact.linear_stability import (
     InputScale,
     StabilityResult,
@@ -17,7 +23,7 @@ from fluidkv.exact.one_class.homogeneous import Homogeneous
 from fluidkv.measured import Comparison
 from fluidkv.report.numbers import counted, percent, seconds, short, signed
 from fluidkv.report.page import Page, Row
-from fluidkv.verdict import Evidence, Stability
+from fluidkv.verdict import Stability
 
 ASSUMES = (
     "Mass model: requests are amounts, not whole ones; each gets one token per iteration. A "
@@ -31,11 +37,6 @@ ASSUMES = (
 )
 """What the answer takes for granted, for the report."""
 
-_COLOURS = {
-    Stability.STABLE: "bold green",
-    Stability.UNSTABLE: "bold red",
-    Stability.UNDECIDED: "bold yellow",
-}
 _MEANING = {
     Stability.STABLE: "small imbalances die out; a cold start may still evict at first",
     Stability.UNSTABLE: "small imbalances grow until memory overflows and requests are evicted "
@@ -51,12 +52,6 @@ _MODEL = (
     "An engine's own rules may still preempt; to see what they do here, run"
 )
 _MODES_SHOWN = 5
-_PROVED = {
-    Evidence.EXACT: "proved in exact arithmetic",
-    Evidence.BALL: "proved, every rounding bounded",
-    Evidence.FLOAT: "in floating point, not proved",
-    Evidence.SAMPLED: "sampled, not proved",
-}
 
 
 def say_study(page: Page, result: StudyResult, to_run: Sequence[str]) -> None:
@@ -76,8 +71,8 @@ def say_study(page: Page, result: StudyResult, to_run: Sequence[str]) -> None:
     page.rows(_equilibrium_rows(result))
     page.heading(_horizon(result))
     _starts(page, result.simulation)
-    page.heading(_chance_heading(result.chance))
-    page.rows(_chance_rows(result.chance))
+    page.heading(chance_heading(result.chance))
+    page.rows([*chance_rows(result.chance), *swing_rows(result.swing)])
     if result.homogeneous is not None:
         page.heading("All requests alike: the worst case")
         page.rows(_homogeneous_rows(result.homogeneous, result))
@@ -111,8 +106,8 @@ def _workload_rows(result: StudyResult) -> list[Row]:
 
 def _verdict_rows(result: StudyResult) -> list[Row]:
     found = result.stability
-    verdict = Text(str(found.verdict).upper(), _COLOURS[found.verdict])
-    verdict.append(f"  {found.reason} ({_PROVED[found.evidence]})", "default")
+    verdict = Text(str(found.verdict).upper(), COLOURS[found.verdict])
+    verdict.append(f"  {found.reason} ({PROVED[found.evidence]})", "default")
     rows: list[Row] = [("verdict", verdict)]
     if found.verdict in _MEANING:
         rows.append(("that is", _MEANING[found.verdict]))
@@ -252,47 +247,6 @@ def _starts(page: Page, simulation: Simulation) -> None:
         )
     page.table(("start", "evicting", "first at", "throughput", "evicted/done", "in flight"), rows)
     page.line("Last three columns: second half of the run; shares are of the equilibrium.", "dim")
-
-
-def _chance_heading(found: Chance) -> str:
-    """What is assumed of memory where it is not what the rest of the study assumes."""
-    return "By chance" if found.holding.plain else "This server: stability and chance"
-
-
-def _chance_rows(found: Chance) -> list[Row]:
-    """How far whole requests swing around the equilibrium, and what that evicts."""
-    rows: list[Row] = []
-    if not found.holding.plain:
-        low, high = found.stability.spectral_radius
-        verdict = Text(str(found.stability.verdict).upper(), _COLOURS[found.stability.verdict])
-        proved = _PROVED[found.stability.evidence]
-        verdict.append(f"  leading |z| = {(low + high) / 2:.7f} ({proved})", "default")
-        rows += [("requests hold", found.holding.sentence), ("verdict", verdict)]
-    if found.running_std is None:
-        grows = "an imbalance of chance grows as any other does"
-        if found.first_eviction is not None:
-            grows += f": the first eviction comes after {short(found.first_eviction)} iterations"
-        return [*rows, ("running", f"{short(found.running)}; {grows}")]
-    swing = f"{short(found.running)} on average, and swings by {short(found.running_std)}"
-    if found.peak_period is not None:
-        swing += f", most of all in {short(found.peak_period)} iterations"
-    rows.append(("running", f"{swing} (standard deviation; requests come one by one)"))
-    if found.evictions_per_iteration is None:
-        why = f"lives beyond {LONGEST_TAIL} iterations"
-        if found.stability.weights.ages <= LONGEST_TAIL:
-            why = f"a mode above {SLOWEST_MODE} is too near the boundary for an estimate"
-            if found.running < FEWEST_RUNNING:
-                why = f"fewer than {FEWEST_RUNNING} running are too few for an estimate"
-        return [*rows, ("evictions", f"not computed: {why}")]
-    often = 1000 * found.evictions_per_iteration
-    rows.append(("evictions", f"{_often(often)} of 1,000 iterations must evict (approximation)"))
-    if found.rare_from is not None:
-        rows.append(("rare from", f"{short(found.rare_from)} KV tokens on: 1 in a million"))
-    return rows
-
-
-def _often(count: float) -> str:
-    return short(count) if count >= 1e-3 else "fewer than 0.001"
 
 
 def _homogeneous_rows(found: Homogeneous, result: StudyResult) -> list[Row]:
