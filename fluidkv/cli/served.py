@@ -150,6 +150,15 @@ class Arrivals:
 AS_IT_COMES = Arrivals()
 
 
+def short_form(rules: "EngineRules", caching: bool) -> str:
+    """What `sglang` leaves out that `sglang+cache` has; "" of others."""
+    from fluidkv.serving.engines import SGLANG
+
+    if rules != SGLANG or caching:
+        return ""
+    return " (a short form of its scheduler without the prefix tree; sglang+cache has both)"
+
+
 def asked_rows(rules: "EngineRules", demand: "Demand") -> list[tuple[str, str]]:
     """What an engine takes outputs to be at most, where its admission looks at that."""
     from fluidkv.serving.rules import Gate

@@ -46,6 +46,17 @@ class Paragraph:
 
 
 @dataclass(frozen=True)
+class Verdict:
+    """The answer in one sentence, before all else: one number, and how sure it is.
+
+    Fields:
+        text: the sentence.
+    """
+
+    text: Text
+
+
+@dataclass(frozen=True)
 class Title:
     """A bold line.
 
@@ -90,7 +101,7 @@ class Table:
     goes_on: bool = False
 
 
-Block = Line | Paragraph | Title | Rows | Table
+Block = Line | Paragraph | Verdict | Title | Rows | Table
 
 
 def of_rows(rows: Iterable[Row], width: int) -> Rows:

@@ -74,13 +74,12 @@ def table(header: Sequence[str], rows: Iterable[TableRow], label: str) -> str:
         rows: as a block has them.
         label: what it shows, for who does not see where it stands.
     """
-    columns = len(header)
     head = "".join(
         f'<th scope="col">{escape(name)}</th>' if name else "<td></td>" for name in header
     )
     rows = list(rows)
     named = _named_by(rows)
-    lines = "".join(_table_row(row, columns, named) for row in rows)
+    lines = "".join(_table_row(row, header, named) for row in rows)
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="Table: {escape(label)}">'
         f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table></div>"
@@ -93,15 +92,18 @@ def _named_by(rows: Sequence[TableRow]) -> int:
     return int(bool(firsts) and not any(sign.isalnum() for each in firsts for sign in each))
 
 
-def _table_row(row: TableRow, columns: int, named: int) -> str:
+def _table_row(row: TableRow, header: Sequence[str], named: int) -> str:
+    """Each cell has its column's name, which a phone shows in front of it."""
+    columns = len(header)
     if row is None:
         return f'<tr><td colspan="{columns}">rows between are left out</td></tr>'
     if isinstance(row, str):
         return (
             f'<tr class="across"><th scope="colgroup" colspan="{columns}">{escape(row)}</th></tr>'
         )
-    cells = [f"<td>{escape(cell)}</td>" for cell in row]
-    cells[named] = f'<th scope="row">{escape(row[named])}</th>'
+    names = [f' data-column="{escape(name)}"' if name else "" for name in header]
+    cells = [f"<td{name}>{escape(cell)}</td>" for name, cell in zip(names, row, strict=True)]
+    cells[named] = f'<th scope="row"{names[named]}>{escape(row[named])}</th>'
     return f"<tr>{''.join(cells)}</tr>"
 
 

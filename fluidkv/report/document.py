@@ -6,7 +6,7 @@ from html import escape
 from importlib.resources import files
 
 from fluidkv.figures.figure import Figure
-from fluidkv.report.blocks import Block, Title
+from fluidkv.report.blocks import Block, Title, Verdict
 from fluidkv.report.body import Section, sections
 from fluidkv.report.charts import chart
 from fluidkv.report.head import head
@@ -72,36 +72,44 @@ def document(report: Report) -> str:
     """
     style = _asset("look.css") + _asset("report.css")
     script = _asset("report.js")
-    subject, answer = _subject(report)
-    parts = [*answer, *_charts(report), _assumed(report), _made(report)]
+    verdict, subject, answer = _subject(report)
+    below = next((n for n, part in enumerate(answer, 1) if "<table" in part.html), 1)
+    answer[below:below] = _charts(report)  # directly below the first table
+    parts = [*answer, _assumed(report), _made(report)]
     named = [(f"part-{n}", part) for n, part in enumerate(parts, 1)]
     title = f"{subject}: {report.command}" if subject else report.command
     return (
         f"{head(title, style=style, scripts=[script])}<body>\n"
         '<a class="skip" href="#answer">Skip to the answer</a>\n'
-        f"{_header(report, subject)}\n{_contents(named)}\n"
+        f"{_header(report, verdict, subject)}\n{_contents(named)}\n"
         f'<main id="answer" tabindex="-1">\n{"".join(_section(*each) for each in named)}</main>\n'
         f"<script>{script}</script>\n</body>\n</html>\n"
     )
 
 
-def _subject(report: Report) -> tuple[str, list[Section]]:
-    """The title that the answer begins with, and its parts."""
-    blocks, subject = list(report.blocks), report.about
+def _subject(report: Report) -> tuple[str, str, list[Section]]:
+    """Verdict and title that the answer begins with, and its parts."""
+    blocks, verdict, subject = list(report.blocks), "", report.about
+    if blocks and isinstance(blocks[0], Verdict):
+        verdict = blocks.pop(0).text.plain.strip()
     if blocks and isinstance(blocks[0], Title) and not blocks[0].opens:
         subject = (blocks[0].text + blocks[0].rest).plain.strip()
         del blocks[0]
-    return subject, [
-        part if part.heading else Section("In short", "", part.html) for part in sections(blocks)
-    ]
+    return (
+        verdict,
+        subject,
+        [part if part.heading else Section("In short", "", part.html) for part in sections(blocks)],
+    )
 
 
-def _header(report: Report, subject: str) -> str:
+def _header(report: Report, verdict: str, subject: str) -> str:
+    heading = verdict or subject or report.asks
+    below = [each for each in (subject, report.asks) if each and each != heading]
     by = f"fluidkv {report.made['fluidkv']}, {report.made['made']}"
     return (
         f'<header>\n<p class="command">{escape(report.command)}</p>\n'
-        f"<h1>{escape(subject or report.asks)}</h1>\n"
-        + (f"<p>{escape(report.asks)}</p>\n" if subject else "")
+        f"<h1>{escape(heading)}</h1>\n"
+        + "".join(f"<p>{escape(each)}</p>\n" for each in below)
         + f'<pre class="paste" tabindex="0"><code>{escape(report.line)}</code></pre>\n'
         f'<p class="quiet">{escape(by)}</p>\n'
         '<div id="theme" role="group" aria-label="Colours" hidden>'

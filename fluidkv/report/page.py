@@ -15,6 +15,7 @@ from fluidkv.report.blocks import (
     Said,
     Table,
     Title,
+    Verdict,
     of_cells,
     of_rows,
     said,
@@ -46,6 +47,10 @@ class Page:
         """As many lines as it takes; none for no text."""
         if text:
             self._take(Paragraph(said(text), style, indent))
+
+    def verdict(self, text: str) -> None:
+        """The answer in one sentence, which a report has as its heading; it comes first."""
+        self._take(Verdict(said(text)))
 
     def title(self, text: str, rest: str = "") -> None:
         """A bold line, and in it what is not bold."""

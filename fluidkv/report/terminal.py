@@ -3,9 +3,10 @@
 from rich.console import Console
 from rich.text import Text
 
-from fluidkv.report.blocks import Block, Line, Paragraph, Rows, Table, Title
+from fluidkv.report.blocks import Block, Line, Paragraph, Rows, Table, Title, Verdict
 
 WIDTH = 80
+_NO_TEXT = Text()
 
 
 class Terminal:
@@ -13,25 +14,34 @@ class Terminal:
 
     def __init__(self) -> None:
         self._console = Console(highlight=False, markup=False, emoji=False)
+        self._gap = False  # below a verdict
 
     def write(self, block: Block) -> None:
+        if self._gap and not (isinstance(block, Title) and block.opens):
+            self._line(Text())
+        self._gap = isinstance(block, Verdict)
         match block:
             case Line(text, style):
                 self._line(text, style)
             case Paragraph(text, style, indent):
                 for line in self._wrapped(text, WIDTH - indent):
                     self._line(Text(" " * indent) + line, style)
+            case Verdict(text):
+                self._bold(text)
             case Title(text, rest, opens):
                 if opens:
                     self._line(Text())
-                bold = text.copy()
-                bold.stylize("bold")
-                for line in self._wrapped(bold + rest, WIDTH):
-                    self._line(line)
+                self._bold(text, rest)
             case Rows():
                 self._rows(block)
             case Table():
                 self._table(block)
+
+    def _bold(self, text: Text, rest: Text = _NO_TEXT) -> None:
+        bold = text.copy()
+        bold.stylize("bold")
+        for line in self._wrapped(bold + rest, WIDTH):
+            self._line(line)
 
     def _line(self, text: Text, style: str = "") -> None:
         text = text.copy()

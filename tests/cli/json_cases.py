@@ -16,15 +16,16 @@ CASES: dict[str, list[str]] = {
     ],
     "recommend": [
         f"{_TWO} --capacity 1600 {_RUN} --runs 2 --rate 40 --slo ttft_p99=9s --watermark 0.05 "
-        "--max-num-seqs 9",
+        "--max-num-seqs 9 --price 2",
         "sample:vllm-rtx4090 --runs 1 --watermark 0.05 --max-num-seqs 256",
     ],
     "size": [
-        f"{_TWO} --qps 20 {_RUN} --runs 1 --slo ttft_p99=2s --within 1/3",
+        f"{_TWO} --qps 20 {_RUN} --runs 1 --slo ttft_p99=2s --within 1/3 --price 2",
         f"{_TWO} --find rate --capacity 800 {_RUN} --runs 1 --slo ttft_p99=2s --within 1/3",
     ],
     "compare": [
-        f"{_TWO} --capacity 800 {_RUN} --rate 40 --engine vllm --engine sglang --runs 2",
+        f"{_TWO} --capacity 800 {_RUN} --rate 40 --engine vllm --engine sglang --runs 2 "
+        "--price 2",
     ],
     "replay": ["sample:vllm-rtx4090"],
     "log": ["sample:vllm-rtx4090"],

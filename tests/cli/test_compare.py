@@ -113,3 +113,14 @@ def test_the_crossover_is_said_and_drawn(
     found = json.loads((tmp_path / "out" / "compare.json").read_text())
     assert found["crossover"]["policies"] == ["trtllm-no-evict", "trtllm-max-utilization"]
     assert found["crossover"]["by_max_tokens"]["points"][:2] == [1, 1.25]
+
+
+def test_the_first_lines_say_what_it_sees_of_shared_prompts(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Without a cache among the engines there is nothing to say of prefixes."""
+    first = said(capsys, *QUICK, "--engine", "vllm", "--engine", "vllm+cache").partition("Means")[0]
+    flat = " ".join(first.split())
+    assert "a prefix cache finds only what preempted requests left of themselves" in flat
+    assert "fluidkv cache and fluidkv route" in flat
+    assert "fluidkv cache" not in said(capsys, *QUICK, *TWO)

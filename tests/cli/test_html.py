@@ -15,10 +15,16 @@ from fluidkv.errors import InputError
 from tests.cli.json_cases import CASES
 from tests.report.markup import read
 
-COMMANDS = ("study", "recommend", "replay", "size", "wait", "cache", "route", "preempt", "price")
+COMMANDS = ("study", "recommend", "replay", "size", "compare", "wait", "cache", "route", "preempt")
+COMMANDS += ("price",)
 MOST_BYTES = 3_000_000
 STUDY = ["study", "--class", "50:2:1/2", "--class", "50:4:1/2", "--capacity", "626"]
 STUDY += ["--iterations", "50"]
+
+
+def _heading(html: str) -> str:
+    """What the first heading says."""
+    return html.partition("<h1>")[2].partition("</h1>")[0]
 
 
 def argv(command: str) -> list[str]:
@@ -35,8 +41,11 @@ def test_the_report_says_all_that_the_text_says(command, capsys, tmp_path):
     html = path.read_text(encoding="utf-8")
     assert path.stat().st_size < MOST_BYTES
     found = read(html)
-    # In the same order, and before the charts: what the terminal wraps stands between tags here.
-    shown = read(html[: html.index("Charts</h2>")]).text.replace(" ", "")
+    # In the same order, charts apart: what the terminal wraps stands between tags here.
+    shown = read(re.sub("<figure.*?</figure>", "", html, flags=re.S)).text.replace(" ", "")
+    verdict = out.partition("\n\n")[0]
+    assert "".join(verdict.split()) == "".join(unescape(_heading(html)).split())
+    assert html.index("<table") < html.index("<figure") < html.index("What was assumed</h2>")
     place = 0
     for line in out.removesuffix(f"report: {path}\n").splitlines():
         for words in re.split(r"\s{2,}|\.\.\.", line):

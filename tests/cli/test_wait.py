@@ -442,3 +442,17 @@ def test_bins_that_make_the_load_too_large_are_named(capsys, trace):
 def test_a_log_says_how_much_memory_there_is(capsys):
     options = ["sample:vllm-rtx4090", "--clock", "llama-3.1-8b@h100", "--no-simulate"]
     assert "prompt types, 41,408 KV tokens" in words(shown(capsys, *options))
+
+
+def test_the_clock_of_a_log_serves_other_prompts(capsys):
+    """`--clock-from` is the clock that a log folder brings to other commands."""
+    log = "sample:vllm-rtx4090"
+    argv = ["wait", "--preset", "alpaca", "--qps", "2", "--capacity", "41408", "--no-simulate"]
+    assert main([*argv, "--clock-from", log]) == 0
+    assert f"(from {log})" in " ".join(capsys.readouterr().out.split())
+    assert "either --clock or --clock-from" in refusal(
+        capsys, *argv, "--clock-from", log, "--clock", "0.01:1e-6"
+    )
+    assert "either these, or --clock or --clock-from" in refusal(
+        capsys, *argv, "--clock-from", log, "--d0", "1"
+    )

@@ -1,5 +1,8 @@
 """Blocks as HTML: what they are, and nothing of it is markup of somebody else's."""
 
+import re
+from importlib.resources import files
+
 from rich.text import Text
 
 from fluidkv.report.blocks import Block
@@ -71,7 +74,10 @@ def test_a_column_of_marks_names_no_row():
     page, blocks = _page()
     page.table(["", "rate", "p99"], [[">", "1.5", "2"], ["", "1.6", "3"]])
     html = sections(blocks)[0].html
-    assert '<td>&gt;</td><th scope="row">1.5</th><td>2</td>' in html
+    assert (
+        '<td>&gt;</td><th scope="row" data-column="rate">1.5</th><td data-column="p99">2</td>'
+        in html
+    )
 
 
 def test_no_rows_are_nothing():
@@ -103,3 +109,21 @@ def test_what_comes_from_outside_is_no_markup():
         assert not {"script", "img"} & set(found.tags)
         assert found.handlers == []
         assert EVIL in found.text
+
+
+def test_on_a_phone_each_number_stands_behind_the_name_of_its_column():
+    """No column is cut off at any width: a row becomes lines, and a cell says what it is."""
+    page, blocks = _page()
+    page.table(["engine", "tok/s", "a < b"], [["vllm", "1,024", "2"]])
+    html = sections(blocks)[0].html
+    assert '<td data-column="tok/s">1,024</td><td data-column="a &lt; b">2</td>' in html
+    narrow = _phone((files("fluidkv.report") / "assets" / "report.css").read_text())
+    assert re.search(r"\.scroll tr \{[^}]*flex-wrap: wrap", narrow)
+    assert re.search(r"\.scroll :is\(table, tbody, th, td\) \{ display: block", narrow)
+    assert re.search(r"\[data-column\][^{]*::before \{ content: attr\(data-column\)", narrow)
+    assert "nowrap" not in narrow
+
+
+def _phone(style: str) -> str:
+    """The rules for screens of up to 36rem."""
+    return style.partition("@media (max-width: 36rem) {")[2].partition("@media")[0]

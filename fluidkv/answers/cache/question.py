@@ -18,8 +18,8 @@ from fluidkv.report.page import Page, Row
 
 def say_cache(page: Page, answer: CacheAnswer) -> None:
     """What could be found at all, what each policy finds, and what RLT is worth."""
+    page.verdict(_in_short(answer))
     page.title(f"{answer.source}: {counted(answer.requests, 'request')}")
-    page.rows([*prompted_rows(answer.prompted), *_rules(answer)])
     page.heading("Prompt tokens found in the cache, in percent; capacity in tokens")
     rates = {curve.policy.value: curve.hit_rate for curve in answer.curves}
     page.table(*crossed("capacity", answer.capacities, rates, lambda rate: f"{100 * rate:.2f}"))
@@ -30,6 +30,21 @@ def say_cache(page: Page, answer: CacheAnswer) -> None:
         page.heading("What RLT finds more than L-LRU, in points of prompt tokens")
         gains = zip(answer.capacities, rlt.hit_rate - lru.hit_rate, rlt.margin, strict=True)
         page.table(["capacity", "rlt - lru", "+-", ""], [_gain(*each) for each in gains])
+    page.heading("What was run")
+    page.rows([*prompted_rows(answer.prompted), *_rules(answer)])
+
+
+def _in_short(answer: CacheAnswer) -> str:
+    """What the smallest cache finds, by L-LRU if that was asked for, and what any could."""
+    curve = answer.curve("lru") or answer.curves[-1]
+    bar = f" +- {_points(curve.margin[0])} points" if curve.margin[0] > 0 else ""
+    opt = answer.curve("opt")
+    most = f"OPT {100 * opt.hit_rate[0]:.1f}%, " if opt not in (None, curve) else ""
+    return (
+        f"{answer.capacities[0]:,} tokens: {curve.policy.value} finds "
+        f"{100 * curve.hit_rate[0]:.1f}%{bar} of prompt tokens, {most}a cache that never evicts "
+        f"{100 * answer.ceiling:.1f}%"
+    )
 
 
 def _rules(answer: CacheAnswer) -> list[Row]:

@@ -18,8 +18,8 @@ _MUCH = 0.05
 def say_price(page: Page, answer: PriceAnswer) -> None:
     """What was brought, what each policy keeps, what the price did, and what follows."""
     each = "" if answer.runs == 1 else f" in each of {answer.runs} runs"
+    page.verdict(_best(answer))
     page.title(f"{answer.name}: {counted(answer.requests, 'request')}{each}")
-    page.rows([*_brought(answer), *_rules(answer)])
     page.heading("What is kept, in percent of attention mass; memory in tokens")
     page.table(["policy", *_COLUMNS], [_cells(answer, each) for each in answer.kept])
     priced = [each for each in answer.kept if each.price is not None]
@@ -33,6 +33,8 @@ def say_price(page: Page, answer: PriceAnswer) -> None:
         page.table(header, [_change(answer, each) for each in answer.pick.brings])
     page.line()
     page.rows([_columns(answer), *_words(answer)])
+    page.heading("What was run")
+    page.rows([*_brought(answer), *_rules(answer)])
 
 
 def _brought(answer: PriceAnswer) -> list[Row]:
@@ -125,8 +127,7 @@ def _columns(answer: PriceAnswer) -> Row:
 
 
 def _words(answer: PriceAnswer) -> list[Row]:
-    rows: list[Row] = [("best", _best(answer))]
-    rows += _pooling(answer)
+    rows = _pooling(answer)
     over = [each for each in answer.kept if not each.fits]
     if over:
         said = [f"{each.name} {_above(answer, each)}" for each in over]
@@ -156,7 +157,9 @@ def _best(answer: PriceAnswer) -> str:
         said += f"; not told from {listed(pick.close)}"
     if told:
         nearest = min(told, key=lambda name: pick.behind[name].mean)
-        said += f"; {_signed(pick.behind[nearest].mean)} points more than {nearest}"
+        ahead = pick.behind[nearest]
+        bar = f" ({_signed(ahead.low)} to {_signed(ahead.high)})" if ahead.known else ""
+        said += f"; {_signed(ahead.mean)} points{bar} more than {nearest}"
     return said
 
 

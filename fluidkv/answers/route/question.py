@@ -52,11 +52,11 @@ _ROUNDING = 1e-9  # of a mean: a margin below it is of the arithmetic, not of se
 
 def say_route(page: Page, answer: RouteAnswer) -> None:
     """Who serves whom, every router, what no router can do better, and what follows."""
+    page.verdict(_in_short(answer))
     page.title(
         f"{answer.source}: {counted(answer.requests, 'request')}, "
         f"{counted(answer.workers, 'worker')} of {answer.capacity:,} tokens"
     )
-    page.rows([*_workload(answer), *_server(answer)])
     page.heading("Seconds of latency and to the first token, and how even the work is")
     page.table(
         ["router", *(title for title, _ in _COLUMNS)],
@@ -76,6 +76,19 @@ def say_route(page: Page, answer: RouteAnswer) -> None:
         )
     page.line()
     page.rows(_words(answer))
+    page.heading("What was run")
+    page.rows([*_workload(answer), *_server(answer)])
+
+
+def _in_short(answer: RouteAnswer) -> str:
+    """Who has the least median latency, and its interval."""
+    first = min(answer.online, key=lambda each: _rank(each.mean("latency_p50")))
+    median, margin = first.mean("latency_p50"), first.margin("latency_p50")
+    bar = f" +- {short(margin, 2)}" if margin > 0 else ""
+    alone = len(answer.online) == 1
+    said = "has a median latency of" if alone else "has the least median latency,"
+    close = _close(answer.online, first, "latency_p50", 1)
+    return f"{first.name} {said} {short(median, 3)} s{bar}{close}"
 
 
 def _workload(answer: RouteAnswer) -> list[Row]:
@@ -187,18 +200,22 @@ def _best(routers: Sequence[Routing]) -> str:
     said = []
     for measure, sign, what in _FIRST:
         first = min(routers, key=lambda each: _rank(sign * each.mean(measure)))
-        least = first.mean(measure)
-        close = [
-            each.name
-            for each in routers
-            if each is not first
-            and not sign * (each.mean(measure) - least)
-            > _MIN_GAIN * abs(least) + first.margin(measure) + each.margin(measure)
-        ]
-        names = ", ".join(close) if len(close) < len(routers) - 1 else "any other"
-        beside = f" (not told from {names})" if close else ""
-        said.append(f"{first.name} {what}{beside}")
+        said.append(f"{first.name} {what}{_close(routers, first, measure, sign)}")
     return "; ".join(said)
+
+
+def _close(routers: Sequence[Routing], first: Routing, measure: str, sign: int) -> str:
+    """Those that are not told from the first in a measure."""
+    least = first.mean(measure)
+    close = [
+        each.name
+        for each in routers
+        if each is not first
+        and not sign * (each.mean(measure) - least)
+        > _MIN_GAIN * abs(least) + first.margin(measure) + each.margin(measure)
+    ]
+    names = ", ".join(close) if len(close) < len(routers) - 1 else "any other"
+    return f" (not told from {names})" if close else ""
 
 
 def _rank(value: float) -> float:

@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from fluidkv.answers.served.clock_from import log_behind
+from fluidkv.answers.served.clock_from import FROM, clock_from, log_behind
 from fluidkv.errors import InputError
 from fluidkv.questions.kinds import FEW_DIGITS, rational
+from fluidkv.questions.options import as_options
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.machines.against import caveat_of
 from fluidkv.serving.machines.named import known, named_clock
@@ -13,11 +14,21 @@ _NUMBERS = "D0[:D1[:D2[:D3]]] in seconds, such as 0.015:2.6e-7:8.7e-5, D0 above 
 
 
 def read_clock(argument: str, text: str) -> IterationClock:
-    """Numbers, or a name: of `CLOCKS`, or MODEL@GPU.
+    """Numbers, or a name: of `CLOCKS`, or MODEL@GPU; or "from LOG", which is fitted to a log.
 
     Raises:
-        InputError: neither; for a name with those near it.
+        InputError: neither; for a name with those near it; what `clock_from` refuses.
+
+    Examples:
+        >>> from fluidkv.answers.served.clock import read_clock
+        >>> read_clock("clock", "0.015:2.6e-7").base
+        0.015
+        >>> round(read_clock("clock", "from sample:vllm-rtx4090").base, 4)
+        0.0149
     """
+    if text.startswith(FROM):
+        with as_options({"clock_from": argument, "source": argument}):
+            return clock_from(text.removeprefix(FROM)).clock
     numbers = [rational(part, FEW_DIGITS) for part in text.split(":")]
     values = [float(value) for value in numbers if value is not None]
     if len(values) < len(numbers) and not (text[:1].isdigit() and ":" in text):

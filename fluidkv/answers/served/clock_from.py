@@ -17,7 +17,8 @@ from fluidkv.record import Record
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import served_engine
 
-_FROM = "from "  # what the name of such a clock begins with; the log stands behind
+FROM = "from "
+"""What the name of such a clock begins with; the log stands behind."""
 _TITLES = {OUTPUT: "output rate", "ttft_p99": "p99 TTFT", "latency_p99": "p99 latency"}
 
 
@@ -87,7 +88,7 @@ def clock_from(source: str) -> LoggedClock:
         missed = on_itself(server, served_engine(server.engine))
     version = server.settings.version or ""
     return LoggedClock(
-        replace(server.clock, name=f"{_FROM}{source}"),
+        replace(server.clock, name=f"{FROM}{source}"),
         f"{server.product} {version}".strip(),
         server.fit,
         MappingProxyType({n: one for n, one in missed.items() if n in _TITLES}),
@@ -102,7 +103,7 @@ def log_behind(clock: IterationClock) -> LoggedClock | None:
         >>> log_behind(fk.IterationClock(0.01)) is None
         True
     """
-    if not clock.name.startswith(_FROM):
+    if not clock.name.startswith(FROM):
         return None
-    found = clock_from(clock.name.removeprefix(_FROM))
+    found = clock_from(clock.name.removeprefix(FROM))
     return found if found.clock == clock else None

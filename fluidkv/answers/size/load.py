@@ -7,7 +7,8 @@ worst cycle (Lemma 1), below which a collapsed server comes back by itself. Betw
 lie the loads that are carried, and lost for good after a collapse (docs/metastability.md).
 """
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -38,6 +39,21 @@ class Carried:
 
 
 @dataclass(frozen=True)
+class Bounds:
+    """What limits the requests a second of one replica, each as if it were alone.
+
+    Fields:
+        memory: M / mean(tokens held x time held) (arXiv 2605.04595, with the time of an iteration
+            where memory is full); requests a unit of the clock.
+        compute: as memory grows without end, when only computing takes time; infinite on a clock
+            whose iterations last alike.
+    """
+
+    memory: float
+    compute: float
+
+
+@dataclass(frozen=True)
 class Theory(Record):
     """The mass model of the requests that are run.
 
@@ -64,6 +80,30 @@ class Theory(Record):
         _, reserving, slow = self._full(tokens, peak)
         return Carried(running, rate, lasts, rate / lasts, reserving / slow)
 
+    def bounds(self, tokens: int) -> Bounds:
+        """Of so many KV tokens; a cap on running requests apart.
+
+        Examples:
+            >>> from fluidkv.answers.size.load import Theory
+            >>> mix = fk.Workload.from_lengths([(10, 4)])  # holds 11, 12, 13, 14: 50 in all
+            >>> Theory(mix, fk.IterationClock(0.5)).bounds(100)  # 2 an iteration of 0.5 s
+            Bounds(memory=4.0, compute=inf)
+        """
+        free = replace(self, max_num_seqs=None)
+        # The work of one request; weights are read for ever more of them at once.
+        clock, outputs = replace(self.clock, experts=0.0), self.workload.mean_decode_length
+        lasts = clock.duration(*self._work(Fraction(1)), float(outputs)) - clock.base
+        return Bounds(free.carried(tokens).rate, 1 / lasts if lasts else math.inf)
+
+    def _work(self, rate: Fraction) -> tuple[float, float, float]:
+        """KV tokens read, tokens of prefill and their pairs, at so many requests an iteration."""
+        pairs = sum(
+            c.share * Fraction(c.input_length * (c.input_length + 1), 2)
+            for c in self.workload.classes
+        )
+        inputs = self.workload.mean_input_length
+        return float(rate * self._lifetime[0]), float(rate * inputs), float(rate * pairs)
+
     def _full(self, tokens: int, lifetime: Fraction) -> tuple[float, float, float]:
         """Requests in flight, completed an iteration, and how long that lasts."""
         outputs = self.workload.mean_decode_length
@@ -71,14 +111,6 @@ class Theory(Record):
         if self.max_num_seqs is not None:
             running = min(running, Fraction(self.max_num_seqs))
         rate = running / outputs
-        held = rate * self._lifetime[0]  # the cache that is read, whoever reserves more
-        inputs = self.workload.mean_input_length
-        pairs = sum(
-            c.share * Fraction(c.input_length * (c.input_length + 1), 2)
-            for c in self.workload.classes
-        )
-        clock = self.clock
-        lasts = clock.duration(
-            float(held), float(rate * inputs), float(rate * pairs), float(running)
-        )
+        # The cache that is read, whoever reserves more.
+        lasts = self.clock.duration(*self._work(rate), float(running))
         return float(running), float(rate), lasts

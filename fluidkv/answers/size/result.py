@@ -11,6 +11,7 @@ from fluidkv.answers.served.clock import clock_values
 from fluidkv.answers.served.slo import Slo
 from fluidkv.answers.size.cliff import TIMES_WORSE, Cliff
 from fluidkv.answers.size.edge import Edge
+from fluidkv.answers.size.load import Bounds
 from fluidkv.answers.size.plan import Plan
 from fluidkv.answers.size.search import meets
 from fluidkv.answers.size.sizes import Size
@@ -22,6 +23,9 @@ from fluidkv.runs.measuring import title_of as title_of_metric
 
 if TYPE_CHECKING:
     import xarray as xr
+
+NEAR = 0.95
+"""Of a bound on the rate: arrivals nearer to it end at it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +138,21 @@ class SizeAnswer(Record):
             found.append(None if edge is None else edge.answer)
         return found
 
+    @property
+    def bounds(self) -> Bounds:
+        """Of a replica of the answer, in requests a unit of the clock."""
+        return self.plan.theory.bounds(self.tokens(self.answer))
+
+    @property
+    def binds(self) -> str:
+        """What the answer ends at: "memory" or "compute" where arrivals are within 5 % of that
+        bound, else the "target", which fails first.
+        """
+        rate, bounds = self.rate(self.answer) / self.answer.replicas, self.bounds
+        if rate >= NEAR * min(bounds.memory, bounds.compute):
+            return "memory" if bounds.memory <= bounds.compute else "compute"
+        return "target"
+
     def to_xarray(self) -> "xr.Dataset":
         """Metrics [size, run] of every size tried, with what it is as coordinates."""
         sizes = [*self.along, *(size for size in self.across if size not in self.along)]
@@ -171,6 +190,11 @@ class SizeAnswer(Record):
             "own_rate": plan.own_rate,
             "slos": [_slo(slo, self.worst(self.answer, slo.metric)) for slo in plan.slos],
             "answer": self._edge(self.edge),
+            "bounds": {
+                "memory": self.bounds.memory,
+                "compute": finite(self.bounds.compute),
+                "binds": self.binds,
+            },
             "against_bias": self._against(),
             "bias": of_log.as_dict(self.bias),
             "each_run": [None if s is None else self._value(s) for s in self.each_run()],

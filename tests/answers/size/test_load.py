@@ -32,6 +32,32 @@ def test_a_reservation_is_the_worst_cycle_of_one_class():
     assert carried.per_iteration == float(Fraction(100, 61))
 
 
+def test_the_bound_of_memory_is_that_of_tokens_held_times_time_held():
+    """arXiv 2605.04595, mu = M / mean(tokens held x time held), summed request by request."""
+    lengths = [(40, 30), (120, 60), (7, 1)]
+    mix = Workload.from_lengths(lengths)
+    clock = IterationClock(0.01, 1e-6, 1e-5, per_prefill_pair=1e-9, per_request=1e-5)
+    held = [sum(given + k for k in range(1, out + 1)) for given, out in lengths]
+    memory, mean = 5000, sum(held) / len(held)
+    found = Theory(mix, clock, max_num_seqs=3).bounds(memory)
+    lasts = Theory(mix, clock).carried(memory).iteration
+    assert found.memory == pytest.approx(memory / (mean * lasts), rel=1e-12)
+    work = [
+        1e-6 * kv + 1e-5 * given + 1e-9 * given * (given + 1) / 2 + 1e-5 * out
+        for kv, (given, out) in zip(held, lengths, strict=True)
+    ]
+    assert found.compute == pytest.approx(3 / sum(work), rel=1e-12)
+
+
+def test_with_more_memory_the_bound_of_memory_comes_up_to_that_of_computing():
+    mix, clock = Workload.from_lengths([(40, 30), (120, 60)]), IterationClock(0.01, 1e-6, 1e-5)
+    theory = Theory(mix, clock)
+    rates = [theory.bounds(tokens).memory for tokens in (10**4, 10**6, 10**8, 10**10)]
+    assert rates == sorted(rates)
+    # d0 is 1e-6 of what the last of these iterations lasts.
+    assert rates[-1] == pytest.approx(theory.bounds(1).compute, rel=1e-5)
+
+
 def test_a_cap_on_requests_carries_less_and_leaves_memory_free():
     full, capped = Theory(MIX, CLOCK).carried(5000), Theory(MIX, CLOCK, 10).carried(5000)
     assert capped.in_flight == 10

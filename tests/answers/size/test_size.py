@@ -112,6 +112,15 @@ def test_the_cliff_is_among_the_sizes_tried_and_is_worse(found):
     assert cliff.at == found.worst(found.answer, cliff.metric)
 
 
+def test_what_binds_is_named(found):
+    """Arrivals never exceed a bound by more than a run of few requests lets pass."""
+    values = found.to_dict()["bounds"]
+    rate = found.rate(found.answer) / found.answer.replicas
+    least = min(found.bounds.memory, found.bounds.compute)
+    assert values["memory"] == found.bounds.memory
+    assert (values["binds"] == "target") == (rate < 0.95 * least)
+
+
 def test_plain_values_are_json(found):
     values = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert values["find"] == found.plan.axis.find

@@ -10,6 +10,7 @@ from fluidkv.cli.asked import as_written
 from fluidkv.cli.commands.recommend import values as values
 from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
 from fluidkv.cli.output import give
+from fluidkv.cli.price import Price, cost_of
 from fluidkv.cli.progress import progress
 from fluidkv.cli.source import AS_ASKED, Asking
 from fluidkv.errors import InputError
@@ -70,6 +71,7 @@ def compare(
     memory: LoggedMemory = NOT_GIVEN,
     clock: served.Clock = None,
     clock_from: served.ClockFrom = None,
+    price: Price = None,
     now: _Now = None,
     block_size: served.Block = None,
     max_num_batched_tokens: served.Budget = None,
@@ -78,6 +80,7 @@ def compare(
     runs: _Runs = None,
     seed: Annotated[int, opt.seed("the first run", most=2**62)] = 0,
     out: _Out = None,
+    html: opt.Html = None,
     json_: opt.Json = False,
 ) -> None:
     """Which engine, version or setting of a scheduler is better for these requests?
@@ -90,6 +93,7 @@ def compare(
     [bold]fluidkv compare LOG_FOLDER --engine vllm-0.11+cache[/bold]
     [bold]fluidkv compare trace.csv --capacity 40k --engine vllm --engine sglang[/bold]
     """
+    read.places(out, html, "compare.json")
     read.exactly_one(source=source, **{"class": class_}, preset=preset)
     reading.check(source, rate=arrivals.rate, clients=arrivals.clients)
     names = _engines(engine or [])
@@ -104,6 +108,7 @@ def compare(
     server = _with_capacity(server, tokens)
     notes += memory.notes(block_size)
     served.tokens_of(server, block_size)
+    cost = cost_of(price, server.clock)
     demand, why = arrivals.demand(load, server.clock, reading.asked)
     notes += [("", why)] if why else []
     names = _with_logged(names, logged, crossover)
@@ -111,16 +116,18 @@ def compare(
     options = _asked(server, demand, block_size, requests, runs, seed)
     found = _run(load, names, options | _log_of(logged, names, server, demand, requests))
     crossed = _cross(load, options) if crossover else None
-    from fluidkv.cli.commands.compare.text import say_comparison
+    from fluidkv.cli.commands.compare.text import ASSUMES, costs, say_comparison
 
     give(
-        lambda: _as_dict(found, crossed),
-        lambda page: say_comparison(page, found, crossed, load.name, notes),
+        lambda: _as_dict(found, crossed) | costs(found, cost),
+        lambda page: say_comparison(page, found, crossed, load.name, notes, cost),
         as_json=json_,
         out=out,
+        html=html,
         name="compare.json",
         beside=lambda: _beside(found, crossed),
         time=found.asked.clock.unit,
+        assumes=ASSUMES,
     )
 
 

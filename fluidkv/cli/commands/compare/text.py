@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from typing import Any
 
 from fluidkv.answers import Crossover, EngineComparison
 from fluidkv.answers.compare.crossover import POLICIES, Along, Crossing
@@ -9,10 +10,25 @@ from fluidkv.answers.compare.result import Difference
 from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.paired import CONFIDENCE
 from fluidkv.cli.held import measured_table
-from fluidkv.cli.served import asked_rows, clock_rows, window_rows
+from fluidkv.cli.price import PER_MILLION, Cost
+from fluidkv.cli.served import asked_rows, clock_rows, short_form, window_rows
 from fluidkv.report.numbers import counted, percent, short, signed
 from fluidkv.report.page import Page, Row
 from fluidkv.serving.clock import FREE_PREFILL
+
+ASSUMES = (
+    "Engines differ in the rules of their schedulers alone, which are simulated; how long an "
+    "iteration lasts is the same function of the batch for all of them.",
+    "All engines serve the same requests, and the differences are taken pair by pair.",
+)
+"""What the answer takes for granted, for the report."""
+
+_SHARED = "Prefix caches find what prompts share, as the trace says it."
+_NOT_SHARED = (
+    "Nothing here says which prompts begin alike: a prefix cache finds only what preempted "
+    "requests left of themselves. What it finds of shared prompts say fluidkv cache and fluidkv "
+    "route, of a SOURCE with hash_ids or segments."
+)
 
 _TITLES = {
     "output_throughput_per_time": "tok/s",
@@ -43,6 +59,7 @@ def say_comparison(
     crossed: Crossover | None,
     name: str,
     notes: Iterable[Row],
+    cost: Cost | None,
 ) -> None:
     """Every engine's metrics, what differs beyond noise, where policies cross, what was run.
 
@@ -51,14 +68,18 @@ def say_comparison(
         found, crossed: what to say.
         name: of the workload.
         notes: rows about where it came from.
+        cost: of a server; None: not asked.
     """
     at = f"{name} at " if name else ""
+    page.verdict(_in_short(found))
     page.title(f"{at}{found.asked.capacity:,} KV tokens: {counted(len(found.engines), 'engine')}")
+    if any(engine.caching for engine in found.engines):
+        page.paragraph(_SHARED if found.shared else _NOT_SHARED)
     if found.short:
         page.paragraph("The runs are too short: memory is hardly filled; take more --requests")
     page.heading(f"Means of {counted(found.runs, 'run')}")
     columns = [m for m in (*found.felt, "preemptions", "recompute_tax") if m != "ttft_p50"]
-    _engines_table(page, found, columns)
+    _engines_table(page, found, columns, cost)
     page.heading("Against the first", f", {found.names[0]}")
     page.rows(_differences(found))
     if found.logged is not None:
@@ -72,13 +93,56 @@ def say_comparison(
     page.rows([*notes, *_run_rows(found)])
 
 
-def _engines_table(page: Page, found: EngineComparison, columns: list[str]) -> None:
-    titles = [_TITLES[metric] for metric in columns]
+def _in_short(found: EngineComparison) -> str:
+    """Who is better, by how much in the first thing that differs, and the interval of that."""
+    first, others = found.names[0], range(1, len(found.engines))
+    if found.short:
+        return f"Too short to say: {found.requests:,} requests hardly fill memory"
+    told = [
+        (found.difference(i, metric), i, metric)
+        for i in sorted(others, key=lambda i: i not in found.better)
+        for metric in found.felt
+    ]
+    for wanted, word in ((Difference.BETTER, "better"), (Difference.WORSE, "worse")):
+        for said, index, metric in told:
+            if said is wanted:
+                mixed = _verdict(found, index) if index not in found.better else word
+                mixed = word if wanted is Difference.WORSE else mixed
+                return (
+                    f"{found.names[index]} is {mixed} than {first}: "
+                    f"{_WORDS[metric]} {_gap(found, index, metric)}"
+                )
+    most = max(others, key=lambda i: abs(found.against[found.felt[0]].mean[i]))
+    return (
+        f"No difference is told from {first}: {_WORDS[found.felt[0]]} of {found.names[most]} "
+        f"{_gap(found, most, found.felt[0])}"
+    )
+
+
+def costs(found: EngineComparison, cost: Cost | None) -> dict[str, Any]:
+    """For JSON: of a million output tokens by each engine."""
+    places = enumerate(found.names)
+    return cost.values(**{name: _cost(found, i, cost) for i, name in places}) if cost else {}
+
+
+def _cost(found: EngineComparison, index: int, cost: Cost) -> float:
+    return cost.per_million(found.mean(index, "output_throughput_per_time"))
+
+
+def _engines_table(
+    page: Page, found: EngineComparison, columns: list[str], cost: Cost | None
+) -> None:
+    titles = [_TITLES[metric] for metric in columns] + ([PER_MILLION] if cost else [])
     rows = [
-        [_numbered(i), *(_cell(metric, found.mean(i, metric)) for metric in columns)]
+        [
+            _numbered(i),
+            *(_cell(metric, found.mean(i, metric)) for metric in columns),
+            *([short(_cost(found, i, cost), 3)] if cost else []),
+        ]
         for i in range(len(found.engines))
     ]
     page.table(["", *titles], rows)
+    page.rows(cost.rows() if cost else ())
     page.line()
     page.rows([(_numbered(i), _named(found, i)) for i in range(len(found.engines))], width=4)
 
@@ -89,7 +153,8 @@ def _numbered(index: int) -> str:
 
 def _named(found: EngineComparison, index: int) -> str:
     engine, limits = found.engines[index], found.limits[index]
-    said = f"{engine.label}, blocks of {limits.block_size}"
+    name = engine.label + short_form(engine.rules, engine.caching)
+    said = f"{name}, blocks of {limits.block_size}"
     return f"{said}; {engine.note}" if engine.note else said
 
 

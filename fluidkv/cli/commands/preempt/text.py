@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from fluidkv.answers.preempt.effects import Effects
-from fluidkv.answers.preempt.pick import SHARES
+from fluidkv.answers.preempt.pick import SHARES, Aim
 from fluidkv.answers.preempt.result import PreemptAnswer
 from fluidkv.answers.preempt.rules import FACTORS, RELEASED, SEE_LENGTHS
 from fluidkv.answers.recommend.choosing import MARGIN
@@ -58,6 +58,7 @@ def say_preemption(page: Page, answer: PreemptAnswer, name: str, notes: Iterable
         notes: rows about where it came from.
     """
     at = f"{name} at " if name else ""
+    page.verdict(_in_short(answer))
     page.title(f"{at}{answer.limits.capacity:,} KV tokens, rules of {answer.engine.label}")
     shown = sections(answer)
     columns = columns_of(answer)
@@ -81,6 +82,29 @@ def say_preemption(page: Page, answer: PreemptAnswer, name: str, notes: Iterable
     page.rows(_pick(answer))
     page.heading("What was run")
     page.rows([*notes, *run_rows(answer)])
+
+
+def _in_short(answer: PreemptAnswer) -> str:
+    """What to take, and what that does to the first aim."""
+    pick, aim = answer.pick, answer.aims[0]
+    if not answer.table.preemptions.values.any():
+        return "Leave it: nothing is preempted"
+    if pick.index:
+        by = next((each for each in answer.aims if each.metric == pick.by), aim)
+        return f"Take {label(answer, pick.index)}: {_change(answer, pick.index, by)}"
+    own = _cell(aim.metric, answer.mean(0, aim.metric)) + " %" * (aim.metric in SHARES)
+    if answer.runs == 1 and answer.pairs == "run":
+        return f"No pick from one run: {WORDS[aim.metric]} {own} by the engine's own rules"
+    best = next((i for i in answer.ranked if i), 0)
+    beside = f"; {label(answer, best)} {_change(answer, best, aim)}" if best else ""
+    return f"Leave it: {WORDS[aim.metric]} {own} by the engine's own rules{beside}"
+
+
+def _change(answer: PreemptAnswer, index: int, aim: Aim) -> str:
+    """Of an aim against the engine's own rules, with its interval."""
+    found = answer.against[aim.metric]
+    mean, half = 100 * found.mean[index], 100 * found.half[index]
+    return f"{WORDS[aim.metric]} {mean:+.1f} ± {half:.1f} {'%' if found.relative else 'points'}"
 
 
 def columns_of(answer: PreemptAnswer) -> tuple[str, ...]:
@@ -252,12 +276,7 @@ def _pick(answer: PreemptAnswer) -> list[Row]:
     taken = answer.combinations[pick.index].names
     changed = [f"{name} {taken[name]}" for name in FACTORS if taken[name] != own[name]]
     changed += _needs(answer, pick.index)
-    gains = []
-    for aim in answer.aims:
-        found = answer.against[aim.metric]
-        mean, half = 100 * found.mean[pick.index], 100 * found.half[pick.index]
-        unit = "%" if found.relative else "points"
-        gains.append(f"{WORDS[aim.metric]} {mean:+.1f} ± {half:.1f} {unit}")
+    gains = [_change(answer, pick.index, aim) for aim in answer.aims]
     rows: list[Row] = [
         ("take", ", ".join(changed)),
         ("against now", "; ".join(gains)),

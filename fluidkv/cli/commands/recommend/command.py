@@ -12,6 +12,7 @@ from fluidkv.cli.codes import NO_PICK
 from fluidkv.cli.commands.recommend import values as values
 from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
 from fluidkv.cli.output import give
+from fluidkv.cli.price import Price, cost_of
 from fluidkv.cli.progress import progress
 from fluidkv.cli.slos import read_slo, slos_of
 from fluidkv.cli.source import AS_ASKED, Asking
@@ -92,6 +93,7 @@ def recommend(
     engine: _Engine = None,
     clock: served.Clock = None,
     clock_from: served.ClockFrom = None,
+    price: Price = None,
     now: _Now = None,
     block_size: served.Block = None,
     max_num_batched_tokens: served.Budget = None,
@@ -129,7 +131,7 @@ def recommend(
     engine = served.engine_of(engine, logged, "vllm")
     server, said = served.completed(server, memory, logged, engine)
     notes += said
-    tokens = served.tokens_of(server, block_size)
+    tokens, cost = served.tokens_of(server, block_size), cost_of(price, server.clock)
     demand, why = arrivals.demand(load, server.clock, reading.asked)
     draws = {"requests": requests, "runs": runs, "seed": seed}
     options: dict[str, Any] = draws | {
@@ -145,11 +147,11 @@ def recommend(
         options |= {"totals": None if why else logged.totals}
         notes += [("", f"not held against the log: {why}")] if why else []
     found = _run(load, tokens, engine, demand, options)
-    from fluidkv.cli.commands.recommend.text import ASSUMES, say_recommendation
+    from fluidkv.cli.commands.recommend.text import ASSUMES, costs, say_recommendation
 
     give(
-        found.to_dict,
-        lambda page: say_recommendation(page, found, load.name, notes),
+        lambda: found.to_dict() | costs(found, cost),
+        lambda page: say_recommendation(page, found, load.name, notes, cost),
         as_json=json_,
         out=out,
         html=html,

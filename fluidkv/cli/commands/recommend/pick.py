@@ -7,13 +7,41 @@ from fluidkv.answers.recommend.choosing import MARGIN
 from fluidkv.answers.served.paired import gained
 from fluidkv.answers.served.setting import Setting
 from fluidkv.cli.held import TITLES, not_measured, published_rows
-from fluidkv.report.numbers import short, signed
+from fluidkv.report.numbers import percent, short, signed
 from fluidkv.report.page import Row
 
 FAR = 2.0
 """Times what the simulation misses, from which on a gain is worth a test that cannot be sold."""
 _ALL_START = "memory holds a good part of all requests at once: these runs are mostly their start"
 _NAMES = {"admission_rate": "rate cap"}
+
+
+def in_short(found: Recommendation) -> str:
+    """What to do, what it brings in the first thing that users feel, and how sure that is."""
+    index, best = found.choice.index, found.candidate
+    if found.ran.nothing_to_gain:
+        return f"Leave it as it is: nothing is preempted in {found.requests:,} requests"
+    if found.all_start:
+        return f"No pick: runs of {found.requests:,} requests are mostly their start"
+    if index is None:
+        return f"No setting meets what is asked, of {len(found.settings):,} that were tried"
+    if index:
+        flags = " ".join(f"{flag} {value}" for flag, value in found.flags(index))
+        won = next((m for m in found.felt if found.gains.of(index, m).counts), found.felt[0])
+        return f"Set {flags or setting_said(found, index)}: {_gain_said(found, index, won)}"
+    if best:
+        return (
+            f"Leave it as it is: the best tried brings {_gain_said(found, best, found.felt[0])}, "
+            f"and {percent(found.gains.of(best, found.felt[0]).needed)} would count"
+        )
+    return f"Leave it as it is: nothing tried is better by more than {MARGIN:.0%}"
+
+
+def _gain_said(found: Recommendation, index: int, metric: str) -> str:
+    gain = found.gains.of(index, metric)
+    change = gain.relative if _up(found, metric) else -gain.relative
+    bar = f" +- {percent(gain.half)}" if math.isfinite(gain.half) else ""
+    return f"{_name(found, metric)} {signed(change)}{bar}"
 
 
 def pick_rows(found: Recommendation) -> list[Row]:
@@ -180,7 +208,7 @@ def _limiter(found: Recommendation, index: int) -> str:
     if setting.admission_rate is not None and setting.admission_rate != now.admission_rate:
         rate = float(setting.admission_rate)
         share = rate / float(found.equilibrium.rate)
-        where = f"{rate:.4g} admissions per iteration ({share:.0%} of x*)"
+        where = f"{rate:.4g} admissions per iteration ({share:.0%} of what full memory completes)"
         if found.clock.unit == "s":
             length = found.mean(index, "duration") / found.mean(index, "iterations")
             where += f", {rate / length:.3g} per second at {1000 * length:.3g} ms per iteration"

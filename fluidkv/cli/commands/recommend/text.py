@@ -2,12 +2,16 @@
 
 import math
 from collections.abc import Iterable
+from typing import Any
 
 from fluidkv.answers.recommend import Recommendation
+from fluidkv.answers.served.bias import OUTPUT
 from fluidkv.cli.commands.recommend.frontier import say_frontier
-from fluidkv.cli.commands.recommend.pick import pick_rows, setting_said
+from fluidkv.cli.commands.recommend.pick import in_short, pick_rows, setting_said
 from fluidkv.cli.commands.recommend.runs import simulated_rows
 from fluidkv.cli.held import TITLES
+from fluidkv.cli.price import PER_MILLION, Cost
+from fluidkv.cli.served import short_form
 from fluidkv.report.numbers import short, signed
 from fluidkv.report.page import Page, Row
 
@@ -25,7 +29,9 @@ _CHANGES = {"": "as it is", "capacity": "KV", "inputs": "prompts", "rate": "rate
 _CHANGES |= {"clients": "clients"}
 
 
-def say_recommendation(page: Page, found: Recommendation, name: str, notes: Iterable[Row]) -> None:
+def say_recommendation(
+    page: Page, found: Recommendation, name: str, notes: Iterable[Row], cost: Cost | None
+) -> None:
     """What it does today, what to set and how sure, what if, the frontier, how it was run.
 
     Args:
@@ -33,10 +39,12 @@ def say_recommendation(page: Page, found: Recommendation, name: str, notes: Iter
         found: what to say.
         name: of the workload.
         notes: rows about where it came from.
+        cost: of the server; None: not asked.
     """
     at = f"{name} at " if name else ""
+    page.verdict(in_short(found))
     page.title(f"{at}{found.limits.capacity:,} KV tokens, rules of {_rules(found)}")
-    _today(page, found)
+    _today(page, found, cost)
     page.heading(_heading(found))
     page.rows(pick_rows(found))
     _what_if(page, found)
@@ -51,15 +59,29 @@ def _rules(found: Recommendation) -> str:
     engine = found.plan.engine
     if engine.own_scheduler:
         return f"{found.label}, its own scheduler" + " and tree" * engine.finds_prefixes
-    return found.label + ", prefix cache for preempted requests" * engine.caching
+    said = found.label + short_form(engine.rules, engine.caching)
+    return said + ", prefix cache for preempted requests" * engine.caching
 
 
 # --- what it does today -------------------------------------------------------------------------
 
 
-def _today(page: Page, found: Recommendation) -> None:
+def _best(found: Recommendation) -> int | None:
+    return found.choice.index or found.candidate or found.choice.closest
+
+
+def costs(found: Recommendation, cost: Cost | None) -> dict[str, Any]:
+    """For JSON: of a million output tokens, as it is set and by the best that was tried."""
+    if cost is None:
+        return {}
+    best = _best(found)
+    at = {"now": 0} | ({"tried": best} if best else {})
+    return cost.values(**{k: cost.per_million(found.mean(i, OUTPUT)) for k, i in at.items()})
+
+
+def _today(page: Page, found: Recommendation, cost: Cost | None) -> None:
     """Measured, simulated and the best that was tried, side by side; what a gain has to exceed."""
-    best = found.choice.index or found.candidate or found.choice.closest
+    best = _best(found)
     page.heading("What it does today" + (", and the best that was tried" if best else ""))
     header = ["", *(["measured"] if found.bias else []), "simulated"]
     header += ["off by"] if found.bias else []
@@ -80,17 +102,32 @@ def _today(page: Page, found: Recommendation) -> None:
             cells += [f"{gain.needed:.1%}"] if found.bias else []
         rows.append(cells)
     rows += _of_preemptions(found, best, len(header))
+    rows += [_priced(found, best, cost, len(header))] if cost else []
     page.table(header, rows)
     page.rows([("today", setting_said(found, 0))])
     if best:
         page.rows([("tried", setting_said(found, best))])
+    page.rows(cost.rows() if cost else ())
     if found.bias and best:
         page.paragraph(
-            "gain: on the measured or the simulated server, whichever is less. It counts from what "
-            "the simulation misses on this log on (off by, and the spread of that over its "
-            "quarters), if the quarters agree on it: if it exceeds +-.",
+            "gain: on the measured or the simulated server, whichever is less. It counts if it is "
+            "larger than 'counts from', which is what the simulation misses on this log (off by, "
+            "and the spread of that over its quarters), and larger than +-, which is how much "
+            "the quarters of the run disagree.",
             "dim",
         )
+
+
+def _priced(found: Recommendation, best: int | None, cost: Cost, width: int) -> list[str]:
+    """What a million output tokens cost: measured, simulated, tried."""
+    bias = found.bias.get(OUTPUT)
+    cells = [f"cost, {PER_MILLION} output"]
+    if found.bias:
+        cells.append("-" if bias is None else short(cost.per_million(bias.measured), 3))
+    cells.append(short(cost.per_million(found.mean(0, OUTPUT)), 3))
+    cells += ["-"] if found.bias else []
+    cells += [short(cost.per_million(found.mean(best, OUTPUT)), 3)] if best else []
+    return [*cells, *([""] * (width - len(cells)))]
 
 
 def _of_preemptions(found: Recommendation, best: int | None, width: int) -> list[list[str]]:

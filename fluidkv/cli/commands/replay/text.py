@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fluidkv.report.blocks import Cells
-from fluidkv.report.numbers import seconds
+from fluidkv.report.numbers import counted, seconds, short
 from fluidkv.report.page import Page, Row
 from fluidkv.serving.engines import SGLANG
 
@@ -30,9 +30,9 @@ _SHOWN = 2  # predictions beside the baseline: what fits into 80 columns
 
 
 def say_replay(page: Page, found: "Replay") -> None:
-    """Server, clock, errors in the predicted half, and the whole run."""
+    """How far off, errors in the predicted half, the whole run, server and clock."""
+    page.verdict(_in_short(found))
     page.title(_title(found))
-    page.rows([*_server(found), *_clock(found)])
     header = ["", "measured", *(p.name for p in found.predictions[:_SHOWN])]
     _errors(page, found, [*header, "constant rates"])
     _run(page, found, header)
@@ -40,6 +40,22 @@ def say_replay(page: Page, found: "Replay") -> None:
     page.line()
     for said in _words(found):
         page.paragraph(said)
+    page.heading("Server and clock")
+    page.rows([*_server(found), *_clock(found)])
+
+
+def _in_short(found: "Replay") -> str:
+    """How far off the main prediction is in the half that nothing was fitted to."""
+    main = found.main
+    for name, what in (("running", "requests running"), ("generated", "tokens/s")):
+        error: SeriesError | None = main.errors[name]  # pyright: ignore[reportAssignmentType]
+        if error is not None:
+            return (
+                f"The half that was not fitted, predicted by {main.name}: {what} off by "
+                f"{short(error.rmse, 2)} (root mean square) of {short(error.measured_mean, 3)}"
+            )
+    many = counted(main.preemptions, "preemption")
+    return f"{main.name} predicts {many}; the log has no series to hold it to"
 
 
 def _title(found: "Replay") -> str:

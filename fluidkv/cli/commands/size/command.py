@@ -11,6 +11,7 @@ from fluidkv.cli.asked import as_written
 from fluidkv.cli.commands.recommend import values as values
 from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
 from fluidkv.cli.output import give
+from fluidkv.cli.price import Price, cost_of
 from fluidkv.cli.progress import progress
 from fluidkv.cli.slos import read_slo, slos_of
 from fluidkv.cli.source import AS_ASKED, Asking
@@ -63,6 +64,7 @@ _ENGINES = (
 _Engine = Annotated[
     str | None, opt.option("--engine NAME", served.engine_named, _ENGINES, opt.SERVER)
 ]
+_OF_SERVER = ("capacity", "clock", "block_size", "max_num_batched_tokens")
 _NOW = r"How the server is set: watermark, max_num_seqs; repeatable. \[default: 0 and no cap]"
 _Now = Annotated[list[str] | None, opt.option("--now KNOB=VALUE", str, _NOW, opt.SERVER)]
 _COUNT = {"most": served.LARGEST_COUNT}
@@ -95,6 +97,7 @@ def size(
     engine: _Engine = None,
     clock: served.Clock = None,
     clock_from: served.ClockFrom = None,
+    price: Price = None,
     now: _Now = None,
     block_size: served.Block = None,
     max_num_batched_tokens: served.Budget = None,
@@ -127,20 +130,16 @@ def size(
     logged, notes = served.log_of(source, report, reading.scaling)
     engine = served.engine_of(engine, logged, "vllm+cache")
     server, said = served.completed(server, memory, logged, engine)
-    notes += said
     if server.capacity is not None:
         served.tokens_of(server, block_size)  # refuses blocks that do not make it up
-    slos = slos_of(bounds, server.clock)
+    cost, slos = cost_of(price, server.clock), slos_of(bounds, server.clock)
     log, why = _measured(logged, server, engine, reading)
     options: dict[str, Any] = {
         "find": find,
-        "capacity": server.capacity,
+        **{name: getattr(server, name) for name in _OF_SERVER},
         "rate": None if qps is None else float(qps),
         "engine": engine,
-        "clock": server.clock,
         "setting": server.now,
-        "block_size": server.block_size,
-        "max_num_batched_tokens": server.max_num_batched_tokens,
         "log": log,
         "totals": None if log is None or logged is None else logged.totals,
         "requests": requests,
@@ -151,10 +150,11 @@ def size(
     }
     answer = _run(load, slos, options)
     from fluidkv.cli.commands.size.text import ASSUMES, say_size
+    from fluidkv.cli.commands.size.verdict import costs
 
     give(
-        answer.to_dict,
-        lambda page: say_size(page, answer, load.name, memory, notes, why),
+        lambda: answer.to_dict() | costs(answer, cost),
+        lambda page: say_size(page, answer, load.name, memory, [*notes, *said], why, cost),
         as_json=json_,
         out=out,
         html=html,

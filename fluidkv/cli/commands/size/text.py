@@ -5,9 +5,19 @@ from collections.abc import Iterable
 from fluidkv.answers import Size, SizeAnswer
 from fluidkv.answers.size.cliff import TIMES_WORSE, Cliff
 from fluidkv.answers.size.trials import NEAR_FULL
+from fluidkv.cli.commands.size.sizes import (
+    arrivals_said,
+    plain_size,
+    pool_said,
+    rate_said,
+    size_said,
+    unit_of,
+)
+from fluidkv.cli.commands.size.verdict import bound_said, cost_at, in_short
 from fluidkv.cli.held import measured_table
 from fluidkv.cli.memory import Memory
-from fluidkv.cli.served import clock_rows, window_rows
+from fluidkv.cli.price import PER_MILLION, Cost
+from fluidkv.cli.served import clock_rows, short_form, window_rows
 from fluidkv.report.numbers import counted, percent, short
 from fluidkv.report.page import Page, Row
 
@@ -38,6 +48,7 @@ def say_size(
     memory: Memory,
     notes: Iterable[Row],
     why: str,
+    cost: Cost | None,
 ) -> None:
     """The answer, the cliff behind it, the theory beside it, the log, and what was run.
 
@@ -48,16 +59,21 @@ def say_size(
         memory: options that say what a token takes.
         notes: rows about where requests and server came from.
         why: there is no log that holds the answer.
+        cost: of a replica; None: not asked.
     """
     plan = answer.plan
     cache = ", with its prefix cache" if plan.caching else ""
+    rules = plan.rules.label + short_form(plan.rules, plan.caching)
     of = f"{name}: " if name else ""
-    page.title(f"{of}{_FOUND[plan.axis.find]}, rules of {plan.rules.label}{cache}")
+    page.verdict(in_short(answer, memory))
+    page.title(f"{of}{_FOUND[plan.axis.find]}, rules of {rules}{cache}")
     page.heading("Answer")
-    page.rows([*_answer_rows(answer, memory), *_sure_rows(answer, memory, why)])
+    sure = _sure_rows(answer, memory, why)
+    page.rows([*_answer_rows(answer, memory), *sure, ("bound", bound_said(answer))])
+    page.line()
+    _table(page, answer, cost)
     page.heading("The cliff")
     page.rows(_cliff_rows(answer, memory))
-    _table(page, answer)
     page.heading("Theory", ", of the mass model, beside the simulation")
     page.rows(_theory_rows(answer))
     _measured(page, answer)
@@ -70,16 +86,16 @@ def say_size(
 
 def _answer_rows(answer: SizeAnswer, memory: Memory) -> list[Row]:
     plan, edge = answer.plan, answer.edge
-    rows: list[Row] = [(_FOUND[plan.axis.find], _size(answer, edge.answer, memory))]
+    rows: list[Row] = [(_FOUND[plan.axis.find], size_said(answer, edge.answer, memory))]
     if plan.axis.find != "kv":
-        rows.append(("KV pool", f"{_pool(answer, edge.answer, memory)}, of each replica"))
+        rows.append(("KV pool", f"{pool_said(answer, edge.answer, memory)}, of each replica"))
     if plan.axis.find != "rate":
-        rows.append(("arrivals", _arrivals(answer)))
+        rows.append(("arrivals", arrivals_said(answer)))
     for slo in plan.slos:
         sign = ">=" if slo.at_least else "<="
         found = answer.worst(edge.answer, slo.metric)
         spare = abs(found / slo.bound - 1) if slo.bound else 0.0
-        unit = _unit(answer, slo.metric)
+        unit = unit_of(answer, slo.metric)
         rows.append(
             (
                 "asked",
@@ -92,15 +108,16 @@ def _answer_rows(answer: SizeAnswer, memory: Memory) -> list[Row]:
         rows.append(
             (
                 "CAUTION",
-                f"met only up to {_size(answer, edge.ceiling, memory)}: "
-                f"{_size(answer, edge.too_easy, memory)} misses {_missed(answer, edge.too_easy)}; "
+                f"met only up to {size_said(answer, edge.ceiling, memory)}: "
+                f"{size_said(answer, edge.too_easy, memory)} misses "
+                f"{_missed(answer, edge.too_easy)}; "
                 "with more memory more requests run together: a cap on running requests keeps both",
             )
         )
     for first, last in edge.islands:
-        span = _size(answer, first, memory)
+        span = size_said(answer, first, memory)
         if last != first:
-            span += f" to {_size(answer, last, memory)}"
+            span += f" to {size_said(answer, last, memory)}"
         rows.append(
             (
                 "not in order",
@@ -126,7 +143,8 @@ def _next(answer: SizeAnswer, memory: Memory) -> str:
     beyond = "every one tried beyond the answer meets it"
     if answer.edge.ceiling is not None:
         beyond = "those tried beyond the answer meet it only so far as the CAUTION says"
-    return f"{_size(answer, blocker, memory)} misses {_missed(answer, blocker)}; {beyond} ({tried})"
+    missed = f"{size_said(answer, blocker, memory)} misses {_missed(answer, blocker)}"
+    return f"{missed}; {beyond} ({tried})"
 
 
 def _missed(answer: SizeAnswer, size: Size) -> str:
@@ -134,7 +152,7 @@ def _missed(answer: SizeAnswer, size: Size) -> str:
     for slo in answer.plan.slos:
         found = answer.worst(size, slo.metric)
         if not (found >= slo.bound if slo.at_least else found <= slo.bound):
-            parts.append(f"{slo.metric}: {short(found)}{_unit(answer, slo.metric)}")
+            parts.append(f"{slo.metric}: {short(found)}{unit_of(answer, slo.metric)}")
     return ", ".join(parts) or "it: not all requests are served"
 
 
@@ -142,23 +160,23 @@ def _today(answer: SizeAnswer, memory: Memory) -> str:
     now = answer.today
     assert now is not None  # asked only then
     if not answer.meets(now):
-        return f"{_size(answer, now, memory)}: misses {_missed(answer, now)}"
+        return f"{size_said(answer, now, memory)}: misses {_missed(answer, now)}"
     axis = answer.plan.axis
     change = axis.of(answer.answer) / axis.of(now) - 1
-    return f"{_size(answer, now, memory)} meets it; the answer is {change:+.1%}"
+    return f"{size_said(answer, now, memory)} meets it; the answer is {change:+.1%}"
 
 
 def _sure_rows(answer: SizeAnswer, memory: Memory, why: str) -> list[Row]:
     """How sure: chance of the requests, and what the simulation missed on the log."""
     rows: list[Row] = []
     if answer.runs > 1:
-        each = [_plain(answer, size) for size in answer.each_run() if size is not None]
+        each = [plain_size(answer, size) for size in answer.each_run() if size is not None]
         rows.append(("each run", f"by itself: {', '.join(each)}"))
     against = answer.against
     if against is None:
         rows.append(("measured", f"no measurement holds it: {why or _NOTHING}"))
         return rows
-    found = "none tried" if against.edge is None else _size(answer, against.edge.answer, memory)
+    found = "none tried" if against.edge is None else size_said(answer, against.edge.answer, memory)
     rows.append(
         (
             "with its error",
@@ -220,7 +238,7 @@ def _beyond(answer: SizeAnswer, cliff: Cliff, memory: Memory) -> str:
     change = f"{cliff.margin:.1%} {'less memory' if kind == 'kv' else 'more requests a second'}"
     if answer.plan.clock.unit != "s":
         change = change.replace("a second", "an iteration")
-    place = _pool(answer, where, memory) if kind == "kv" else _rate(answer, where)
+    place = pool_said(answer, where, memory) if kind == "kv" else rate_said(answer, where)
     return f"{title} {times} with {change} ({place})"
 
 
@@ -229,32 +247,35 @@ def _preemptions(answer: SizeAnswer, memory: Memory) -> str:
     at = answer.mean(answer.answer, "preemptions")
     if first is None:
         return "none at any size tried"
-    where = _size(answer, first, memory)
+    where = size_said(answer, first, memory)
     if at:
         return f"{short(at)} per run at the answer; the last that preempts is {where}"
     return f"none at the answer; they begin at {where} ({answer.cliff.preempts_margin or 0:+.1%})"
 
 
-def _table(page: Page, answer: SizeAnswer) -> None:
+def _table(page: Page, answer: SizeAnswer, cost: Cost | None) -> None:
     tail = _TITLES[answer.tail]
     first = {"kv": "KV tokens", "rate": "rate", "replicas": "replicas"}[answer.plan.axis.find]
     unit = "tok/s" if answer.plan.clock.unit == "s" else "tok/it"
     header = ["", first, "load", "peak KV", "preempt", tail, "p99 TPOT", unit]
+    header += [PER_MILLION] if cost else []
     rows = []
     for size in shown(answer):
         rows.append(
             [
                 _mark(answer, size),
-                _plain(answer, size),
+                plain_size(answer, size),
                 f"{answer.plan.load(size):.2f}",
                 short(answer.worst(size, "peak_kv")),
                 short(answer.mean(size, "preemptions")),
                 short(answer.worst(size, answer.tail)),
                 short(answer.worst(size, "tpot_p99")),
                 short(answer.mean(size, "output_throughput_per_time")),
+                *([short(cost_at(answer, size, cost), 3)] if cost else []),
             ]
         )
     page.table(header, rows)
+    page.rows(cost.rows() if cost else ())
     page.line(
         f"> answer  . today  x misses an SLO  ! {tail} {TIMES_WORSE:g} times the answer's", "dim"
     )
@@ -297,8 +318,8 @@ def _theory_rows(answer: SizeAnswer) -> list[Row]:
     return [
         (
             "equilibrium",
-            f"x* = {short(carried.per_iteration)} requests an iteration without evictions, "
-            f"{short(carried.in_flight)} in flight{lasts}",
+            f"{short(carried.per_iteration)} requests completed an iteration without evictions "
+            f"(x*), {short(carried.in_flight)} in flight{lasts}",
         ),
         ("critical rate", f"{short(carried.rate)} {unit} at each replica; above it a queue grows"),
         (
@@ -346,51 +367,3 @@ def _run_rows(answer: SizeAnswer) -> list[Row]:
     )
     rows.append(("not in it", "prompts that begin alike, speculative decoding, swapping"))
     return rows
-
-
-# --- a size -------------------------------------------------------------------------------------
-
-
-def _plain(answer: SizeAnswer, size: Size) -> str:
-    find = answer.plan.axis.find
-    if find == "kv":
-        return f"{answer.tokens(size):,}"
-    return short(answer.rate(size)) if find == "rate" else f"{size.replicas}"
-
-
-def _size(answer: SizeAnswer, size: Size, memory: Memory) -> str:
-    find = answer.plan.axis.find
-    if find == "kv":
-        return _pool(answer, size, memory)
-    return _rate(answer, size) if find == "rate" else counted(size.replicas, "replica")
-
-
-def _pool(answer: SizeAnswer, size: Size, memory: Memory) -> str:
-    tokens = answer.tokens(size)
-    parts = []
-    if answer.plan.block_size > 1:
-        parts.append(f"{size.blocks:,} blocks")
-    if memory.in_bytes(tokens):
-        parts.append(memory.in_bytes(tokens))
-    return f"{tokens:,} tokens" + (f" ({', '.join(parts)})" if parts else "")
-
-
-def _rate(answer: SizeAnswer, size: Size) -> str:
-    each = "a second" if answer.plan.clock.unit == "s" else "an iteration"
-    rate = short(answer.rate(size))
-    return f"{rate} {'request' if rate == '1' else 'requests'} {each}"
-
-
-def _arrivals(answer: SizeAnswer) -> str:
-    plan = answer.plan
-    rate = _rate(answer, answer.answer)
-    if plan.own_rate is None:
-        return f"Poisson, {rate}"
-    if abs(plan.rate / plan.own_rate - 1) < 1e-9:
-        return f"the source's own times, {rate}"
-    return f"the source's own times, {plan.rate / plan.own_rate:.4g} times as fast: {rate}"
-
-
-def _unit(answer: SizeAnswer, metric: str) -> str:
-    timed = metric.startswith(("ttft", "tpot", "latency", "longest_gap"))
-    return " s" if timed and answer.plan.clock.unit == "s" else ""

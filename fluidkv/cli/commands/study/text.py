@@ -55,15 +55,14 @@ _MODES_SHOWN = 5
 
 
 def say_study(page: Page, result: StudyResult, to_run: Sequence[str]) -> None:
-    """Workload, verdict, equilibrium, modes, boundary, perturbed starts, measured log.
+    """Verdict, equilibrium, modes, boundary, perturbed starts, measured log, workload.
 
     Args:
         page: where to.
         result: what to say.
         to_run: commands that ask for an engine's own rules.
     """
-    page.heading("Workload")
-    page.rows(_workload_rows(result))
+    page.verdict(_in_short(result))
     page.heading("Eviction-free equilibrium")
     page.rows(_verdict_rows(result))
     for command in to_run:  # not wrapped, so that it can be pasted
@@ -79,6 +78,20 @@ def say_study(page: Page, result: StudyResult, to_run: Sequence[str]) -> None:
     if result.comparison is not None:
         page.heading("Predicted against measured")
         _comparison(page, result.comparison)
+    page.heading("Workload")
+    page.rows(_workload_rows(result))
+
+
+def _in_short(result: StudyResult) -> str:
+    """The verdict, how fast an imbalance changes, how we know."""
+    found = result.stability
+    if found.verdict not in _MEANING or found.folding_time is None:
+        return f"{str(found.verdict).capitalize()}: {found.reason}"
+    does = "grow" if found.verdict is Stability.UNSTABLE else "die out"
+    return (
+        f"{str(found.verdict).capitalize()}: small imbalances {does}, by a factor e in "
+        f"{short(found.folding_time)} iterations ({_PROVED[found.evidence]})"
+    )
 
 
 def _workload_rows(result: StudyResult) -> list[Row]:

@@ -12,7 +12,7 @@ from fluidkv.cli.asked import as_written, written_names
 from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
-from fluidkv.cli.served import clock_of, clock_rows
+from fluidkv.cli.served import ClockFrom, clock_rows, which_clock
 from fluidkv.cli.source import AS_IT_IS, Reading
 from fluidkv.errors import InputError
 from fluidkv.report.page import Row
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fluidkv.answers.wait.load import Load
     from fluidkv.answers.wait.study import WaitAnswer
     from fluidkv.figures.figure import Figure
+    from fluidkv.serving.clock import IterationClock
     from fluidkv.wait.model import PromptType
 
 _POLICY = "The policy"
@@ -128,6 +129,7 @@ def wait(
     d1: _D1 = None,
     d2: _D2 = None,
     clock: _Clock = None,
+    clock_from: ClockFrom = None,
     unknown_lengths: _Unknown = False,
     threshold: _Threshold = None,
     segment: _Segment = None,
@@ -159,7 +161,7 @@ def wait(
     reading.check(source, rate=rate, type=type_)
     scales = "--scale-input, --scale-output"
     read.only_with(scales, str(reading.scaling) or None, "SOURCE or --preset", not type_)
-    server, unit, notes = _clock(d0, d1, d2, clock, capacity)
+    server, unit, notes = _clock(d0, d1, d2, which_clock(clock, clock_from), capacity)
     if type_:
         load = _of_types(type_, server, unit)
     else:
@@ -249,18 +251,17 @@ def _clock(
     d0: Fraction | None,
     d1: Fraction | None,
     d2: Fraction | None,
-    clock: str | None,
+    found: "IterationClock | None",
     capacity: Fraction,
 ) -> tuple[_Server, str, list[Row]]:
     """d0, d1 and d2, their unit, and what to say of a clock with a name."""
-    if clock is None:
+    if found is None:
         if d0 is None or d1 is None:
             missing = "--d0" if d0 is None else "--d1"
             raise InputError(missing, "none", "a time, or --clock for all")
         return (d0, d1, d2 or Fraction(0)), "", []
     if d0 is not None or d1 is not None or d2 is not None:
-        raise InputError("--clock", clock, "either --clock, or --d0, --d1 and --d2")
-    found = clock_of(clock)
+        raise InputError("--d0, --d1, --d2", "a clock", "either these, or --clock or --clock-from")
     # The decimals that the clock was written with, not the doubles beside them.
     base, per_kv_token, per_prefill_token, pairs = (
         Fraction(repr(value)) for value in found.durations

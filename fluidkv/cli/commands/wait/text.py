@@ -49,6 +49,7 @@ def say_wait(page: Page, answer: WaitAnswer, load: Load, notes: Iterable[Row] = 
     """What can be served, the thresholds and their memory, and the runs."""
     kinds = counted(len(answer.system.types), "prompt type")
     title = f"{load.name + ': ' if load.name else ''}{kinds}, {words.tokens(answer.capacity)}"
+    page.verdict(_in_short(answer))
     page.title(title)
     page.rows([*_source(load), *notes, *_fluid(answer)])
     if answer.nested is None:
@@ -64,6 +65,21 @@ def say_wait(page: Page, answer: WaitAnswer, load: Load, notes: Iterable[Row] = 
     elif answer.not_simulated is not None:
         page.line()
         page.paragraph(f"not simulated: {_not_simulated(answer.not_simulated)}")
+
+
+def _in_short(answer: WaitAnswer) -> str:
+    """Whether memory suffices, what it has to hold, and how sure that is."""
+    if answer.nested is None:
+        holds, sure = words.tokens_at_most(answer.chosen.memory), "always"
+    else:
+        plan = answer.nested.chosen
+        holds, sure = words.tokens(plan.bound.capacity), _overflow(plan, answer.nested.delta)
+    policy = "WAIT" if answer.nested is None else "Nested WAIT"
+    fits = "Fits" if answer.fits else "Does not fit"
+    return (
+        f"{fits} into {words.tokens(answer.capacity)}: {policy} holds at most {holds}, {sure}, "
+        f"at a load of {short(answer.system.load)}"
+    )
 
 
 # --- what can be served -------------------------------------------------------------------------
@@ -200,7 +216,11 @@ def _segments(answer: WaitAnswer, nested: NestedAnswer) -> list[Row]:
     rows = [
         ("let in", f"{plan.thresholds[0]:,} at once, when so many wait"),
         ("go on", f"output {listed(named)}"),
-        ("", "when so many are at the start of a segment; who waits keeps its KV cache"),
+        (
+            "",
+            "when so many are at the start of a segment, which is a range of output lengths; a "
+            "prompt that waits there keeps its KV cache",
+        ),
         (
             "memory",
             f"{bound.capacity:,} tokens: batch {short(bound.batch)}, waiting "
