@@ -14,6 +14,7 @@ from jaxtyping import Float, Int
 from fluidkv.errors import InputError
 from fluidkv.record import Record
 from fluidkv.runs.checks import above_0, count
+from fluidkv.runs.max_tokens import EXACT, MaxTokens
 from fluidkv.runs.requests import Requests
 from fluidkv.traces import Trace
 
@@ -168,14 +169,26 @@ class Population(Record):
             columns |= self._said(each, copies.tolist())
         return replace(trace, arrival_times_s=tuple(at), **columns)
 
-    def table(self, requests: int, *, seed: object, rate: float | None = None) -> Requests:
-        """The same draw as a table for a run, each asking for what it puts out."""
+    def table(
+        self,
+        requests: int,
+        *,
+        seed: object,
+        rate: float | None = None,
+        asks: MaxTokens = EXACT,
+    ) -> Requests:
+        """The same draw as a table for a run.
+
+        Args:
+            asks: what each asks for at most.
+        """
         rows, _, times = self.rows(requests, seed=seed, rate=rate)
-        inputs, outputs = (
-            np.array(values)[rows]
-            for values in (self.trace.input_lengths, self.trace.decode_lengths)
-        )
-        return Requests(inputs, outputs, arrival=times - times[0])
+        trace = self.trace
+        inputs, outputs = np.array(trace.input_lengths)[rows], np.array(trace.decode_lengths)[rows]
+        table = Requests(inputs, outputs, arrival=times - times[0])
+        if asks.rule == "column" and trace.max_tokens is not None:
+            return table.asking(np.array(trace.max_tokens)[rows])
+        return asks.of(table, int(np.random.default_rng(seed).integers(2**31)))  # pyright: ignore
 
     def rows(
         self, requests: int, *, seed: object, rate: float | None = None

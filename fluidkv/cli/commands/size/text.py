@@ -4,6 +4,8 @@ from collections.abc import Iterable
 
 from fluidkv.answers import Size, SizeAnswer
 from fluidkv.answers.size.cliff import TIMES_WORSE, Cliff
+from fluidkv.answers.size.result import worst_of
+from fluidkv.answers.size.search import met_by_run
 from fluidkv.answers.size.trials import NEAR_FULL
 from fluidkv.cli.held import measured_table
 from fluidkv.cli.memory import Memory
@@ -13,11 +15,11 @@ from fluidkv.report.page import Page, Row
 
 ASSUMES = (
     "Sizes are simulated by the engine's own rules, not tried on a server. Every size serves the "
-    "same requests, chosen once.",
+    "same requests, and the same fresh draws of what is like them, chosen once.",
     "How long an iteration lasts stands beside 'clock', and is the same function of the batch at "
     "every size.",
     "Where there are several replicas, they are alike and get requests in turn (round robin).",
-    "An SLO is met where every run meets it; nothing is concluded for a size that was not run.",
+    "An SLO is met where every run, and nearly every draw, meets it; nothing is concluded for a size that was not run.",
 )
 """What the answer takes for granted, for the report."""
 
@@ -70,24 +72,26 @@ def say_size(
 
 def _answer_rows(answer: SizeAnswer, memory: Memory) -> list[Row]:
     plan, edge = answer.plan, answer.edge
-    rows: list[Row] = [(_FOUND[plan.axis.find], _size(answer, edge.answer, memory))]
+    rows: list[Row] = [(_FOUND[plan.axis.find], _size(answer, answer.answer, memory))]
+    rows += _draw_rows(answer, memory)
     if plan.axis.find != "kv":
-        rows.append(("KV pool", f"{_pool(answer, edge.answer, memory)}, of each replica"))
+        rows.append(("KV pool", f"{_pool(answer, answer.answer, memory)}, of each replica"))
     if plan.axis.find != "rate":
         rows.append(("arrivals", _arrivals(answer)))
     for slo in plan.slos:
         sign = ">=" if slo.at_least else "<="
-        found = answer.worst(edge.answer, slo.metric)
+        found = answer.worst(answer.answer, slo.metric)
         spare = abs(found / slo.bound - 1) if slo.bound else 0.0
         unit = _unit(answer, slo.metric)
         rows.append(
             (
                 "asked",
                 f"{slo.metric} {sign} {slo.bound:g}{unit}: {short(found)}{unit}, "
-                f"{percent(spare)} to spare",
+                f"{percent(spare)} to spare{_of_which(answer)}",
             )
         )
-    rows.append(("next", _next(answer, memory)))
+    if edge.answer == answer.answer:
+        rows.append(("next", _next(answer, memory)))
     if edge.ceiling is not None and edge.too_easy is not None:
         rows.append(
             (
@@ -111,6 +115,54 @@ def _answer_rows(answer: SizeAnswer, memory: Memory) -> list[Row]:
     if answer.today is not None:
         rows.append(("today", _today(answer, memory)))
     return rows
+
+
+def _draw_rows(answer: SizeAnswer, memory: Memory) -> list[Row]:
+    """What holds for other draws, the worst of them, and what these requests alone would say."""
+    nearly = answer.nearly
+    if nearly is None:
+        return []
+    draws = f"{nearly.draws} fresh draws of {nearly.horizon:,} requests"
+    if nearly.edge is None:
+        last = next(reversed(nearly.along))
+        what = f"{_size(answer, last, memory)}: {_draws_miss(answer, last)}"
+        return [("CAUTION", f"no size tried holds for {draws}, not even {what}")]
+    all_of = f"all of {draws} meet it" if not nearly.misses else f"{draws} meet it"
+    if nearly.misses:
+        all_of += f" but for at most {nearly.misses}"
+    at = nearly.edge.answer
+    worst = [
+        f"{slo.metric} {short(worst_of(nearly.along[at], slo.metric))}{_unit(answer, slo.metric)}"
+        for slo in answer.plan.slos
+    ]
+    rows: list[Row] = [
+        ("holds for", f"{nearly.share:.0%} of loads like this: {all_of}"),
+        ("worst draw", ", ".join(worst)),
+    ]
+    if nearly.edge.blocker is not None:
+        less = nearly.edge.blocker
+        rows.append(("next", f"{_size(answer, less, memory)}: {_draws_miss(answer, less)}"))
+    if answer.edge.answer != answer.answer:
+        said = _size(answer, answer.edge.answer, memory)
+        rows.append(("these alone", f"{said}, which the requests that are run would do with"))
+    return rows
+
+
+def _draws_miss(answer: SizeAnswer, size: Size) -> str:
+    """How many draws a size fails, of those that it was tried with, and the worst of them."""
+    assert answer.nearly is not None  # it has tried the size
+    values, slos = answer.nearly.along[size], answer.plan.slos
+    met = met_by_run(values, slos)
+    worst = [
+        f"{slo.metric} {short(worst_of(values, slo.metric))}{_unit(answer, slo.metric)}"
+        for slo in slos
+        if not met_by_run(values, [slo]).all()
+    ]
+    return f"{int((~met).sum())} of {met.size} draws miss; the worst has {', '.join(worst)}"
+
+
+def _of_which(answer: SizeAnswer) -> str:
+    return "" if answer.nearly is None else ", by the requests that are run"
 
 
 def _next(answer: SizeAnswer, memory: Memory) -> str:
@@ -159,10 +211,11 @@ def _sure_rows(answer: SizeAnswer, memory: Memory, why: str) -> list[Row]:
         rows.append(("measured", f"no measurement holds it: {why or _NOTHING}"))
         return rows
     found = "none tried" if against.edge is None else _size(answer, against.edge.answer, memory)
+    drawn = "" if answer.nearly is None else " and for the same draws"
     rows.append(
         (
             "with its error",
-            f"{found}, if every iteration lasts {against.bar:.1%} longer: so far "
+            f"{found}, if every iteration lasts {against.bar:.1%} longer{drawn}: so far "
             "off was the simulation on this log, bias and spread together",
         )
     )
@@ -331,6 +384,7 @@ def _run_rows(answer: SizeAnswer) -> list[Row]:
     rows: list[Row] = [
         ("requests", f"{parts}{f' ({what})' if answer.runs > 1 else ''}, the same at every size"),
         *window_rows(plan.window),
+        *_stretch_rows(answer),
         *clock_rows(
             plan.clock,
             capacity=answer.answer.blocks * plan.block_size,
@@ -346,6 +400,23 @@ def _run_rows(answer: SizeAnswer) -> list[Row]:
     )
     rows.append(("not in it", "prompts that begin alike, speculative decoding, swapping"))
     return rows
+
+
+def _stretch_rows(answer: SizeAnswer) -> list[Row]:
+    """What draws are like."""
+    nearly, stretch = answer.nearly, answer.nearly and answer.nearly.stretch
+    if nearly is None:
+        return []
+    if stretch is None:
+        return [("draws", "lengths by their shares, Poisson arrivals")]
+    what = "its conversations, weighed anew in each"
+    if stretch.requests < stretch.of:
+        what = (
+            f"those of the busiest {stretch.requests:,} of its {stretch.of:,} requests in a row "
+            f"({stretch.rate:.2f} a second at the trace's own times, {stretch.rate_of_all:.2f} in "
+            "all of it), weighed anew in each"
+        )
+    return [("draws", f"{what}; arrivals: {stretch.arrivals}")]
 
 
 # --- a size -------------------------------------------------------------------------------------
