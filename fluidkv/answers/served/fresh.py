@@ -27,6 +27,10 @@ HORIZON = 3_000
 MOST_DRAWS = 1_000
 MOST_REQUESTS = 10**6
 _STREAM = 34  # beside seeds of runs, so that a draw repeats no run
+_COLUMNS = (
+    *("input_lengths", "decode_lengths", "max_tokens"),
+    *("prefix_blocks", "prompt_segments", "output_segments"),
+)
 _DAY_S, _HOUR_S = 86_400.0, 3_600.0
 
 
@@ -116,10 +120,7 @@ def busiest(trace: Trace, requests: int) -> Trace:
 def part_of(trace: Trace, rows: slice) -> Trace:
     """Some requests of a trace, from time 0 on."""
     columns = {
-        name: values[rows]
-        for name in ("input_lengths", "decode_lengths", "max_tokens")
-        + ("prefix_blocks", "prompt_segments", "output_segments")
-        if (values := getattr(trace, name)) is not None
+        name: values[rows] for name in _COLUMNS if (values := getattr(trace, name)) is not None
     }
     times = trace.arrival_times_s
     if times is not None:

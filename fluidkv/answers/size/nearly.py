@@ -1,4 +1,4 @@
-"""Sizes that are enough for nearly every draw of the requests, and not only for those of the log."""
+"""Sizes that are enough for nearly every draw of the requests, not only for those of the log."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

@@ -19,7 +19,8 @@ ASSUMES = (
     "How long an iteration lasts stands beside 'clock', and is the same function of the batch at "
     "every size.",
     "Where there are several replicas, they are alike and get requests in turn (round robin).",
-    "An SLO is met where every run, and nearly every draw, meets it; nothing is concluded for a size that was not run.",
+    "An SLO is met where every run, and nearly every draw, meets it; nothing is concluded for a "
+    "size that was not run.",
 )
 """What the answer takes for granted, for the report."""
 
