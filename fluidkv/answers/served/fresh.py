@@ -5,18 +5,22 @@ the draws are made (the largest of n + 1 alike is the last one no more often tha
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from fluidkv.answers.served.demand import Demand, prompts_of, tables_of
 from fluidkv.answers.served.paired import CONFIDENCE
 from fluidkv.answers.served.population import Population
 from fluidkv.errors import InputError
+from fluidkv.prefix.prompts import Prompts
 from fluidkv.record import Record
 from fluidkv.runs.arrivals import poisson
 from fluidkv.runs.checks import count
 from fluidkv.runs.max_tokens import EXACT, MaxTokens
 from fluidkv.runs.requests import Requests
+from fluidkv.serving.clock import IterationClock
 from fluidkv.traces import Trace
 from fluidkv.workload import Workload
 
@@ -159,6 +163,56 @@ def fresh_of_trace(
         tables = [faster(table, speed) for table in tables]
     said = Stretch(len(stretch), len(trace), rate, _rate(trace), str(population.arrivals))
     return tables, said
+
+
+@dataclass(frozen=True, eq=False)
+class Days(Record):
+    """Fresh draws of what is like a trace, as runs.
+
+    Fields:
+        tables, prompts: of each.
+        stretch: what they are like; None: a mix that is known.
+    """
+
+    tables: Sequence[Requests]
+    prompts: Sequence[Prompts | None]
+    stretch: Stretch | None
+
+    @property
+    def requests(self) -> int:
+        """Of the largest."""
+        return max(map(len, self.tables))
+
+
+def days_like(
+    trace: Trace,
+    draws: int,
+    horizon: Horizon,
+    demand: Demand,
+    clock: IterationClock,
+    *,
+    caching: bool,
+    seed: int = 0,
+) -> Days:
+    """Draws with what their prompts say, each as long as the trace where nobody says how long.
+
+    Of one with more than `HORIZON` requests, the busiest stretch of so many.
+
+    Args:
+        demand: a replay, at some speed.
+        caching: whether an engine looks at prompts.
+    """
+    size = horizon.of(_rate(trace) * demand.speed, min(len(trace), HORIZON))
+    stretch = busiest(trace, size)
+    population = Population.of(stretch)
+    tables: list[Requests] = []
+    prompts: list[Prompts | None] = []
+    for place in range(draws):
+        day = population.draw(size, seed=(seed, _STREAM, place))
+        tables += tables_of(day, day.workload(), demand, clock, len(day), 1, seed + place)
+        prompts += prompts_of(day, demand, tables[-1:], caching)
+    said = Stretch(len(stretch), len(trace), _rate(stretch), _rate(trace), str(population.arrivals))
+    return Days(tables, prompts, said)
 
 
 def faster(table: Requests, speed: float) -> Requests:

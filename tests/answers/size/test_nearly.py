@@ -30,7 +30,7 @@ def _log(size: int, rate: float, seed: int = 0) -> fk.Trace:
 
 
 def _sized(**options):
-    how = {"clock": CLOCK, "draws": 8, "horizon": Horizon(300), "within": 0.1}
+    how = {"clock": CLOCK, "draws": 8, "horizon": Horizon(300), "within": 0.1, "backend": "kernel"}
     return fk.size_server(_log(80, 8.0), SLOS, **(how | options))
 
 
