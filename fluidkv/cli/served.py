@@ -10,6 +10,7 @@ from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
     from fluidkv.answers.served.demand import Demand, Window
+    from fluidkv.answers.served.fresh import Horizon
     from fluidkv.answers.served.logged import LoggedServer, ServerSettings
     from fluidkv.cli.memory import LoggedMemory
     from fluidkv.report.page import Row
@@ -67,6 +68,42 @@ Budget = Annotated[
         **_COUNT,
     ),
 ]
+
+
+_DRAWS = (
+    "Fresh draws that the answer is to hold for: conversations of SOURCE drawn again, arrivals by "
+    r"their own process; 0: none. \[default: 20]"
+)
+FreshDraws = Annotated[
+    int | None,
+    opt.option("--draws N", read.whole_number, _DRAWS, opt.RUN, least=0, most=1000),
+]
+_HORIZON = r"Length of a draw: requests, or a time such as 600s, 30min, 2h. \[default: 3,000]"
+HorizonOf = Annotated[str | None, opt.option("--horizon N|TIME", str, _HORIZON, opt.RUN)]
+_UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
+
+
+def horizon_of(text: str | None) -> "Horizon":
+    """Of the option `--horizon`.
+
+    Raises:
+        InputError: neither a number of requests nor a time.
+    """
+    from fluidkv.answers.served.fresh import MOST_REQUESTS, Horizon
+
+    if text is None:
+        return Horizon()
+    number = text.rstrip("abcdefghijklmnopqrstuvwxyz")
+    unit = text[len(number) :]
+    allowed = f"1 to {MOST_REQUESTS:,} requests, or a time such as 600s, 30min or 2h"
+    if unit and unit not in _UNITS:
+        raise InputError("--horizon", text, allowed)
+    if unit:
+        seconds = float(read.positive_number("--horizon", number, allowed))
+        return Horizon(seconds=seconds * _UNITS[unit])
+    if not number.isdecimal() or not 1 <= int(number) <= MOST_REQUESTS:
+        raise InputError("--horizon", text, allowed)
+    return Horizon(int(number))
 
 
 def clock_of(text: str) -> "IterationClock":

@@ -14,6 +14,7 @@ CLOCK = ("--clock", "0.01:1e-6:1e-5")
 TWO = ("--class", "40:30", "--class", "120:60", *CLOCK)
 SLO = ("--slo", "ttft_p99=0.5s", "--slo", "tpot_p99=30ms")
 QUICK = (*TWO, *SLO, "--qps", "8", "--requests", "30", "--runs", "1", "--within", "0.2")
+QUICK = (*QUICK, "--draws", "5", "--horizon", "200")
 
 
 def shown(capsys, *argv: str) -> str:
@@ -39,6 +40,29 @@ def test_the_page_says_the_answer_the_cliff_and_the_theory(capsys):
     ):
         assert words in " ".join(page.split()), words
     assert max(map(len, page.splitlines())) <= 80
+
+
+def test_the_page_says_for_how_many_draws_it_holds(capsys):
+    page = " ".join(shown(capsys, *QUICK, "--horizon", "30s").split())
+    assert "holds for 83% of loads like this: all of 5 fresh draws of 240 requests meet it" in page
+    assert "worst draw ttft_p99 0." in page
+    assert "draws lengths by their shares, Poisson arrivals" in page
+    none = " ".join(shown(capsys, *QUICK, "--draws", "0").split())
+    assert "holds for" not in none
+    assert "draws" not in none
+
+
+def test_the_next_day_needs_a_server_more(capsys):
+    """One draw of 300 requests says 2, with 78.5 % to spare; of longer ones, most miss with 2."""
+    argv = "sample:vllm-rtx4090 --find replicas --qps 3 --slo ttft_p99=2s --json"
+    found = json.loads(shown(capsys, *argv.split()))
+    assert (found["answer"]["value"], found["of_runs"]["value"]) == (3, 2)
+    assert found["against_bias"]["value"] == 3
+    draws = found["draws"]
+    assert (draws["count"], draws["requests"], draws["may_miss"]) == (20, 3000, 0)
+    assert draws["not_met_at"] == 2
+    assert draws["worst"]["ttft_p99"] <= 2
+    assert draws["stretch"]["arrivals"] == "Poisson"
 
 
 def test_json_has_what_the_page_says(capsys):
@@ -103,6 +127,10 @@ def test_a_trace_comes_at_its_own_times_or_faster(capsys, tmp_path):
         ((*QUICK, "--capacity", "1001", "--block-size", "16"), "--block-size: got 16"),
         ((*QUICK, "--slo", "ttft_p99=1ms"), "no KV pool meets ttft_p99=0.001s"),
         ((*QUICK, "--slo", "ttfp=1ms"), "--slo: got 'ttfp=1ms'"),
+        ((*QUICK, "--horizon", "0"), "--horizon: got '0'; allowed: 1 to 1,000,000 requests, or a"),
+        ((*QUICK, "--horizon", "3d"), "--horizon: got '3d'"),
+        ((*QUICK, "--horizon", "1000h"), "--horizon: got '28,800,000 requests'"),
+        ((*QUICK, "--draws", "-1"), "--draws: got '-1'; allowed: a whole number from 0 to 1,000"),
         (
             ("--class", "8:8", "--clock", "0.01:1e-6", "--slo", "ttft_p99=1s", "--qps", "1"),
             "--slo: got 'ttft_p99'",

@@ -10,6 +10,7 @@ from fluidkv.answers.recommend.choosing import MARGIN, Choice
 from fluidkv.answers.recommend.flags import IN_FRONT, flags_of, needs_of, without_flag
 from fluidkv.answers.recommend.frontier import watermarks_alone
 from fluidkv.answers.recommend.gains import Gains, Pick
+from fluidkv.answers.recommend.likes import Likes
 from fluidkv.answers.recommend.plan import Plan
 from fluidkv.answers.recommend.plan import as_dict as of_plan
 from fluidkv.answers.recommend.runs import Ran
@@ -61,6 +62,7 @@ class Recommendation(Record):
         end_of_preemption: smallest watermark, all else as now, with which no run preempts; None
             if none that was tried, or if runs are `all_start`.
         unfinished: runs that did not end as runs of this kind should.
+        likes: the picks, or what would be, on fresh draws; None: none was to be run.
         what_if: with more memory, longer prompts and so on; empty where it was not run.
 
     Examples:
@@ -84,6 +86,7 @@ class Recommendation(Record):
     end_of_preemption: int | None
     unfinished: int
     what_if: tuple[WhatIf, ...]
+    likes: Likes | None
 
     @property
     def label(self) -> str:
@@ -296,6 +299,7 @@ class Recommendation(Record):
             "end_of_preemption": None
             if self.end_of_preemption is None
             else self.settings[self.end_of_preemption].watermark,
+            "draws": None if self.likes is None else self.likes.to_dict(),
             "what_if": [one.to_dict() for one in self.what_if],
         }
 

@@ -116,6 +116,12 @@ def run_all(plan: Plan, backend: Backend, on_progress: Progress | None) -> Ran:
     )
 
 
+def run_settings(plan: Plan, settings: Sequence[Setting], backend: Backend) -> Ran:
+    """Just these settings."""
+    cases = [_case(plan, each) for each in settings]
+    return _measured(plan, settings, cases, backend, None)
+
+
 def _case(plan: Plan, setting: Setting) -> Case:
     limits = limits_of(plan.limits, setting)
     return Case(engine_of(plan.engine, setting), limits, plan.clock, setting.clients)

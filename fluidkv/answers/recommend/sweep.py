@@ -1,6 +1,7 @@
 """The same requests through every setting, and what they say: the frontier, and what to take."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,14 @@ from fluidkv.answers.recommend.frontier import (
     without_twins,
 )
 from fluidkv.answers.recommend.gains import Gains, Pick, picked
+from fluidkv.answers.recommend.likes import days_of, kept, likes_of
 from fluidkv.answers.recommend.plan import Plan, planned
 from fluidkv.answers.recommend.result import Picks, Recommendation
 from fluidkv.answers.recommend.runs import Backend, Progress, Ran, run_all, run_now
 from fluidkv.answers.recommend.what_if import WhatIf, what_if
 from fluidkv.answers.served.bias import OUTPUT, Bias, Totals, biases
 from fluidkv.answers.served.demand import Demand, Draws, mostly_start
+from fluidkv.answers.served.fresh import Days, Horizon, draws_of
 from fluidkv.answers.served.goodput import bounds_of
 from fluidkv.answers.served.memory import BLOCK_SIZES
 from fluidkv.answers.served.setting import Setting, engine_of, limits_of
@@ -60,6 +63,8 @@ def recommend_settings(
     requests: int | None = None,
     runs: int | None = None,
     seed: int = 0,
+    draws: int | None = None,
+    horizon: Horizon | None = None,
     backend: Backend = "auto",
     on_progress: Progress | None = None,
     on_first: Callable[[Mapping[str, Bias]], None] | None = None,
@@ -90,6 +95,9 @@ def recommend_settings(
         requests: in each run; None: all of a trace that is replayed, else ten times what memory
             carries, 200 to 2,000, and more where memory is always full or all wait from the start.
         runs, seed: of each setting (None: 4, or one of a trace, by its quarters); of the first run.
+        draws: fresh ones, on which a pick is run again beside the server as it is, and given up if
+            it gains nothing there; None: 20; 0: none.
+        horizon: length of a draw; None: as the runs, of a trace its own, and 3,000 at most.
         backend: of `serve`.
         on_progress: told now and then how many requests are served, of how many.
         on_first: told what the log says and what the simulation of its server does, early.
@@ -128,7 +136,22 @@ def recommend_settings(
     seen = bool(totals and totals.preemptions)  # then something preempts, whatever we simulate
     ran = (None if seen else run_now(plan, backend)) or run_all(plan, backend, on_progress)
     changes = what_if(plan, backend) if _is_little(plan, ran) else ()
-    return _answer(plan, ran, changes, bias, totals, plan.engine.version or version)
+    found = _answer(plan, ran, changes, bias, totals, plan.engine.version or version)
+    fresh = draws_of(draws)
+    days = days_of(source, plan, fresh, horizon or Horizon(), seed) if fresh else None
+    return found if days is None else _on_fresh_draws(found, days, backend)
+
+
+def _on_fresh_draws(found: Recommendation, days: Days, backend: Backend) -> Recommendation:
+    """What would be taken, run again where it was not chosen; what gains nothing there is not."""
+    picks = (found.picks.of_engine, found.picks.at_hand, found.picks.in_front)
+    first = (pick.index or pick.candidate for pick in picks)
+    indices = [index for index in dict.fromkeys(first) if index]
+    if not indices:
+        return found
+    likes = likes_of(found.plan, found.settings, indices, days, backend)
+    picks = Picks(*(kept(pick, likes, found.gains) for pick in picks))
+    return replace(found, picks=picks, likes=likes)
 
 
 def _check_log(log: TimedRun, source: Workload | Trace) -> None:
@@ -180,6 +203,7 @@ def _answer(
         end_of_preemption=end,
         unfinished=sum(status != right.name for status in ran.statuses),
         what_if=changes,
+        likes=None,
     )
 
 

@@ -8,6 +8,14 @@ from typing import Literal
 import numpy as np
 
 from fluidkv.answers.served.demand import Demand, Draws, Window, tables_of, window_of
+from fluidkv.answers.served.fresh import (
+    Horizon,
+    Stretch,
+    draws_of,
+    fresh_of_mix,
+    fresh_of_trace,
+    part_of,
+)
 from fluidkv.answers.served.memory import BLOCK_SIZES
 from fluidkv.answers.served.setting import Setting, limits_of
 from fluidkv.answers.served.slo import Slo
@@ -17,7 +25,7 @@ from fluidkv.answers.size.trials import SizedServer
 from fluidkv.errors import InputError
 from fluidkv.record import Record
 from fluidkv.runs.checks import count
-from fluidkv.runs.max_tokens import MaxTokens
+from fluidkv.runs.max_tokens import EXACT, MaxTokens
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.checks import largest_request
 from fluidkv.serving.clock import IterationClock, require_prefill
@@ -31,7 +39,7 @@ from fluidkv.workload import Workload
 
 REQUESTS, DRAWS = 1000, 2
 """Requests of a run and runs, where requests are drawn and nobody says how many."""
-_RECORDS = 20_000  # of a run, at most, roughly
+_RECORDS, _RECORDS_FRESH = 20_000, 1_000  # of a run, at most, roughly
 
 
 @dataclass(frozen=True)
@@ -44,6 +52,8 @@ class Asked:
         capacity: KV tokens of today's server; None: not known.
         rate: arrivals a unit of the clock; None: a trace's own.
         draws: which requests are run.
+        fresh: how many draws beside; None: the usual number; 0: none.
+        horizon: how long each of these is.
         max_tokens: what clients ask for at most; None: what they get.
     """
 
@@ -52,6 +62,8 @@ class Asked:
     capacity: int | None
     rate: float | None
     draws: Draws
+    fresh: int | None
+    horizon: Horizon
     max_tokens: MaxTokens | None
 
 
@@ -69,6 +81,8 @@ class Plan(Record):
         rate: the same as run, at speed 1.
         today: blocks of today's server; None: not known.
         least: blocks that hold the largest request; most: that hold all requests together.
+        fresh: draws of what is like these requests, at speed 1; every_fresh: iterations of a record
+            of theirs; stretch: of a trace, the part that they are like.
     """
 
     axis: Axis
@@ -82,6 +96,9 @@ class Plan(Record):
     today: int | None
     least: int
     most: int
+    fresh: Sequence[Requests]
+    every_fresh: int
+    stretch: Stretch | None
 
     @property
     def own_rate(self) -> float | None:
@@ -154,7 +171,10 @@ def planned(
     if today is not None and (today < least or axis.find != "kv"):
         _check_today(today, rules, caps, tables, source)
     most = max(least, *(_all_at_once(caps, table) for table in tables))
-    every = max(1, int(_length(tables, theory, clock, today or least) // _RECORDS))
+    blocks = today or least
+    every = max(1, int(_length(tables, theory, clock, blocks) // _RECORDS))
+    fresh, stretch = _fresh(source, workload, window, rate, clock, asked)
+    seldom = int(_length(fresh, theory, clock, blocks) // _RECORDS_FRESH) if fresh else 1
     return Plan(
         axis=axis,
         slos=asked.slos,
@@ -167,6 +187,9 @@ def planned(
         today=today,
         least=least,
         most=most,
+        fresh=fresh,
+        every_fresh=max(1, seldom),
+        stretch=stretch,
     )
 
 
@@ -230,6 +253,34 @@ def _tables(
         size = REQUESTS if draws.requests is None else count("requests", draws.requests)
         runs = DRAWS if draws.runs is None else draws.runs
     return tables_of(source, workload, demand, clock, size, runs, draws.seed)
+
+
+def _fresh(
+    source: Workload | Trace,
+    workload: Workload,
+    window: Window | None,
+    rate: float,
+    clock: IterationClock,
+    asked: Asked,
+) -> tuple[list[Requests], Stretch | None]:
+    """Draws of what is like the requests that are run, at the same rate.
+
+    A rate that somebody names, or that is looked for, is just so; a trace's own is known no better
+    than a trace of that length tells it.
+    """
+    draws, seed = draws_of(asked.fresh), asked.draws.seed
+    asks = asked.max_tokens or EXACT
+    if not draws:
+        return [], None
+    if window is None or window.rate is None:
+        whole = clock.unit == "iteration"
+        mix = {"per_iteration": whole, "asks": asks, "seed": seed}
+        return fresh_of_mix(workload, draws, asked.horizon, rate, **mix), None
+    assert isinstance(source, Trace)  # windows are of traces
+    part = part_of(source, slice(window.requests * window.runs))
+    known = asked.rate is not None or asked.find == "rate"
+    how = {"known": known, "asks": asks, "seed": seed}
+    return fresh_of_trace(part, draws, asked.horizon, speed=rate / window.rate, **how)
 
 
 def _mix(tables: Sequence[Requests], workload: Workload) -> Workload:

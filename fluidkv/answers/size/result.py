@@ -1,7 +1,7 @@
 """What sizing found, as plain values."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from fluidkv.answers.served.slo import Slo
 from fluidkv.answers.size.cliff import TIMES_WORSE, Cliff
 from fluidkv.answers.size.edge import Edge
 from fluidkv.answers.size.load import Bounds
+from fluidkv.answers.size.nearly import Nearly
 from fluidkv.answers.size.plan import Plan
 from fluidkv.answers.size.search import meets
 from fluidkv.answers.size.sizes import Size
@@ -52,6 +53,7 @@ class SizeAnswer(Record):
         along: sizes that differ in what is looked for -> metrics of each run, hardest first.
         across: at the answer, with faster arrivals (or, of a rate, less memory).
         edge: where the sizes that meet every SLO in every run begin.
+        nearly: where those begin that meet it in nearly every fresh draw; None: none were drawn.
         bias: metric -> measured and simulated, of today's server on its log; empty without a log.
         against: the same with the simulation's error against you; None without a log.
         cliff: what lies beyond the answer.
@@ -74,6 +76,7 @@ class SizeAnswer(Record):
     along: Mapping[Size, Values]
     across: Mapping[Size, Values]
     edge: Edge
+    nearly: Nearly | None
     bias: Mapping[str, of_log.Bias]
     against: Against | None
     cliff: Cliff
@@ -82,7 +85,9 @@ class SizeAnswer(Record):
 
     @property
     def answer(self) -> Size:
-        return self.edge.answer
+        """What meets every SLO in every run, and in nearly every draw where some size does."""
+        there = [e.answer for e in (self.edge, self.nearly and self.nearly.edge) if e is not None]
+        return self.plan.axis.harder_first(there)[-1]
 
     @property
     def today(self) -> Size | None:
@@ -112,9 +117,7 @@ class SizeAnswer(Record):
 
     def worst(self, size: Size, metric: str) -> float:
         """Of the worst run."""
-        values = self.found(size)[metric]
-        least = metric.startswith(("output", "throughput"))
-        return float(values.min() if least else values.max())
+        return worst_of(self.found(size), metric)
 
     def mean(self, size: Size, metric: str) -> float:
         return float(self.found(size)[metric].mean())
@@ -189,7 +192,9 @@ class SizeAnswer(Record):
             "window": None if plan.window is None else plan.window.to_dict(),
             "own_rate": plan.own_rate,
             "slos": [_slo(slo, self.worst(self.answer, slo.metric)) for slo in plan.slos],
-            "answer": self._edge(self.edge),
+            "answer": self._edge(replace(self.edge, answer=self.answer)),
+            "of_runs": {"value": self._value(self.edge.answer)},
+            "draws": self._nearly(),
             "bounds": {
                 "memory": self.bounds.memory,
                 "compute": finite(self.bounds.compute),
@@ -223,6 +228,27 @@ class SizeAnswer(Record):
             "not_met_above": value(edge.too_easy),
             "also_met": [[self._value(first), self._value(last)] for first, last in edge.islands],
             **self._row(edge.answer),
+        }
+
+    def _nearly(self) -> dict[str, Any] | None:
+        nearly = self.nearly
+        if nearly is None:
+            return None
+        edge, worst = nearly.edge, {}
+        if edge is not None:
+            for slo in self.plan.slos:
+                worst[slo.metric] = finite(worst_of(nearly.along[edge.answer], slo.metric))
+        blocker = edge and edge.blocker
+        return {
+            "count": nearly.draws,
+            "requests": nearly.horizon,
+            "may_miss": nearly.misses,
+            "share": nearly.share,
+            "value": None if edge is None else self._value(edge.answer),
+            "not_met_at": None if blocker is None else self._value(blocker),
+            "worst": worst,
+            "stretch": None if nearly.stretch is None else nearly.stretch.to_dict(),
+            "tried": [self._value(size) for size in nearly.along],
         }
 
     def _against(self) -> dict[str, Any] | None:
@@ -265,6 +291,12 @@ class SizeAnswer(Record):
             "preempts": None if cliff.preempts is None else self._row(cliff.preempts),
             "preempts_margin": cliff.preempts_margin,
         }
+
+
+def worst_of(values: Values, metric: str) -> float:
+    """A metric in its worst run."""
+    least = metric.startswith(("output", "throughput"))
+    return float(values[metric].min() if least else values[metric].max())
 
 
 def title_of(metric: str, unit: str) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
+from jaxtyping import Bool
 
 from fluidkv.answers.served.slo import Slo
 from fluidkv.answers.size.edge import Edge, edge_of
@@ -83,7 +84,7 @@ class Tried:
         return [
             size
             for first, last in pairwise(order)
-            if not _close(self.axis, first, last, within)
+            if not close(self.axis, first, last, within)
             for size in between(self.axis, first, last, 1)
         ]
 
@@ -100,7 +101,7 @@ class Tried:
             new = [
                 size
                 for first, last in pairs
-                if first and last and not _close(self.axis, first, last, within)
+                if first and last and not close(self.axis, first, last, within)
                 for size in between(self.axis, first, last, width)
             ]
             if not new or len(self.along) >= MOST_SIZES:
@@ -122,11 +123,18 @@ def about(plan: Plan, *, against: bool) -> int:
 
 def meets(values: Values, slos: Sequence[Slo]) -> bool:
     """Whether a size meets every bound in every run, and serves all requests."""
-    served = not values["unfinished"].any()
-    return served and all(bool(slo.met(values[slo.metric][None])[0]) for slo in slos)
+    return bool(met_by_run(values, slos).all())
 
 
-def _close(axis: Axis, first: Size, last: Size, within: float) -> bool:
+def met_by_run(values: Values, slos: Sequence[Slo]) -> Bool[np.ndarray, " run"]:
+    """Which runs meet every bound, and serve all requests."""
+    served = values["unfinished"] == 0
+    each = [slo.met(values[slo.metric][:, None]) for slo in slos]
+    return np.all([served, *each], axis=0)
+
+
+def close(axis: Axis, first: Size, last: Size, within: float) -> bool:
+    """Whether two sizes differ by no more than a share."""
     low, high = sorted((axis.of(first), axis.of(last)))
     return high <= low * (1 + within)
 

@@ -6,10 +6,12 @@ from typing import Literal
 
 from fluidkv.answers.served.bias import OUTPUT, Bias, Totals, biases
 from fluidkv.answers.served.demand import Draws
+from fluidkv.answers.served.fresh import Horizon
 from fluidkv.answers.served.setting import Setting
 from fluidkv.answers.served.slo import Slo
 from fluidkv.answers.size.bar import bar_of, slower
 from fluidkv.answers.size.cliff import cliff_of
+from fluidkv.answers.size.nearly import nearly_every
 from fluidkv.answers.size.plan import Asked, Plan, planned
 from fluidkv.answers.size.refusing import refuse
 from fluidkv.answers.size.result import Against, SizeAnswer, in_order
@@ -55,16 +57,19 @@ def size_server(
     requests: int | None = None,
     runs: int | None = None,
     seed: int = 0,
+    draws: int | None = None,
+    horizon: Horizon | None = None,
     max_tokens: MaxTokens | None = None,
     within: float = WITHIN,
     backend: Literal["auto", "kernel", "reference"] = "auto",
     on_progress: Told | None = None,
 ) -> SizeAnswer:
-    """How much of something meets every SLO in every run, on the same requests at every size.
+    """How much of something meets every SLO, in every run and in nearly every fresh draw.
 
     Sizes are tried on a grid and then between the last one that meets the SLOs and the first that
-    does not, until these are close; then around the answer. The answer is a size that was tried,
-    and so is every size said to be worse or better.
+    does not, until these are close; then, from there on, with draws of what is like these requests;
+    then around the answer. The answer is a size that was tried, and so is every size said to be
+    worse or better.
 
     Args:
         source: a workload, or a trace, all of which is run at its own times.
@@ -85,7 +90,11 @@ def size_server(
         requests: in each run; None: 1,000, or all of a trace with times.
         runs: draws, or consecutive parts of a trace of so many requests; None: 2, or one of a
             trace.
-        seed: of the first draw.
+        seed: of the first run; of draws others.
+        draws: fresh ones that the answer is to hold for, at 95 % where all of 20 meet it; of a
+            trace its conversations drawn again, and arrivals by their own process; None: 20; 0: the
+            requests that are run are all that is looked at.
+        horizon: length of a draw; None: 3,000 requests.
         max_tokens: what clients ask for at most; None: what they get.
         within: an edge is narrowed until neighbours differ by no more than this share.
         backend: of `serve`.
@@ -105,8 +114,16 @@ def size_server(
         >>> found.answer.replicas, round(found.worst(found.answer, "ttft_p99"), 2)
         (2, 0.89)
     """
-    draws = Draws(requests, runs, seed)
-    asked = Asked(find, tuple(slos), capacity, rate, draws, max_tokens)
+    asked = Asked(
+        find,
+        tuple(slos),
+        capacity,
+        rate,
+        Draws(requests, runs, seed),
+        draws,
+        horizon or Horizon(),
+        max_tokens,
+    )
     plan = planned(
         source,
         asked,
@@ -151,6 +168,12 @@ def _answer(tried: Tried, bias: Mapping[str, Bias], within: float) -> SizeAnswer
     answer = tried.narrow(within)
     tried.run(neighbours(plan, answer))  # what lies beside an answer may not hold
     answer = tried.narrow(within)
+    nearly = None
+    if plan.fresh:
+        nearly = nearly_every(plan, answer, within, tried.tell)
+        if nearly.edge is not None and nearly.edge.answer != answer:
+            tried.run([nearly.edge.answer, *neighbours(plan, nearly.edge.answer)])
+            answer = plan.axis.harder_first([tried.narrow(within), nearly.edge.answer])[-1]
     tried.run([answer, *other_ways(plan, answer)], across=True)
     edge = tried.edge()
     assert edge is not None  # some size met it, and none was taken back
@@ -161,6 +184,7 @@ def _answer(tried: Tried, bias: Mapping[str, Bias], within: float) -> SizeAnswer
         along=in_order(plan, tried.along),
         across=tried.across,
         edge=edge,
+        nearly=nearly,
         bias=bias,
         against=_against(tried, bias, answer, within) if bias else None,
         cliff=cliff_of(plan.axis, answer, tried.along, tail),
@@ -174,7 +198,11 @@ def _against(tried: Tried, bias: Mapping[str, Bias], answer: Size, within: float
     plan = tried.plan
     bar = bar_of(bias, plan.slos)
     server = replace(plan.server, clock=slower(plan.clock, bar))
-    again = Tried(replace(plan, server=server), lambda count, *_: tried.tell(count))
+    slow = replace(plan, server=server)
+    if plan.fresh:
+        nearly = nearly_every(slow, answer, within, tried.tell)
+        return Against(bar, nearly.edge, nearly.along)
+    again = Tried(slow, lambda count, *_: tried.tell(count))
     again.run(easier(plan, answer))
     if again.edge() is None:  # easier sizes may miss something else
         again.run(neighbours(plan, answer))

@@ -48,6 +48,7 @@ def _find(asked: _Asked) -> dict[str, Any]:
         requests=row["requests"],
         runs=1,
         seed=row["seed"],
+        draws=0,
         within=row["within"],
     )
     blocker = found.edge.blocker

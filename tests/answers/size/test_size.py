@@ -25,7 +25,14 @@ SLOS = (Slo("ttft_p99", 1.0), Slo("tpot_p99", 0.05))
 
 
 def answer(find: Find = "kv", **options):
-    given = {"engine": "vllm+cache", "clock": CLOCK, "rate": 8.0, "requests": 60, "runs": 2}
+    given = {
+        "engine": "vllm+cache",
+        "clock": CLOCK,
+        "rate": 8.0,
+        "requests": 60,
+        "runs": 2,
+        "draws": 0,
+    }
     return fk.size_server(MIX, SLOS, find=find, **{**given, **options})
 
 
@@ -148,6 +155,7 @@ def test_the_highest_rate_of_a_single_server_is_that_of_its_queue():
         requests=1000,
         runs=1,
         seed=5,
+        draws=0,
         within=0.02,
     )
     # The wait is of 1,000 requests: some percent off, half of which shows in the rate.
@@ -167,6 +175,7 @@ def test_the_smallest_pool_for_a_batch_at_once_is_known():
         clock=CLOCK,
         engine="vllm+cache",
         block_size=block,
+        draws=0,
     )
     assert found.answer.blocks == count * -(-(inputs + outputs - 1) // block)
     assert found.edge.blocker == Size(found.answer.blocks - 1)
@@ -239,7 +248,7 @@ def test_two_bounds_that_hold_together_in_a_narrow_range_are_found():
     )
     bounds = (Slo("ttft_p99", 7.16793), Slo("tpot_p99", 0.0585897))
     found = fk.size_server(
-        trace, bounds, clock=IterationClock(0.02, 2e-5, 1e-4), max_num_batched_tokens=512
+        trace, bounds, clock=IterationClock(0.02, 2e-5, 1e-4), max_num_batched_tokens=512, draws=0
     )
     assert meets(found.along[found.answer], bounds)
     assert 54 <= found.answer.blocks <= 90
@@ -300,6 +309,7 @@ def test_other_engines_have_a_smallest_memory_of_their_own(engine):
         runs=1,
         engine=engine,
         backend="auto",
+        draws=0,
     )
     least = found.plan.least
     assert found.answer.blocks == least  # hardly anything is asked: all that fits is enough

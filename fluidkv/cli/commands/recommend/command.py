@@ -105,6 +105,8 @@ def recommend(
     client_cap: _ClientCap = None,
     requests: _Requests = None,
     runs: _Runs = None,
+    draws: served.FreshDraws = None,
+    horizon: served.HorizonOf = None,
     seed: Annotated[int, opt.seed("the first run", most=2**62)] = 0,
     out: _Out = None,
     html: opt.Html = None,
@@ -133,8 +135,12 @@ def recommend(
     notes += said
     tokens, cost = served.tokens_of(server, block_size), cost_of(price, server.clock)
     demand, why = arrivals.demand(load, server.clock, reading.asked)
-    draws = {"requests": requests, "runs": runs, "seed": seed}
-    options: dict[str, Any] = draws | {
+    options: dict[str, Any] = {
+        "requests": requests,
+        "runs": runs,
+        "seed": seed,
+        "draws": draws,
+        "horizon": served.horizon_of(horizon),
         **{name: getattr(server, name) for name in _OF_SERVER},
         "candidates": tried,
         "slos": slos_of(bounds, server.clock),

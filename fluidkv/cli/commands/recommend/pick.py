@@ -60,6 +60,7 @@ def pick_rows(found: Recommendation) -> list[Row]:
     else:
         rows = [*_flag_rows(found, index), ("gain", _gains(found, index))]
         rows += _slo_rows(found, index)
+    rows += _like_rows(found)
     rows += _at_hand(found)
     rows += _in_front(found)
     if found.candidate or index is None:
@@ -67,6 +68,25 @@ def pick_rows(found: Recommendation) -> list[Row]:
     rows += _free_prefill(found)
     rows += published_rows(found.depends_on(_spoken_of(found)))
     rows.append(("no preemption", _end(found)))
+    return rows
+
+
+def _like_rows(found: Recommendation) -> list[Row]:
+    """What holds for its like: the same setting on fresh draws, which chose nothing."""
+    likes, index = found.likes, _spoken_of(found)
+    if likes is None or index not in likes.indices or not index:
+        return []
+    changes = []
+    for metric in found.felt:
+        gain = likes.of(index, metric)
+        if gain is not None and math.isfinite(gain.paired):
+            change = gain.paired if _up(found, metric) else -gain.paired
+            changes.append(f"{_name(found, metric)} {signed(change)} (+- {gain.half:.1%})")
+    draws = f"{likes.draws} fresh draws of {likes.days.requests:,} requests"
+    rows: list[Row] = [("its like", f"on {draws}: {', '.join(changes)}")]
+    if found.plan.asked:
+        place = likes.indices.index(index)
+        rows.append(("", f"{likes.met[place]} of {likes.draws} draws meet what is asked"))
     return rows
 
 
@@ -91,6 +111,12 @@ def _left(found: Recommendation) -> str:
         better = f"better by more than {MARGIN:.0%} in something that users feel"
         return f"nothing tried is {better} and worse by as much in nothing of it"
     beyond = "what the simulation misses on this log and " if found.bias else ""
+    likes = found.likes
+    if likes is not None and best in likes.indices and found.gains.real(best):
+        return (
+            "what gains on these requests gains nothing that counts on fresh draws of their like. "
+            f"It was {setting_said(found, best)}: {_simulated(found, best)}"
+        )
     return (
         f"nothing tried gains more than {beyond}chance makes of it. The best of it, "
         f"{setting_said(found, best)}: {_simulated(found, best)}"

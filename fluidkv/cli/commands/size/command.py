@@ -103,6 +103,8 @@ def size(
     max_num_batched_tokens: served.Budget = None,
     requests: _Requests = None,
     runs: _Runs = None,
+    draws: served.FreshDraws = None,
+    horizon: served.HorizonOf = None,
     within: _Within = Fraction(1, 100),
     seed: Annotated[int, opt.seed("the first run", most=2**62)] = 0,
     out: _Out = None,
@@ -112,9 +114,10 @@ def size(
     """How much KV memory, at which rate, on how many servers, to meet the SLOs?
 
     Serves the same requests by servers of many sizes: the smallest KV pool, the
-    highest rate or the fewest replicas that meet every --slo, and how far the
-    cliff is behind it. A log folder brings clock, engine, today's capacity and
-    the simulation's error, with which a second size is computed.
+    highest rate or the fewest replicas that meet every --slo, also in nearly
+    every fresh draw, and how far the cliff is behind it. A log folder brings
+    clock, engine, today's capacity and the simulation's error, with which a
+    second size is computed.
 
     [bold]fluidkv size LOG_FOLDER --qps 1 --slo ttft_p99=2s --slo tpot_p99=50ms[/bold]
     [bold]fluidkv size trace.csv --clock llama-3.1-8b@h100 --slo ttft_p99=2s[/bold]
@@ -145,6 +148,8 @@ def size(
         "requests": requests,
         "runs": runs,
         "seed": seed,
+        "draws": draws,
+        "horizon": served.horizon_of(horizon),
         "within": float(within),
         "max_tokens": reading.asked,
     }

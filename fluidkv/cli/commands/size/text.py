@@ -4,7 +4,10 @@ from collections.abc import Iterable
 
 from fluidkv.answers import Size, SizeAnswer
 from fluidkv.answers.size.cliff import TIMES_WORSE, Cliff
+from fluidkv.answers.size.result import worst_of
+from fluidkv.answers.size.search import met_by_run
 from fluidkv.answers.size.trials import NEAR_FULL
+from fluidkv.cli.commands.size.basis import measured, run_rows, theory_rows
 from fluidkv.cli.commands.size.sizes import (
     arrivals_said,
     plain_size,
@@ -14,20 +17,20 @@ from fluidkv.cli.commands.size.sizes import (
     unit_of,
 )
 from fluidkv.cli.commands.size.verdict import bound_said, cost_at, in_short
-from fluidkv.cli.held import measured_table
 from fluidkv.cli.memory import Memory
 from fluidkv.cli.price import PER_MILLION, Cost
-from fluidkv.cli.served import clock_rows, short_form, window_rows
+from fluidkv.cli.served import short_form
 from fluidkv.report.numbers import counted, percent, short
 from fluidkv.report.page import Page, Row
 
 ASSUMES = (
     "Sizes are simulated by the engine's own rules, not tried on a server. Every size serves the "
-    "same requests, chosen once.",
+    "same requests, and the same fresh draws of what is like them, chosen once.",
     "How long an iteration lasts stands beside 'clock', and is the same function of the batch at "
     "every size.",
     "Where there are several replicas, they are alike and get requests in turn (round robin).",
-    "An SLO is met where every run meets it; nothing is concluded for a size that was not run.",
+    "An SLO is met where every run, and nearly every draw, meets it; nothing is concluded for a "
+    "size that was not run.",
 )
 """What the answer takes for granted, for the report."""
 
@@ -75,10 +78,10 @@ def say_size(
     page.heading("The cliff")
     page.rows(_cliff_rows(answer, memory))
     page.heading("Theory", ", of the mass model, beside the simulation")
-    page.rows(_theory_rows(answer))
-    _measured(page, answer)
+    page.rows(theory_rows(answer))
+    measured(page, answer)
     page.heading("What was run")
-    page.rows([*notes, *_run_rows(answer)])
+    page.rows([*notes, *run_rows(answer)])
 
 
 # --- the answer ---------------------------------------------------------------------------------
@@ -86,24 +89,26 @@ def say_size(
 
 def _answer_rows(answer: SizeAnswer, memory: Memory) -> list[Row]:
     plan, edge = answer.plan, answer.edge
-    rows: list[Row] = [(_FOUND[plan.axis.find], size_said(answer, edge.answer, memory))]
+    rows: list[Row] = [(_FOUND[plan.axis.find], size_said(answer, answer.answer, memory))]
+    rows += _draw_rows(answer, memory)
     if plan.axis.find != "kv":
-        rows.append(("KV pool", f"{pool_said(answer, edge.answer, memory)}, of each replica"))
+        rows.append(("KV pool", f"{pool_said(answer, answer.answer, memory)}, of each replica"))
     if plan.axis.find != "rate":
         rows.append(("arrivals", arrivals_said(answer)))
     for slo in plan.slos:
         sign = ">=" if slo.at_least else "<="
-        found = answer.worst(edge.answer, slo.metric)
+        found = answer.worst(answer.answer, slo.metric)
         spare = abs(found / slo.bound - 1) if slo.bound else 0.0
         unit = unit_of(answer, slo.metric)
         rows.append(
             (
                 "asked",
                 f"{slo.metric} {sign} {slo.bound:g}{unit}: {short(found)}{unit}, "
-                f"{percent(spare)} to spare",
+                f"{percent(spare)} to spare{_of_which(answer)}",
             )
         )
-    rows.append(("next", _next(answer, memory)))
+    if edge.answer == answer.answer:
+        rows.append(("next", _next(answer, memory)))
     if edge.ceiling is not None and edge.too_easy is not None:
         rows.append(
             (
@@ -128,6 +133,54 @@ def _answer_rows(answer: SizeAnswer, memory: Memory) -> list[Row]:
     if answer.today is not None:
         rows.append(("today", _today(answer, memory)))
     return rows
+
+
+def _draw_rows(answer: SizeAnswer, memory: Memory) -> list[Row]:
+    """What holds for other draws, the worst of them, and what these requests alone would say."""
+    nearly = answer.nearly
+    if nearly is None:
+        return []
+    draws = f"{nearly.draws} fresh draws of {nearly.horizon:,} requests"
+    if nearly.edge is None:
+        last = next(reversed(nearly.along))
+        what = f"{size_said(answer, last, memory)}: {_draws_miss(answer, last)}"
+        return [("CAUTION", f"no size tried holds for {draws}, not even {what}")]
+    all_of = f"all of {draws} meet it" if not nearly.misses else f"{draws} meet it"
+    if nearly.misses:
+        all_of += f" but for at most {nearly.misses}"
+    at = nearly.edge.answer
+    worst = [
+        f"{slo.metric} {short(worst_of(nearly.along[at], slo.metric))}{unit_of(answer, slo.metric)}"
+        for slo in answer.plan.slos
+    ]
+    rows: list[Row] = [
+        ("holds for", f"{nearly.share:.0%} of loads like this: {all_of}"),
+        ("worst draw", ", ".join(worst)),
+    ]
+    if nearly.edge.blocker is not None:
+        less = nearly.edge.blocker
+        rows.append(("next", f"{size_said(answer, less, memory)}: {_draws_miss(answer, less)}"))
+    if answer.edge.answer != answer.answer:
+        said = size_said(answer, answer.edge.answer, memory)
+        rows.append(("these alone", f"{said}, which the requests that are run would do with"))
+    return rows
+
+
+def _draws_miss(answer: SizeAnswer, size: Size) -> str:
+    """How many draws a size fails, of those that it was tried with, and the worst of them."""
+    assert answer.nearly is not None  # it has tried the size
+    values, slos = answer.nearly.along[size], answer.plan.slos
+    met = met_by_run(values, slos)
+    worst = [
+        f"{slo.metric} {short(worst_of(values, slo.metric))}{unit_of(answer, slo.metric)}"
+        for slo in slos
+        if not met_by_run(values, [slo]).all()
+    ]
+    return f"{int((~met).sum())} of {met.size} draws miss; the worst has {', '.join(worst)}"
+
+
+def _of_which(answer: SizeAnswer) -> str:
+    return "" if answer.nearly is None else ", by the requests that are run"
 
 
 def _next(answer: SizeAnswer, memory: Memory) -> str:
@@ -177,10 +230,11 @@ def _sure_rows(answer: SizeAnswer, memory: Memory, why: str) -> list[Row]:
         rows.append(("measured", f"no measurement holds it: {why or _NOTHING}"))
         return rows
     found = "none tried" if against.edge is None else size_said(answer, against.edge.answer, memory)
+    drawn = "" if answer.nearly is None else " and for the same draws"
     rows.append(
         (
             "with its error",
-            f"{found}, if every iteration lasts {against.bar:.1%} longer: so far "
+            f"{found}, if every iteration lasts {against.bar:.1%} longer{drawn}: so far "
             "off was the simulation on this log, bias and spread together",
         )
     )
@@ -301,69 +355,3 @@ def _mark(answer: SizeAnswer, size: Size) -> str:
         + (" " if answer.meets(size) else "x")
         + ("!" if worse else " ")
     )
-
-
-# --- theory, the log, what was run --------------------------------------------------------------
-
-
-def _theory_rows(answer: SizeAnswer) -> list[Row]:
-    plan, at = answer.plan, answer.answer
-    carried = plan.theory.carried(answer.tokens(at))
-    seconds = plan.clock.unit == "s"
-    unit = "a second" if seconds else "an iteration"
-    sure = "so much an engine carries that reserves it"
-    if len(plan.theory.workload.classes) == 1:
-        sure = "the worst cycle: below it a collapsed server comes back by itself"
-    lasts = f", an iteration of {short(carried.iteration)} s" if seconds else ""
-    return [
-        (
-            "equilibrium",
-            f"{short(carried.per_iteration)} requests completed an iteration without evictions "
-            f"(x*), {short(carried.in_flight)} in flight{lasts}",
-        ),
-        ("critical rate", f"{short(carried.rate)} {unit} at each replica; above it a queue grows"),
-        (
-            "at its peak",
-            f"{short(carried.reserving)} {unit} if each held its peak all along: {sure}",
-        ),
-        ("arrivals", f"{short(answer.rate(at) / at.replicas)} {unit} at each replica"),
-    ]
-
-
-def _measured(page: Page, answer: SizeAnswer) -> None:
-    if not answer.bias:
-        return
-    page.heading("Today's server, measured and simulated", ", at the log's own arrivals")
-    measured_table(page, answer.bias)
-
-
-def _run_rows(answer: SizeAnswer) -> list[Row]:
-    plan, limits = answer.plan, answer.plan.server.limits
-    what = "draws" if plan.window is None else "consecutive parts of the source"
-    parts = f"{counted(answer.runs, 'run')} of {len(plan.tables[0]):,} requests"
-    caps = [
-        f"{label} {value:,}"
-        for label, value in (
-            ("max_num_seqs", limits.max_num_seqs),
-            ("max_num_batched_tokens", limits.max_num_batched_tokens),
-        )
-        if value is not None
-    ]
-    rows: list[Row] = [
-        ("requests", f"{parts}{f' ({what})' if answer.runs > 1 else ''}, the same at every size"),
-        *window_rows(plan.window),
-        *clock_rows(
-            plan.clock,
-            capacity=answer.answer.blocks * plan.block_size,
-            running=limits.max_num_seqs,
-            prefill_tokens=limits.max_num_batched_tokens,
-        ),
-        ("memory", f"blocks of {plan.block_size}; {', '.join(caps) or 'no caps'}"),
-    ]
-    if plan.axis.find == "replicas":
-        rows.append(("replicas", "requests are dealt out in turn (round robin)"))
-    rows.append(
-        ("a run", "until every request is served; of a load near 1 a longer run waits longer")
-    )
-    rows.append(("not in it", "prompts that begin alike, speculative decoding, swapping"))
-    return rows

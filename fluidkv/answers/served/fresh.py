@@ -1,0 +1,244 @@
+"""Fresh draws of what asks a server: how many, how long, and what holds for nearly all of them.
+
+Of n draws that all meet a bound, another one misses it with a chance of at most 1 in n + 1, however
+the draws are made (the largest of n + 1 alike is the last one no more often than any other).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fluidkv.answers.served.demand import Demand, prompts_of, tables_of
+from fluidkv.answers.served.paired import CONFIDENCE
+from fluidkv.answers.served.population import Population
+from fluidkv.errors import InputError
+from fluidkv.prefix.prompts import Prompts
+from fluidkv.record import Record
+from fluidkv.runs.arrivals import poisson
+from fluidkv.runs.checks import count
+from fluidkv.runs.max_tokens import EXACT, MaxTokens
+from fluidkv.runs.requests import Requests
+from fluidkv.serving.clock import IterationClock
+from fluidkv.traces import Trace
+from fluidkv.workload import Workload
+
+DRAWS = 20
+"""Fresh draws where nobody says how many: if all meet a bound, 95 % of others do."""
+HORIZON = 3_000
+"""Requests of each where nobody says how many: 30 of them are beyond a 99th percentile."""
+MOST_DRAWS = 1_000
+MOST_REQUESTS = 10**6
+_STREAM = 34  # beside seeds of runs, so that a draw repeats no run
+_COLUMNS = (
+    *("input_lengths", "decode_lengths", "max_tokens"),
+    *("prefix_blocks", "prompt_segments", "output_segments"),
+)
+_DAY_S, _HOUR_S = 86_400.0, 3_600.0
+
+
+@dataclass(frozen=True)
+class Horizon(Record):
+    """How long a draw is.
+
+    Args:
+        requests: so many; None: `seconds` say it, or nobody does.
+        seconds: so long, at the rate that is served; None: as above.
+    """
+
+    requests: int | None = None
+    seconds: float | None = None
+
+    def of(self, rate: float, usual: int = HORIZON) -> int:
+        """Requests at a rate.
+
+        Raises:
+            InputError: less than one, or more than a million.
+        """
+        size = self.requests or usual
+        if self.seconds is not None:
+            size = math.ceil(self.seconds * rate)
+        if not 1 <= size <= MOST_REQUESTS:
+            raise InputError("horizon", f"{size:,} requests", f"1 to {MOST_REQUESTS:,} requests")
+        return size
+
+
+@dataclass(frozen=True)
+class Stretch(Record):
+    """The part of a trace that draws are like.
+
+    Fields:
+        requests: how many it has; of: how many the trace has.
+        rate, rate_of_all: arrivals a second, at the trace's own times.
+        arrivals: how they come, in words.
+    """
+
+    requests: int
+    of: int
+    rate: float
+    rate_of_all: float
+    arrivals: str
+
+
+def draws_of(draws: int | None) -> int:
+    """How many: what was asked for, checked, or the usual number; 0: none."""
+    return DRAWS if draws is None else count("draws", draws, least=0, most=MOST_DRAWS)
+
+
+def misses_allowed(draws: int) -> int:
+    """Of so many draws, how many may miss a bound that nearly every other one is to meet.
+
+    Examples:
+        >>> from fluidkv.answers.served.fresh import misses_allowed
+        >>> [misses_allowed(n) for n in (5, 20, 39, 100)]
+        [0, 0, 1, 4]
+    """
+    return max(0, math.floor((1 - CONFIDENCE) * (draws + 1) + 1e-9) - 1)
+
+
+def share_of(draws: int, misses: int) -> float:
+    """Of other draws, at least so many meet what all but `misses` of these did.
+
+    Examples:
+        >>> from fluidkv.answers.served.fresh import share_of
+        >>> round(share_of(20, 0), 3), share_of(3, 0)
+        (0.952, 0.75)
+    """
+    return 1 - (misses + 1) / (draws + 1)
+
+
+def busiest(trace: Trace, requests: int) -> Trace:
+    """The stretch of a trace with the highest rate: of so many requests, or an hour of days."""
+    times = np.array(trace.arrival_times_s)
+    if times[-1] >= _DAY_S:
+        ends = np.searchsorted(times, times + _HOUR_S)
+        first = int((ends - np.arange(len(times))).argmax())
+        return part_of(trace, slice(first, int(ends[first])))
+    if requests >= len(times):
+        return trace
+    first = int((times[requests - 1 :] - times[: len(times) - requests + 1]).argmin())
+    return part_of(trace, slice(first, first + requests))
+
+
+def part_of(trace: Trace, rows: slice) -> Trace:
+    """Some requests of a trace, from time 0 on."""
+    columns = {
+        name: values[rows] for name in _COLUMNS if (values := getattr(trace, name)) is not None
+    }
+    times = trace.arrival_times_s
+    if times is not None:
+        part = times[rows]
+        columns["arrival_times_s"] = tuple(time - part[0] for time in part)
+    return replace(trace, **columns)
+
+
+def fresh_of_trace(
+    trace: Trace,
+    draws: int,
+    horizon: Horizon,
+    *,
+    speed: float = 1.0,
+    known: bool = False,
+    asks: MaxTokens = EXACT,
+    seed: int = 0,
+) -> tuple[list[Requests], Stretch]:
+    """Draws of the busiest stretch of a trace with times, and which that is.
+
+    Args:
+        speed: how many times as fast they come.
+        known: whether that rate is a given one, and not as uncertain as a log of this length is.
+    """
+    size = horizon.of(_rate(trace) * speed)
+    stretch = busiest(trace, size)
+    population = Population.of(stretch)
+    rate = _rate(stretch)
+    tables = [
+        population.table(
+            size, seed=(seed, _STREAM, place), rate=rate * speed if known else None, asks=asks
+        )
+        for place in range(draws)
+    ]
+    if not known and speed != 1:
+        tables = [faster(table, speed) for table in tables]
+    said = Stretch(len(stretch), len(trace), rate, _rate(trace), str(population.arrivals))
+    return tables, said
+
+
+@dataclass(frozen=True, eq=False)
+class Days(Record):
+    """Fresh draws of what is like a trace, as runs.
+
+    Fields:
+        tables, prompts: of each.
+        stretch: what they are like; None: a mix that is known.
+    """
+
+    tables: Sequence[Requests]
+    prompts: Sequence[Prompts | None]
+    stretch: Stretch | None
+
+    @property
+    def requests(self) -> int:
+        """Of the largest."""
+        return max(map(len, self.tables))
+
+
+def days_like(
+    trace: Trace,
+    draws: int,
+    horizon: Horizon,
+    demand: Demand,
+    clock: IterationClock,
+    *,
+    caching: bool,
+    seed: int = 0,
+) -> Days:
+    """Draws with what their prompts say, each as long as the trace where nobody says how long.
+
+    Of one with more than `HORIZON` requests, the busiest stretch of so many.
+
+    Args:
+        demand: a replay, at some speed.
+        caching: whether an engine looks at prompts.
+    """
+    size = horizon.of(_rate(trace) * demand.speed, min(len(trace), HORIZON))
+    stretch = busiest(trace, size)
+    population = Population.of(stretch)
+    tables: list[Requests] = []
+    prompts: list[Prompts | None] = []
+    for place in range(draws):
+        day = population.draw(size, seed=(seed, _STREAM, place))
+        tables += tables_of(day, day.workload(), demand, clock, len(day), 1, seed + place)
+        prompts += prompts_of(day, demand, tables[-1:], caching)
+    said = Stretch(len(stretch), len(trace), _rate(stretch), _rate(trace), str(population.arrivals))
+    return Days(tables, prompts, said)
+
+
+def faster(table: Requests, speed: float) -> Requests:
+    """The same requests so many times as fast."""
+    columns = {name: getattr(table, name) for name in table.__dataclass_fields__}
+    return Requests(**columns | {"arrival": table.arrival / speed})
+
+
+def fresh_of_mix(
+    workload: Workload,
+    draws: int,
+    horizon: Horizon,
+    rate: float,
+    *,
+    per_iteration: bool,
+    asks: MaxTokens = EXACT,
+    seed: int = 0,
+) -> list[Requests]:
+    """Poisson arrivals of a mix of lengths that is known."""
+    size = horizon.of(rate)
+    streams = [np.random.default_rng((seed, _STREAM, place)) for place in range(draws)]
+    tables = [poisson(workload, rate, size, rng=r, per_iteration=per_iteration) for r in streams]
+    return [asks.of(table, seed + place) for place, table in enumerate(tables)]
+
+
+def _rate(trace: Trace) -> float:
+    assert trace.arrival_times_s is not None  # callers looked
+    span = trace.arrival_times_s[-1] - trace.arrival_times_s[0]
+    return (len(trace) - 1) / span if span > 0 else math.inf

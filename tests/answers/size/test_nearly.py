@@ -1,0 +1,131 @@
+"""A size that is enough for nearly every draw of what is like the requests."""
+
+import numpy as np
+import pytest
+
+import fluidkv as fk
+from fluidkv.answers.served.fresh import (
+    Horizon,
+    busiest,
+    fresh_of_trace,
+    misses_allowed,
+    part_of,
+    share_of,
+)
+from fluidkv.answers.served.slo import Slo
+from fluidkv.answers.size.search import met_by_run
+from fluidkv.runs.max_tokens import max_tokens_of
+
+CLOCK = fk.IterationClock(0.01, 1e-6, 1e-5)
+SLOS = (Slo("ttft_p99", 0.3), Slo("tpot_p99", 0.05))
+
+
+def _log(size: int, rate: float, seed: int = 0) -> fk.Trace:
+    rng = np.random.default_rng(seed)
+    times = np.cumsum(rng.exponential(1 / rate, size))
+    inputs, outputs = rng.integers(20, 200, size), rng.integers(10, 120, size)
+    return fk.Trace(
+        tuple(inputs.tolist()), tuple(outputs.tolist()), tuple((times - times[0]).tolist())
+    )
+
+
+def _sized(**options):
+    how = {"clock": CLOCK, "draws": 8, "horizon": Horizon(300), "within": 0.1, "backend": "kernel"}
+    return fk.size_server(_log(80, 8.0), SLOS, **(how | options))
+
+
+@pytest.fixture(scope="module")
+def pool():
+    return _sized()
+
+
+def test_all_draws_meet_the_answer_and_not_all_the_next_size(pool):
+    nearly = pool.nearly
+    assert nearly is not None
+    assert nearly.edge is not None
+    assert pool.answer == nearly.edge.answer
+    assert pool.answer.blocks >= pool.edge.answer.blocks
+    met = met_by_run(nearly.along[pool.answer], SLOS)
+    assert met.all()
+    assert met.size == 8
+    if nearly.edge.blocker is not None:
+        assert not met_by_run(nearly.along[nearly.edge.blocker], SLOS).all()
+
+
+def test_a_draw_is_a_run_of_that_server(pool):
+    plan = pool.plan
+    server = fk.Server("vllm+cache", fk.Limits(pool.tokens(pool.answer), 16), clock=CLOCK)
+    run = fk.serve(plan.fresh[3], server)
+    ttft = (run.first_token - run.arrival).values[0]
+    assert pool.nearly.along[pool.answer]["ttft_p99"][3] == pytest.approx(np.quantile(ttft, 0.99))
+
+
+def test_of_many_draws_a_few_may_miss():
+    strict, lax = _sized(draws=38), _sized(draws=39)
+    assert (strict.nearly.misses, lax.nearly.misses) == (0, 1)
+    assert lax.answer.blocks <= strict.answer.blocks
+
+
+def test_without_draws_the_requests_that_are_run_are_all():
+    found = _sized(draws=0)
+    assert found.nearly is None
+    assert found.answer == found.edge.answer
+    assert found.to_dict()["draws"] is None
+
+
+def test_the_share_is_that_of_the_next_of_alike():
+    """The largest of n + 1 alike is the last with a chance of 1 in n + 1: played."""
+    assert share_of(20, misses_allowed(20)) >= 0.95 > share_of(18, 0)
+    values = np.random.default_rng(0).exponential(size=(20_000, 21))
+    missed = (values[:, 20] > values[:, :20].max(axis=1)).mean()
+    assert missed == pytest.approx(1 - share_of(20, 0), abs=4 * (0.05 * 0.95 / 20_000) ** 0.5)
+
+
+def test_draws_of_a_long_trace_are_like_its_busiest_stretch():
+    calm, busy = _log(900, 2.0), _log(300, 9.0, seed=1)
+    times = [
+        *calm.arrival_times_s,
+        *(calm.arrival_times_s[-1] + 0.5 + t for t in busy.arrival_times_s),
+    ]
+    trace = fk.Trace(
+        calm.input_lengths + busy.input_lengths,
+        calm.decode_lengths + busy.decode_lengths,
+        tuple(times),
+    )
+    stretch = busiest(trace, 200)
+    assert stretch.arrival_times_s[-1] < 1.1 * 199 / 9
+    tables, said = fresh_of_trace(trace, 3, Horizon(200))
+    assert (said.requests, said.of) == (200, 1200)
+    assert said.rate > 8 > 3 > said.rate_of_all
+    rates = [199 / table.arrival[-1] for table in tables]
+    assert np.mean(rates) == pytest.approx(said.rate, rel=0.25)  # 3 of a log of 200 each
+    twice, _ = fresh_of_trace(trace, 3, Horizon(200), speed=2.0)
+    for slow, fast in zip(tables, twice, strict=True):
+        np.testing.assert_allclose(fast.arrival, slow.arrival / 2)
+
+
+def test_days_are_judged_by_their_busiest_hour():
+    rng = np.random.default_rng(0)
+    night, noon = rng.uniform(0, 86_400 * 1.5, 3000), rng.uniform(40_000, 43_600, 500)
+    times = np.sort([*night, *noon])
+    ones = (5,) * times.size
+    trace = fk.Trace(ones, ones, tuple((times - times[0]).tolist()))
+    stretch = busiest(trace, 100)
+    assert stretch.arrival_times_s[-1] <= 3600
+    assert len(stretch) > 500
+
+
+def test_a_part_keeps_what_its_requests_have():
+    trace = fk.Trace((4, 4, 4), (1, 2, 3), (0.0, 1.0, 3.0), max_tokens=(9, 8, 7))
+    part = part_of(trace, slice(1, None))
+    assert (part.decode_lengths, part.arrival_times_s, part.max_tokens) == ((2, 3), (0, 2), (8, 7))
+    tables, _ = fresh_of_trace(
+        trace, 2, Horizon(50), asks=max_tokens_of("column:n"), known=True, speed=3.0
+    )
+    assert {
+        (out, most) for t in tables for out, most in zip(t.output_length, t.max_output, strict=True)
+    } == {
+        (1, 9),
+        (2, 8),
+        (3, 7),
+    }
