@@ -11,7 +11,9 @@ from fluidkv.report.numbers import short
 
 
 def in_short(answer: SizeAnswer, memory: Memory) -> str:
-    """The size, what it meets, and the size if the simulation is as far off as on the log."""
+    """The size, what it meets and how often, and the size if the simulation is as far off as on
+    the log.
+    """
     plan = answer.plan
     slos = " and ".join(
         f"{slo.metric} {'>=' if slo.at_least else '<='} {slo.bound:g}{unit_of(answer, slo.metric)}"
@@ -23,8 +25,11 @@ def in_short(answer: SizeAnswer, memory: Memory) -> str:
         bar = answer.against.edge
         found = "none tried" if bar is None else plain_size(answer, bar.answer)
         sure = f"; {found} if iterations last {answer.against.bar:.1%} longer"
-    size = size_said(answer, answer.answer, memory)
-    return f"{size} {'meets' if size.startswith('1 ') else 'meet'} {slos}{rate}{sure}"
+    size, nearly = size_said(answer, answer.answer, memory), answer.nearly
+    held = ", by the requests that are run alone"
+    if nearly is not None and nearly.edge is not None:
+        held = f", in {nearly.share:.0%} of loads like this"
+    return f"{size} {'meets' if size.startswith('1 ') else 'meet'} {slos}{rate}{held}{sure}"
 
 
 def bound_said(answer: SizeAnswer) -> str:
