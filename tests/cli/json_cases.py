@@ -24,8 +24,7 @@ CASES: dict[str, list[str]] = {
         f"{_TWO} --find rate --capacity 800 {_RUN} --runs 1 --slo ttft_p99=2s --within 1/3",
     ],
     "compare": [
-        f"{_TWO} --capacity 800 {_RUN} --rate 40 --engine vllm --engine sglang --runs 2 "
-        "--price 2",
+        f"{_TWO} --capacity 800 {_RUN} --rate 40 --engine vllm --engine sglang --runs 2 --price 2",
     ],
     "replay": ["sample:vllm-rtx4090"],
     "log": ["sample:vllm-rtx4090"],

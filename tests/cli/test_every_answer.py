@@ -7,7 +7,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import combinations
 from pathlib import Path
 from random import Random
@@ -69,6 +69,36 @@ OUTPUTS = (
 )
 
 
+MORE = tuple(
+    """
+    --slo ttft_p99=2s|--slo latency_p99=0.5s|--slo preemption_rate=0.01|--scale-output 2
+    --scale-input 0.5|--scale-rate 3|--requests 0|--requests 7|--requests 100000000|--runs 3
+    --find replicas|--find rate|--max-tokens 50|--max-tokens 2x|--block-size 1|--block-size 64
+    --max-num-batched-tokens 8|--max-num-batched-tokens 512|--max-num-seqs 1|--sliding-window 8
+    --state-space 4|--speculative 2:0.5|--prefill-chunk 5|--capacity 1|--capacity 40k
+    --capacity 1GB|--capacity 1GB --model llama-3.1-8b|--clock-from sample:vllm-rtx4090
+    --clock iterations|--clock 0:0:0|--clock 1e6:0|--format csv|--columns input=a|--rate 1e-9
+    --rate 1e9|--now watermark=0.01|--now max_num_seqs=2|--objective ttft_p99|--watermark 0.5
+    --rate-cap 2|--client-cap 3|--iterations 1|--seed -1|--window 0:1|--crossover|--within 0
+    --within 2|--restore swap|--allocation predicted|--predictor perfect|--sweet-spot|--profile
+    --swap-pool 5|--policy lru|--granularity blocks:16|--order random|--workers 1|--fit second
+    --unknown-lengths|--threshold 2|--delta 0|--horizon 0|--no-simulate|--affinity|--at-once 2
+    --belief cache|--prefill-ms 0|--price 2|--price 0
+    """.replace("\n", "|").split("|")
+)
+"""Options that a line may have besides, sensible and not."""
+BROKEN = {  # name -> text of a file that no command is made for
+    "empty": "",
+    "a head alone": "timestamp,prompt_tokens,completion_tokens\n",
+    "no tokens": "timestamp,prompt_tokens,completion_tokens\n0,0,0\n",
+    "one row": "timestamp,prompt_tokens,completion_tokens\n0,5,3\n",
+    "one time": "timestamp,prompt_tokens,completion_tokens\n" + 9 * "1,5,3\n",
+    "backwards": "timestamp,prompt_tokens,completion_tokens\n3,5,3\n2,5,3\n1,8,1\n",
+    "words": "hello\nworld\n",
+    "an object": "{}\n",
+}
+
+
 @dataclass(frozen=True)
 class Line:
     """One command line, but for its files."""
@@ -79,6 +109,7 @@ class Line:
     output: Output
     demand: str
     clock: str
+    more: str = ""
 
 
 # --- sources ------------------------------------------------------------------------------------
@@ -177,7 +208,10 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
         (folder / name).mkdir()  # each by itself: neighbours of a file may be read with it
         write(folder / name / "source")
         words[name] = [str(folder / name / "source")]
-    return words
+    for name, text in BROKEN.items():
+        (folder / name).write_text(text)
+        words[name] = [str(folder / name)]
+    return words | {"no source": [], "no file": [str(folder / "none")], "a folder": [str(folder)]}
 
 
 # --- one line -----------------------------------------------------------------------------------
@@ -206,6 +240,7 @@ def words_of(line: Line, source: list[str], folder: Path) -> list[str]:
         *source,
         *_short(line),
         *(word for name, words in options if name in there for word in words),
+        *(line.more.split() if line.more.partition(" ")[0] in there else ()),
     ]
 
 
@@ -328,7 +363,9 @@ def _drawn(chance: Random, *, fits: bool) -> Line:
 
 
 def _pairs(line: Line) -> set[tuple[object, object]]:
-    return set(combinations([(each.name, getattr(line, each.name)) for each in fields(line)], 2))
+    return set(
+        combinations([(each.name, getattr(line, each.name)) for each in fields(line)[:-1]], 2)
+    )
 
 
 def test_every_command_with_a_source_or_an_engine_is_here() -> None:
@@ -348,6 +385,34 @@ def test_lines_drawn_are_answered_or_refused(
         for number, line in enumerate(covering(32, "slice")[part::4])
     ]
     assert codes.count(0) > len(codes) / 2
+
+
+def _bent(seed: str, count: int) -> list[Line]:
+    """Drawn lines with an option more, and some with a source that is none."""
+    chance, lines = Random(seed), []
+    for _ in range(count):
+        line = replace(_drawn(chance, fits=chance.random() < 0.8), more=chance.choice(MORE).strip())
+        broken = chance.random() < 0.25
+        others = (*BROKEN, "no source", "no file", "a folder")
+        lines.append(replace(line, source=chance.choice(others)) if broken else line)
+    return lines
+
+
+def test_lines_with_more_options_are_answered_or_refused(
+    sources: dict[str, list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number, line in enumerate(_bent("slice", 12)):
+        check(line, sources[line.source], tmp_path / str(number), capsys)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("part", range(10))
+def test_many_lines_with_more_options_are_answered_or_refused(
+    part: int, sources: dict[str, list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number, line in enumerate(_bent(f"part {part}", 40)):
+        check(line, sources[line.source], tmp_path / str(number), capsys)
+        shutil.rmtree(tmp_path / str(number))
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,8 @@ def test_a_rate_limit_is_no_flag(capsys):
     words = " ".join(text.split())
     # x* = 400 / 252.5 (tests/test_recommend.py); an iteration lasts 10 ms
     assert (
-        "0.25 admissions per iteration (16% of x*), 25 per second at 10 ms per iteration" in words
+        "0.25 admissions per iteration (16% of what full memory completes), 25 per second at 10 ms "
+        "per iteration" in words
     )
     assert "no engine has a flag: meets what is asked" in words
     found = json_of(capsys, "recommend", *options)

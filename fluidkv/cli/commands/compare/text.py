@@ -20,6 +20,7 @@ ASSUMES = (
     "Engines differ in the rules of their schedulers alone, which are simulated; how long an "
     "iteration lasts is the same function of the batch for all of them.",
     "All engines serve the same requests, and the differences are taken pair by pair.",
+    "How requests come stands beside 'arrivals'. Another day may bring others.",
 )
 """What the answer takes for granted, for the report."""
 
