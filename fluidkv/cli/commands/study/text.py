@@ -90,7 +90,7 @@ def _in_short(result: StudyResult) -> str:
     does = "grow" if found.verdict is Stability.UNSTABLE else "die out"
     return (
         f"{str(found.verdict).capitalize()}: small imbalances {does}, by a factor e in "
-        f"{short(found.folding_time)} iterations ({_PROVED[found.evidence]})"
+        f"{short(found.folding_time)} iterations ({PROVED[found.evidence]})"
     )
 
 
