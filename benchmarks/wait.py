@@ -23,13 +23,13 @@ from fluidkv.serving.clock import IterationClock
 from fluidkv.suite.tables import markdown_table as table
 from fluidkv.suite.tables import seconds
 from fluidkv.suite.timing import times
-from fluidkv.wait.chain.reference import Draws, chain_reference
 from fluidkv.wait.chain.runs import CHAIN_RECORDS
 from fluidkv.wait.chain.simulate import simulate_chain
 from fluidkv.wait.policy import NestedWait
 from fluidkv.wait.runs.reference import WaitEngine
 from fluidkv.wait.segments import Segments
 from fluidkv.wait.theory.nested import nested_time
+from tests.wait.chain.reference import Draws, chain_reference
 
 BASE, PER_KV_TOKEN = Fraction(1, 100), Fraction(1, 10_000_000)
 SEGMENTS = Segments(
