@@ -1,8 +1,9 @@
 """Parts of a kernel as their callers take them in: neither optimised nor made machine code.
 
 The kernel is optimised once, with all its parts in it. Optimised by itself too, a part would be
-gone over again by everyone through whom it is called, which is a third of the compilation. That
-takes inner names of Numba; where a version lacks one of them, its own compiler does each part
+gone over again by everyone through whom it is called, which is a third of the compilation. Nor is a
+part searched for what no part has, such as closures; and all parts have one object of settings.
+That takes inner names of Numba; where a version lacks one of them, its own compiler does each part
 whole.
 """
 
@@ -10,14 +11,18 @@ from functools import cache
 from typing import Any
 
 Compiler: Any = None
+Flags: Any = None
 JITCodeLibrary: Any = None
 try:
     from numba.core.codegen import JITCodeLibrary
-    from numba.core.compiler import Compiler
+    from numba.core.compiler import Compiler, Flags
 except ImportError:
     pass
 
 _OF_LIBRARY = ("codegen", "get_pointer_to_function", "_ensure_finalized", "_finalized")
+_NEEDLESS = ("InlineClosureLikes", "InlineOverloads", "NopythonRewrites", "AnnotateTypes")
+"""Passes over closures and comprehensions, library functions that Numba writes out before it has
+types, expressions of whole arrays, and a listing for readers."""
 _STEPS = ("_optimize_final_module", "_finalize_final_module")
 
 
@@ -25,8 +30,26 @@ _STEPS = ("_optimize_final_module", "_finalize_final_module")
 def compiler() -> Any:
     """The compiler of parts, as `njit` takes it (`pipeline_class`); None: Numba's own."""
     has_library = all(hasattr(JITCodeLibrary, name) for name in (*_OF_LIBRARY, *_STEPS))
-    if not (has_library and hasattr(Compiler, "_compile_core")):
+    if not (has_library and hasattr(Compiler, "_compile_core") and hasattr(Flags, "copy")):
         return None
+
+    class Settings(Flags):
+        """Of parts, not to be changed. Numba looks up by them what it knows of types, and compares
+        objects that are not the same field by field."""
+
+        __slots__ = ("hash",)
+
+        def __init__(self, flags: Any) -> None:
+            super().__init__(flags)
+            self.hash = hash(flags)
+
+        def __hash__(self) -> int:
+            return self.hash
+
+        def copy(self) -> Any:
+            return self
+
+    known: dict[Any, Any] = {}
 
     class Codegen:
         """What turns code into machine code, for a part that has no place in memory."""
@@ -61,8 +84,18 @@ def compiler() -> Any:
     class Parts(Compiler):
         """Numba's own, which puts what it makes of a part into a `Library`."""
 
+        def define_pipelines(self) -> list[Any]:
+            """Numba's, but for passes that find nothing here."""
+            pipelines = super().define_pipelines()
+            for each in pipelines:
+                each.passes = [step for step in each.passes if step[0].__name__ not in _NEEDLESS]
+            return pipelines
+
         def _compile_core(self) -> Any:
             state = self.state
+            if state.flags not in known:
+                known[state.flags] = Settings(state.flags)
+            state.flags = known[state.flags]
             if state.library is None:
                 state.library = Library(state.targetctx.codegen(), state.func_id.func_qualname)
             return super()._compile_core()

@@ -36,7 +36,7 @@ def test_this_numba_has_the_inner_names() -> None:
     assert issubclass(parts.compiler(), Compiler)
 
 
-@pytest.mark.parametrize("name", ["JITCodeLibrary", "Compiler"])
+@pytest.mark.parametrize("name", ["JITCodeLibrary", "Compiler", "Flags"])
 @pytest.mark.parametrize("other", [None, type("OtherNames", (), {})])
 def test_a_numba_with_other_inner_names_compiles_parts_whole(
     name: str, other: Any, monkeypatch: pytest.MonkeyPatch

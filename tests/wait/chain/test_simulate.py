@@ -50,7 +50,7 @@ def _chain(model: Segments | WaitSystem, **kwargs: Any) -> xr.Dataset:
 
 def test_the_reference_by_hand() -> None:
     """Half a unit of wait, then 9 prompts with 3 tokens each; 4 of them are done, 5 go on."""
-    segments = Segments(3, ends=(1, 3), rates=(3, 1))
+    segments = Segments(3, ends=(1, 3), rates=(Fraction(3), Fraction(1)))
     draws = [Draws(0.5, (9, 0), (9, 0)), Draws(0, (0, 0), (2, 5))]
     found = list(chain_reference(segments, (9, 4), IterationClock(1), draws))
     assert found[0].time == 1.5
