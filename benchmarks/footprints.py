@@ -61,9 +61,9 @@ def drawn(systems: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarr
 
 
 def _walks(share: jax.Array, held: jax.Array) -> Walks:
-    none = jnp.zeros((_CLASSES, 0), held.dtype)
+    none, zero = jnp.zeros((_CLASSES, 0), held.dtype), jnp.zeros(_CLASSES, int)
     started = (held > 0).sum(1)
-    return Walks(share, held, started, none, jnp.zeros(_CLASSES, int), jnp.ones(1, held.dtype))
+    return Walks(share, held, started, none, zero, jnp.ones(1, held.dtype), zero)
 
 
 def _spectrum(share: jax.Array, held: jax.Array, memory: jax.Array) -> jax.Array:
