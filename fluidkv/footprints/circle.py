@@ -39,6 +39,7 @@ class Walks(NamedTuple):
         held: tokens held at each place of the walk that follows.
         places: how many there are.
         steps: chance of steps of 1, 2, ... places.
+        silent: first iterations that yield no token.
 
     Examples:
         >>> from fluidkv.footprints import walks_of
@@ -53,6 +54,7 @@ class Walks(NamedTuple):
     held: Float[Array, "growth place"] | Float[np.ndarray, "growth place"]
     places: Int[Array, " growth"] | Int[np.ndarray, " growth"]
     steps: Float[Array, " step"] | Float[np.ndarray, " step"]
+    silent: Int[Array, " growth"] | Int[np.ndarray, " growth"]
 
 
 class CircleMoments(NamedTuple):
@@ -109,7 +111,8 @@ def _padded(group: list[tuple[Fraction, Growth]]) -> Walks:
         start[i, : started[i]] = g.start / g.unit
         held[i, : places[i]] = g.held / g.unit
     steps = np.array([float(chance) for chance in growths[0].steps])
-    return Walks(share, start, started, held, places, steps)
+    silent = np.array([g.silent for g in growths] + [0] * (rows - len(growths)))
+    return Walks(share, start, started, held, places, steps, silent)
 
 
 def _rounded_up(count: int) -> int:
@@ -117,12 +120,13 @@ def _rounded_up(count: int) -> int:
     return 1 << (count - 1).bit_length() if count else 0
 
 
-@partial(jax.jit, static_argnames="points")
-def circle_moments(walks: Walks, points: int) -> CircleMoments:
+@partial(jax.jit, static_argnames=("points", "tokens"))
+def circle_moments(walks: Walks, points: int, *, tokens: bool = False) -> CircleMoments:
     """Moments of growths at N / 2 + 1 points of the circle; pure. Shares may sum to less than 1.
 
     Args:
         points: N, even, at least the longest life in iterations.
+        tokens: of tokens that requests yield in an iteration, in place of Q = 1 while they run.
 
     Examples:
         >>> from fluidkv.footprints import circle_moments, walks_of
@@ -135,6 +139,8 @@ def circle_moments(walks: Walks, points: int) -> CircleMoments:
     angles = circle_angles(points)
     started, places = walks.started, walks.places
     there = _until(started, start)
+    if tokens:
+        there = there - _until(walks.silent, start)
     first = jnp.fft.rfft(start, points), jnp.fft.rfft(there, points)
     if not held.shape[1]:
         memory, running = first
@@ -142,7 +148,14 @@ def circle_moments(walks: Walks, points: int) -> CircleMoments:
     else:
         alive = _until(places, held)
         delay = _turned(angles[None] * jnp.asarray(started, kind)[:, None])
+        if tokens:  # what is left to yield at each place
+            alive = alive * (
+                jnp.asarray(places, kind)[:, None] - jnp.arange(held.shape[1], dtype=kind)[None]
+            )
         walk, drawn = _walked(held, alive, jnp.asarray(walks.steps, kind), _turned(angles))
+        if tokens:
+            all_left = jnp.asarray(places, kind)[:, None].astype(walk[0].dtype)
+            walk, drawn = _yielded(walk, drawn, all_left, _turned(angles)[None].conj())
         memory, running = (a + delay * w for a, w in zip(first, walk, strict=True))
         powers = [
             jnp.abs(memory) ** 2 + drawn[0] - jnp.abs(walk[0]) ** 2,
@@ -191,6 +204,22 @@ def _walked(
         ahead + behind.conj() - along[2][:, :1].astype(z.dtype),
     )
     return (columns[0], columns[1]), drawn
+
+
+def _yielded(
+    walk: tuple[Array, Array], drawn: tuple[Array, ...], left: Array, back: Array
+) -> tuple[tuple[Array, Array], tuple[Array, ...]]:
+    """`_walked` of the tokens of each step, from what is left before it, D: (1 - 1/z) D + D_0 / z.
+
+    Args:
+        left: D_0.
+        back: 1 / z.
+    """
+    (held, ahead), factor, last = walk, 1 - back, left * back
+    mean = factor * ahead
+    power = jnp.abs(factor) ** 2 * drawn[1] + 2 * (mean * last.conj()).real + jnp.abs(last) ** 2
+    both = factor * drawn[2] + last * held.conj()
+    return (held, mean + last), (drawn[0], power, both)
 
 
 def _discounted(steps: Array, z: Array, places: int) -> Array:

@@ -226,12 +226,13 @@ class Noise(Record):
         stability: the certificate. Unless it is stable, the deviations and the period are None, and
             the spectra are those of the formula, which nothing has.
         running_mean: requests, whole requests' slack left out of the memory.
-        running_std, admissions_std, completions_std: standard deviations.
+        running_std, admissions_std, completions_std, tokens_std: standard deviations.
         peak_period: iterations; where the spectrum of running requests peaks, None where that is at
             frequency 0 or there is no noise.
         slack: what whole requests leave free.
         frequency: radians an iteration, 0 ... pi.
-        running, admissions, completions: spectral densities there.
+        running, admissions, completions, tokens: spectral densities there; the last of tokens that
+            requests yield in an iteration.
 
     Examples:
         >>> mix = fk.footprint_of(fk.Workload.from_lengths((300, n) for n in range(5, 41)))
@@ -245,12 +246,14 @@ class Noise(Record):
     running_std: float | None
     admissions_std: float | None
     completions_std: float | None
+    tokens_std: float | None
     peak_period: float | None
     slack: Slack
     frequency: Float[np.ndarray, " frequency"]
     running: Float[np.ndarray, " frequency"]
     admissions: Float[np.ndarray, " frequency"]
     completions: Float[np.ndarray, " frequency"]
+    tokens: Float[np.ndarray, " frequency"]
 
 
 def noise(server: FullServer, *, points: int | None = None) -> Noise:
@@ -281,6 +284,8 @@ def noise(server: FullServer, *, points: int | None = None) -> Noise:
             np.asarray(density(moments, rate, slack.variance))
             for density in (running_density, admissions_density, completions_density)
         )
+        yielded = moments_on_circle(server.footprint, points, tokens=True)
+        tokens = np.asarray(running_density(yielded, rate, slack.variance))
     stable = found.verdict is Stability.STABLE
 
     def deviation(density: Float[np.ndarray, " frequency"]) -> float | None:
@@ -294,12 +299,14 @@ def noise(server: FullServer, *, points: int | None = None) -> Noise:
         running_std=deviation(running),
         admissions_std=deviation(admissions),
         completions_std=deviation(completions),
+        tokens_std=deviation(tokens),
         peak_period=points / peak if swinging else None,
         slack=slack,
         frequency=2 * np.pi * np.arange(points // 2 + 1) / points,
         running=running,
         admissions=admissions,
         completions=completions,
+        tokens=tokens,
     )
 
 
@@ -310,7 +317,7 @@ def _enough(radius: float, ages: int) -> int:
     return 2 ** math.ceil(math.log2(wanted))
 
 
-def moments_on_circle(footprint: Footprint, points: int) -> CircleMoments:
+def moments_on_circle(footprint: Footprint, points: int, *, tokens: bool = False) -> CircleMoments:
     """`circle_moments` of a whole footprint, whatever steps its growths take.
 
     Examples:
@@ -318,5 +325,5 @@ def moments_on_circle(footprint: Footprint, points: int) -> CircleMoments:
         >>> moments_on_circle(fk.RequestFootprint(2, 3), 4).memory_power.round(3).tolist()
         [144.0, 20.0, 16.0]
     """
-    parts = [circle_moments(walks, points) for walks in walks_of(footprint)]
+    parts = [circle_moments(walks, points, tokens=tokens) for walks in walks_of(footprint)]
     return jax.tree.map(lambda *each: sum(each[1:], each[0]), *parts)

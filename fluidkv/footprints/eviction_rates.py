@@ -246,7 +246,8 @@ def _fold(server: FullServer, driven: Driven) -> dict[str, Any]:
     weight = np.exp(-2 * (np.pi * n) ** 2 * spread) / (np.pi * n)
 
     def excess(y: float) -> float:
-        return y + beyond * (y - 0.5 + weight @ np.sin(2 * np.pi * n * y)) - memory
+        waves = float(weight @ np.sin(2 * np.pi * n * y))
+        return y + beyond * (y - 0.5 + waves) - memory
 
     middle = memory / (1 + beyond)
     together = (of_both - spread - of_admissions) / 2

@@ -37,6 +37,8 @@ class Growth(Record):
             and the request leaves with the first step beyond the last place.
         steps: probability of steps of 1, 2, ... places in an iteration; sum 1.
         unit: parts of a token that are counted.
+        silent: first iterations that yield no token; each later one of `start` yields one, and each
+            step as many as the places it goes.
 
     Examples:
         >>> from fluidkv.footprints import Growth
@@ -49,6 +51,7 @@ class Growth(Record):
     held: Int[np.ndarray, " place"]
     steps: tuple[Fraction, ...] = (Fraction(1),)
     unit: int = 1
+    silent: int = 0
 
     @property
     def walk(self) -> int:
@@ -208,8 +211,8 @@ class RequestFootprint(Record):
         held = self._held(first + np.arange(1, self.output_length), 1 + reserved)
         unit = self.attention.unit
         if self.speculation is None:
-            return Growth(np.concatenate([*start, held]), NO_WALK, unit=unit)
-        return Growth(np.concatenate(start), held, self.speculation.steps, unit)
+            return Growth(np.concatenate([*start, held]), NO_WALK, unit=unit, silent=len(computed))
+        return Growth(np.concatenate(start), held, self.speculation.steps, unit, len(computed))
 
     def _held(self, length: Int[np.ndarray, " n"], new: int) -> Int[np.ndarray, " n"]:
         return self.attention.held(length, new=new, block=self.block)

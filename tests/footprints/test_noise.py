@@ -25,6 +25,7 @@ from fluidkv.footprints import (
 )
 from fluidkv.runs.precision import in_float64
 
+TWO = fk.Speculation(2, Fraction(1, 2))
 MIX = fk.footprint_of(fk.Workload.from_lengths([(300, n) for n in range(5, 41)]))
 
 
@@ -91,6 +92,43 @@ def test_moments_on_the_circle_are_the_exact_ones() -> None:
         both = np.array([n / exact.denominator for n in exact.running_memory])
         cross = (both * z[:, None] ** np.arange(1 - ages, ages)).sum(1)
         assert np.allclose(circle.running_memory, cross, rtol=1e-10, atol=1e-10 * both.sum())
+
+
+def test_tokens_are_sums_over_every_path() -> None:
+    """E T, E|T|^2 and E T conj(P) of drafts behind a chunked prompt, with T written out."""
+    drafts = fk.Speculation(2, Fraction(2, 5))
+    footprint = fk.RequestFootprint(7, 5, speculation=drafts, prefill_chunk=3)
+    ((_, growth),) = footprint.growths
+    points = 16
+    with in_float64():
+        found = moments_on_circle(footprint, points, tokens=True)
+    z = np.exp(-2j * np.pi * np.arange(points // 2 + 1) / points)
+    sums, ways = np.zeros((5, len(z)), complex), [(1.0, 0, list[int](), list[int]())]
+    while ways:
+        chance, place, held, steps = ways.pop()
+        if place < len(growth.held):
+            for n, part in enumerate(growth.steps, start=1):
+                left = min(n, len(growth.held) - place)
+                now = [*held, int(growth.held[place])]
+                ways.append((chance * float(part), place + n, now, [*steps, left]))
+            continue
+        # prompts of 7 by 3: two iterations yield nothing, the third one token
+        tokens = np.polyval([0, 0, 1, *steps][::-1], z)
+        memory = np.polyval([*growth.start, *held][::-1], z)
+        assert 1 + sum(steps) == 5
+        sums += chance * np.array(
+            [memory, tokens, abs(memory) ** 2, abs(tokens) ** 2, tokens * memory.conj()]
+        )
+    assert np.allclose(found, sums)
+
+
+def test_tokens_of_plain_requests_are_those_who_run() -> None:
+    found = fk.noise(fk.FullServer(MIX, 60_000))
+    assert found.tokens_std == found.running_std
+    drafts = fk.footprint_of(fk.Workload.from_lengths([(90, 9), (70, 21)]), speculation=TWO)
+    with in_float64():
+        of_tokens = moments_on_circle(drafts, 64, tokens=True)
+    assert float(of_tokens.running[0].real) == pytest.approx(15)  # outputs, on average
 
 
 def test_balls_hold_the_variances_of_floats() -> None:
