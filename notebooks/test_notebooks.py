@@ -309,6 +309,17 @@ assert fk.input_threshold(mix).least == 30
 # "The slope jumps where the front changes"
 assert 4 <= len(np.unique(np.asarray(slope).round(6))) <= 12
 """,
+    "15_noise.ipynb": """
+# "move by several", "how far from the lengths alone"
+assert chance.running_std > 3 and abs(runs.std() / chance.running_std - 1) < 0.1
+# "Of the first server it finds nothing", "far too much, at one period"
+cycle = fk.swing_test(in_step, shared)
+assert test.noise and not cycle.noise and cycle.ratio.max() > 1000
+stable, unstable = fk.Stability.STABLE, fk.Stability.UNSTABLE
+assert list(verdicts.values()) == [unstable, stable, stable, unstable]
+# "more at long periods than chance has"
+assert seen.ratio.argmax() == 0 and seen.ratio.max() > seen.high
+""",
     "06_measured_log.ipynb": """
 assert found.verdict is fk.Stability.UNSTABLE and found.unstable_modes == 2
 assert measured.oscillation.beats_red_noise and measured.oscillation.methods_agree

@@ -26,6 +26,7 @@ _OURS = (
     ("congestion", "restart_resume"),
     ("routing", "gsp_one_worker mooncake_hit_rate"),
     ("tokenpd", "price_paths rates straight"),
+    ("footprints", "spectra maps"),
 )
 
 

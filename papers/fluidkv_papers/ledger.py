@@ -54,6 +54,7 @@ _MODULES = (
     ("tokenpd.claims", "predictor heap printed served"),
     ("tokenpd.claims.experiments", "simulated compared"),
     ("tokenpd.claims.appendix_a", "lagrangian payoff gap descent rounding"),
+    ("footprints.claims", "theory"),
     ("vllm.claims", "watermark recompute_tax victims_table victims"),
     ("measured.claims", "sglang_run one_class capacity_policies fixed_lengths modelled unseen"),
 )

@@ -1,0 +1,1 @@
+"""Footprints of requests on any server: what is ours beside the papers."""

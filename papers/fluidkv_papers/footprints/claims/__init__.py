@@ -1,0 +1,1 @@
+"""Statements of ours on footprints, each proved where it stands and checked."""
