@@ -4,9 +4,16 @@ from collections.abc import Iterable
 
 from fluidkv.answers import Size, SizeAnswer
 from fluidkv.answers.size.cliff import TIMES_WORSE, Cliff
-from fluidkv.answers.size.result import worst_of
-from fluidkv.answers.size.search import met_by_run
 from fluidkv.answers.size.trials import NEAR_FULL
+from fluidkv.cli.commands.size.draws import count_rows, holds_rows, stretch_rows
+from fluidkv.cli.commands.size.sizes import (
+    arrivals_said,
+    plain_size,
+    pool_said,
+    rate_said,
+    size_said,
+    unit_of,
+)
 from fluidkv.cli.held import measured_table
 from fluidkv.cli.memory import Memory
 from fluidkv.cli.served import clock_rows, window_rows
@@ -73,17 +80,17 @@ def say_size(
 
 def _answer_rows(answer: SizeAnswer, memory: Memory) -> list[Row]:
     plan, edge = answer.plan, answer.edge
-    rows: list[Row] = [(_FOUND[plan.axis.find], _size(answer, answer.answer, memory))]
-    rows += _draw_rows(answer, memory)
+    rows: list[Row] = [(_FOUND[plan.axis.find], size_said(answer, answer.answer, memory))]
+    rows += holds_rows(answer, memory)
     if plan.axis.find != "kv":
-        rows.append(("KV pool", f"{_pool(answer, answer.answer, memory)}, of each replica"))
+        rows.append(("KV pool", f"{pool_said(answer, answer.answer, memory)}, of each replica"))
     if plan.axis.find != "rate":
-        rows.append(("arrivals", _arrivals(answer)))
+        rows.append(("arrivals", arrivals_said(answer)))
     for slo in plan.slos:
         sign = ">=" if slo.at_least else "<="
         found = answer.worst(answer.answer, slo.metric)
         spare = abs(found / slo.bound - 1) if slo.bound else 0.0
-        unit = _unit(answer, slo.metric)
+        unit = unit_of(answer, slo.metric)
         rows.append(
             (
                 "asked",
@@ -97,15 +104,16 @@ def _answer_rows(answer: SizeAnswer, memory: Memory) -> list[Row]:
         rows.append(
             (
                 "CAUTION",
-                f"met only up to {_size(answer, edge.ceiling, memory)}: "
-                f"{_size(answer, edge.too_easy, memory)} misses {_missed(answer, edge.too_easy)}; "
-                "with more memory more requests run together: a cap on running requests keeps both",
+                f"met only up to {size_said(answer, edge.ceiling, memory)}: "
+                f"{size_said(answer, edge.too_easy, memory)} misses "
+                f"{_missed(answer, edge.too_easy)}; with more memory more requests run together: "
+                "a cap on running requests keeps both",
             )
         )
     for first, last in edge.islands:
-        span = _size(answer, first, memory)
+        span = size_said(answer, first, memory)
         if last != first:
-            span += f" to {_size(answer, last, memory)}"
+            span += f" to {size_said(answer, last, memory)}"
         rows.append(
             (
                 "not in order",
@@ -116,50 +124,6 @@ def _answer_rows(answer: SizeAnswer, memory: Memory) -> list[Row]:
     if answer.today is not None:
         rows.append(("today", _today(answer, memory)))
     return rows
-
-
-def _draw_rows(answer: SizeAnswer, memory: Memory) -> list[Row]:
-    """What holds for other draws, the worst of them, and what these requests alone would say."""
-    nearly = answer.nearly
-    if nearly is None:
-        return []
-    draws = f"{nearly.draws} fresh draws of {nearly.horizon:,} requests"
-    if nearly.edge is None:
-        last = next(reversed(nearly.along))
-        what = f"{_size(answer, last, memory)}: {_draws_miss(answer, last)}"
-        return [("CAUTION", f"no size tried holds for {draws}, not even {what}")]
-    all_of = f"all of {draws} meet it" if not nearly.misses else f"{draws} meet it"
-    if nearly.misses:
-        all_of += f" but for at most {nearly.misses}"
-    at = nearly.edge.answer
-    worst = [
-        f"{slo.metric} {short(worst_of(nearly.along[at], slo.metric))}{_unit(answer, slo.metric)}"
-        for slo in answer.plan.slos
-    ]
-    rows: list[Row] = [
-        ("holds for", f"{nearly.share:.0%} of loads like this: {all_of}"),
-        ("worst draw", ", ".join(worst)),
-    ]
-    if nearly.edge.blocker is not None:
-        less = nearly.edge.blocker
-        rows.append(("next", f"{_size(answer, less, memory)}: {_draws_miss(answer, less)}"))
-    if answer.edge.answer != answer.answer:
-        said = _size(answer, answer.edge.answer, memory)
-        rows.append(("these alone", f"{said}, which the requests that are run would do with"))
-    return rows
-
-
-def _draws_miss(answer: SizeAnswer, size: Size) -> str:
-    """How many draws a size fails, of those that it was tried with, and the worst of them."""
-    assert answer.nearly is not None  # it has tried the size
-    values, slos = answer.nearly.along[size], answer.plan.slos
-    met = met_by_run(values, slos)
-    worst = [
-        f"{slo.metric} {short(worst_of(values, slo.metric))}{_unit(answer, slo.metric)}"
-        for slo in slos
-        if not met_by_run(values, [slo]).all()
-    ]
-    return f"{int((~met).sum())} of {met.size} draws miss; the worst has {', '.join(worst)}"
 
 
 def _of_which(answer: SizeAnswer) -> str:
@@ -179,7 +143,8 @@ def _next(answer: SizeAnswer, memory: Memory) -> str:
     beyond = "every one tried beyond the answer meets it"
     if answer.edge.ceiling is not None:
         beyond = "those tried beyond the answer meet it only so far as the CAUTION says"
-    return f"{_size(answer, blocker, memory)} misses {_missed(answer, blocker)}; {beyond} ({tried})"
+    harder = f"{size_said(answer, blocker, memory)} misses {_missed(answer, blocker)}"
+    return f"{harder}; {beyond} ({tried})"
 
 
 def _missed(answer: SizeAnswer, size: Size) -> str:
@@ -187,7 +152,7 @@ def _missed(answer: SizeAnswer, size: Size) -> str:
     for slo in answer.plan.slos:
         found = answer.worst(size, slo.metric)
         if not (found >= slo.bound if slo.at_least else found <= slo.bound):
-            parts.append(f"{slo.metric}: {short(found)}{_unit(answer, slo.metric)}")
+            parts.append(f"{slo.metric}: {short(found)}{unit_of(answer, slo.metric)}")
     return ", ".join(parts) or "it: not all requests are served"
 
 
@@ -195,23 +160,23 @@ def _today(answer: SizeAnswer, memory: Memory) -> str:
     now = answer.today
     assert now is not None  # asked only then
     if not answer.meets(now):
-        return f"{_size(answer, now, memory)}: misses {_missed(answer, now)}"
+        return f"{size_said(answer, now, memory)}: misses {_missed(answer, now)}"
     axis = answer.plan.axis
     change = axis.of(answer.answer) / axis.of(now) - 1
-    return f"{_size(answer, now, memory)} meets it; the answer is {change:+.1%}"
+    return f"{size_said(answer, now, memory)} meets it; the answer is {change:+.1%}"
 
 
 def _sure_rows(answer: SizeAnswer, memory: Memory, why: str) -> list[Row]:
     """How sure: chance of the requests, and what the simulation missed on the log."""
     rows: list[Row] = []
     if answer.runs > 1:
-        each = [_plain(answer, size) for size in answer.each_run() if size is not None]
+        each = [plain_size(answer, size) for size in answer.each_run() if size is not None]
         rows.append(("each run", f"by itself: {', '.join(each)}"))
     against = answer.against
     if against is None:
         rows.append(("measured", f"no measurement holds it: {why or _NOTHING}"))
         return rows
-    found = "none tried" if against.edge is None else _size(answer, against.edge.answer, memory)
+    found = "none tried" if against.edge is None else size_said(answer, against.edge.answer, memory)
     drawn = "" if answer.nearly is None else " and for the same draws"
     rows.append(
         (
@@ -255,6 +220,7 @@ def _cliff_rows(answer: SizeAnswer, memory: Memory) -> list[Row]:
         (less, _beyond(answer, answer.cliff, memory)),
         (more, _beyond(answer, answer.other, memory)),
         ("preemptions", _preemptions(answer, memory)),
+        *count_rows(answer),
     ]
 
 
@@ -274,7 +240,7 @@ def _beyond(answer: SizeAnswer, cliff: Cliff, memory: Memory) -> str:
     change = f"{cliff.margin:.1%} {'less memory' if kind == 'kv' else 'more requests a second'}"
     if answer.plan.clock.unit != "s":
         change = change.replace("a second", "an iteration")
-    place = _pool(answer, where, memory) if kind == "kv" else _rate(answer, where)
+    place = pool_said(answer, where, memory) if kind == "kv" else rate_said(answer, where)
     return f"{title} {times} with {change} ({place})"
 
 
@@ -283,7 +249,7 @@ def _preemptions(answer: SizeAnswer, memory: Memory) -> str:
     at = answer.mean(answer.answer, "preemptions")
     if first is None:
         return "none at any size tried"
-    where = _size(answer, first, memory)
+    where = size_said(answer, first, memory)
     if at:
         return f"{short(at)} per run at the answer; the last that preempts is {where}"
     return f"none at the answer; they begin at {where} ({answer.cliff.preempts_margin or 0:+.1%})"
@@ -299,7 +265,7 @@ def _table(page: Page, answer: SizeAnswer) -> None:
         rows.append(
             [
                 _mark(answer, size),
-                _plain(answer, size),
+                plain_size(answer, size),
                 f"{answer.plan.load(size):.2f}",
                 short(answer.worst(size, "peak_kv")),
                 short(answer.mean(size, "preemptions")),
@@ -385,7 +351,7 @@ def _run_rows(answer: SizeAnswer) -> list[Row]:
     rows: list[Row] = [
         ("requests", f"{parts}{f' ({what})' if answer.runs > 1 else ''}, the same at every size"),
         *window_rows(plan.window),
-        *_stretch_rows(answer),
+        *stretch_rows(answer),
         *clock_rows(
             plan.clock,
             capacity=answer.answer.blocks * plan.block_size,
@@ -401,68 +367,3 @@ def _run_rows(answer: SizeAnswer) -> list[Row]:
     )
     rows.append(("not in it", "prompts that begin alike, speculative decoding, swapping"))
     return rows
-
-
-def _stretch_rows(answer: SizeAnswer) -> list[Row]:
-    """What draws are like."""
-    nearly, stretch = answer.nearly, answer.nearly and answer.nearly.stretch
-    if nearly is None:
-        return []
-    if stretch is None:
-        return [("draws", "lengths by their shares, Poisson arrivals")]
-    what = "its conversations, weighed anew in each"
-    if stretch.requests < stretch.of:
-        what = (
-            f"those of the busiest {stretch.requests:,} of its {stretch.of:,} requests in a row "
-            f"({stretch.rate:.2f} a second at the trace's own times, {stretch.rate_of_all:.2f} in "
-            "all of it), weighed anew in each"
-        )
-    return [("draws", f"{what}; arrivals: {stretch.arrivals}")]
-
-
-# --- a size -------------------------------------------------------------------------------------
-
-
-def _plain(answer: SizeAnswer, size: Size) -> str:
-    find = answer.plan.axis.find
-    if find == "kv":
-        return f"{answer.tokens(size):,}"
-    return short(answer.rate(size)) if find == "rate" else f"{size.replicas}"
-
-
-def _size(answer: SizeAnswer, size: Size, memory: Memory) -> str:
-    find = answer.plan.axis.find
-    if find == "kv":
-        return _pool(answer, size, memory)
-    return _rate(answer, size) if find == "rate" else counted(size.replicas, "replica")
-
-
-def _pool(answer: SizeAnswer, size: Size, memory: Memory) -> str:
-    tokens = answer.tokens(size)
-    parts = []
-    if answer.plan.block_size > 1:
-        parts.append(f"{size.blocks:,} blocks")
-    if memory.in_bytes(tokens):
-        parts.append(memory.in_bytes(tokens))
-    return f"{tokens:,} tokens" + (f" ({', '.join(parts)})" if parts else "")
-
-
-def _rate(answer: SizeAnswer, size: Size) -> str:
-    each = "a second" if answer.plan.clock.unit == "s" else "an iteration"
-    rate = short(answer.rate(size))
-    return f"{rate} {'request' if rate == '1' else 'requests'} {each}"
-
-
-def _arrivals(answer: SizeAnswer) -> str:
-    plan = answer.plan
-    rate = _rate(answer, answer.answer)
-    if plan.own_rate is None:
-        return f"Poisson, {rate}"
-    if abs(plan.rate / plan.own_rate - 1) < 1e-9:
-        return f"the source's own times, {rate}"
-    return f"the source's own times, {plan.rate / plan.own_rate:.4g} times as fast: {rate}"
-
-
-def _unit(answer: SizeAnswer, metric: str) -> str:
-    timed = metric.startswith(("ttft", "tpot", "latency", "longest_gap"))
-    return " s" if timed and answer.plan.clock.unit == "s" else ""
