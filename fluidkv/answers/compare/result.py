@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from jaxtyping import Float
 
 from fluidkv.answers.compare.plan import Asked
 from fluidkv.answers.served.bias import Bias
 from fluidkv.answers.served.demand import Window
+from fluidkv.answers.served.fresh import Days, spread
 from fluidkv.answers.served.paired import CONFIDENCE, Against
+from fluidkv.plain import finite
 from fluidkv.record import Record
 from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.limits import Limits
@@ -42,7 +45,7 @@ class EngineComparison(Record):
         table: metrics [engine, run].
         against: metric -> differences from the first engine over pairs, in parts of its mean; of
             the metrics felt all at once (Bonferroni).
-        pairs: what a pair is, "run" or "segment" of the one run.
+        pairs: what a pair is, "run", "segment" of the one run, or a fresh "draw".
         bias: metric -> what the simulation of a log's own engine misses; empty without a log.
         logged: the engine whose log it is; None without one.
         requests: of each run.
@@ -52,6 +55,8 @@ class EngineComparison(Record):
         unfinished: (engine, runs) of those whose runs did not end as they should.
         short: whether runs are mostly start.
         shared: whether prompts begin alike, as their trace says.
+        days: fresh draws of a trace; None: none.
+        counts: preemptions and the recompute tax [engine, draw]; empty without draws.
 
     Examples:
         >>> mix = fk.Workload.from_lengths([(8, 10), (30, 20)])
@@ -81,6 +86,8 @@ class EngineComparison(Record):
     unfinished: tuple[tuple[int, int], ...]
     short: bool
     shared: bool
+    days: Days | None
+    counts: Mapping[str, Float[np.ndarray, "engine draw"]]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -100,6 +107,14 @@ class EngineComparison(Record):
     def mean(self, index: int, metric: str) -> float:
         """Over an engine's runs; NaN where a run has no value."""
         return float(self.table[metric].values[index].mean())
+
+    def of_runs(self, index: int, metric: str) -> float:
+        """An engine's difference from the first on the requests that are run, as `against` has it.
+
+        NaN where one has no value.
+        """
+        then, now = self.mean(index, metric), self.mean(0, metric)
+        return (then - now) / now if self.against[metric].relative and now else then - now
 
     def difference(self, index: int, metric: str) -> Difference:
         """What of an engine's difference is real: beyond noise, and beyond the bias of a log."""
@@ -150,12 +165,20 @@ class EngineComparison(Record):
             "runs_mostly_start": self.short,
             "felt": list(self.felt),
             "pairs": self.pairs,
+            "draws": self._draws(),
             "confidence": CONFIDENCE,
             "comparisons": self.comparisons,
             "logged": None if self.logged is None else self.names[self.logged],
             "bias": {name: bias.to_dict() for name, bias in self.bias.items()},
             "better": [self.names[index] for index in self.better],
         }
+
+    def _draws(self) -> dict[str, Any] | None:
+        days = self.days
+        if days is None:
+            return None
+        stretch = None if days.stretch is None else days.stretch.to_dict()
+        return {"count": len(days.tables), "requests": days.requests, "stretch": stretch}
 
     def _engine(self, index: int) -> dict[str, Any]:
         engine, limits = self.engines[index], self.limits[index]
@@ -172,8 +195,11 @@ class EngineComparison(Record):
                 name: {"mean": float(row.mean()), "runs": row.tolist()}
                 for name, row in values.items()
             },
+            "over_draws": {name: list(spread(rows[index])) for name, rows in self.counts.items()},
             "against_first": {
-                metric: found.row(index) | {"is": self.difference(index, metric).value}
+                metric: found.row(index)
+                | finite({"of_runs": self.of_runs(index, metric)})
+                | {"is": self.difference(index, metric).value}
                 for metric, found in self.against.items()
             }
             if index

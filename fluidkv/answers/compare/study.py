@@ -1,6 +1,7 @@
 """Engines and versions on the same requests: which is better, by how much, and is that real."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ from fluidkv.answers.compare.result import THROUGHPUTS, EngineComparison
 from fluidkv.answers.served.bias import OUTPUT, Bias, Totals, biases
 from fluidkv.answers.served.cases import measured_cases
 from fluidkv.answers.served.demand import Demand
+from fluidkv.answers.served.fresh import Days, Horizon, days_like, draws_of, part_of
 from fluidkv.answers.served.paired import Against, against_first
 from fluidkv.answers.served.segments import by_segment
 from fluidkv.answers.served.setting import Setting
@@ -42,6 +44,8 @@ def compare_engines(
     requests: int | None = None,
     runs: int | None = None,
     seed: int = 0,
+    draws: int | None = None,
+    horizon: Horizon | None = None,
     log: TimedRun | None = None,
     logged: int = 0,
     totals: Totals | None = None,
@@ -50,8 +54,9 @@ def compare_engines(
 ) -> EngineComparison:
     """Serve the same requests by several engines, and hold all against the first.
 
-    Differences are taken run by run, each run with the same requests for every engine; where there
-    is one run, as of a trace that is replayed whole, by its consecutive parts. A difference is real
+    Differences are taken run by run, each run with the same requests for every engine; of a trace
+    that is replayed, by fresh draws of what is like it (without any, by its consecutive parts
+    where it is one run). A difference is real
     where its interval, for all engines and metrics that users feel at once (Bonferroni), does not
     reach 0; and, where one engine's log is given, where it exceeds what the simulation misses
     there.
@@ -69,6 +74,9 @@ def compare_engines(
         requests: in each run; None: as `recommend_settings`.
         runs: of each engine; None: 8, or one of a trace that is replayed; as `recommend_settings`.
         seed: of the first run's requests; the others follow.
+        draws: of a trace that is replayed, fresh ones that differences are taken over; None: 20; 0:
+            none. Elsewhere runs are draws.
+        horizon: length of a draw; None: as the trace, and 3,000 requests at most.
         log: what was measured where these requests, all of them at their own times, were served by
             the engine number `logged`.
         logged: see there.
@@ -107,9 +115,45 @@ def compare_engines(
         )
     felt = felt_of(asked.demand, asked.clock)
     table, statuses = _served(plan, felt, backend, on_progress)
-    against = _against(table, felt, len(plan.engines))
+    days = _days(source, plan, draws, horizon or Horizon())
+    pairs = table
+    if days is not None:
+        fresh = replace(plan, tables=list(days.tables), prompts=tuple(days.prompts))
+        pairs = _served(fresh, felt, backend, None)[0]
+    against = _against(pairs, felt, len(plan.engines), 1.0 if days is None else days.widen)
     bias = _bias(plan, log, logged, felt, totals)
-    return _answer(plan, table, against, felt, statuses, bias, None if log is None else logged)
+    found = _answer(plan, table, against, felt, statuses, bias, None if log is None else logged)
+    if days is None:
+        return found
+    names = ("preemptions", "recompute_tax")
+    counts = {name: pairs[name].values for name in names}
+    return replace(found, pairs="draw", days=days, counts=counts)
+
+
+def _days(source: Workload | Trace, plan: Plan, draws: int | None, horizon: Horizon) -> Days | None:
+    """Fresh draws of a trace that is replayed; None: none are asked for, or runs are draws."""
+    window = plan.window
+    if window is None or window.rate is None:
+        for name, value in (("draws", draws), ("horizon", None if horizon == Horizon() else "one")):
+            if value:
+                allowed = "none where requests are drawn for each run: runs and requests say it"
+                raise InputError(name, value, allowed)
+        return None
+    if not draws_of(draws):
+        return None
+    assert isinstance(source, Trace)  # windows are of traces
+    part = part_of(source, slice(window.requests * window.runs))
+    caching = any(engine.finds_prefixes for engine in plan.engines)
+    asked = plan.asked
+    return days_like(
+        part,
+        draws_of(draws),
+        horizon,
+        asked.demand,
+        asked.clock,
+        caching=caching,
+        seed=asked.seed,
+    )
 
 
 def _served(
@@ -149,7 +193,9 @@ def felt_of(demand: Demand, clock: IterationClock) -> tuple[str, ...]:
     return (throughput, *first, "latency_p99", "tpot_p99", "longest_gap_p99")
 
 
-def _against(table: xr.Dataset, felt: tuple[str, ...], engines: int) -> Mapping[str, Against]:
+def _against(
+    table: xr.Dataset, felt: tuple[str, ...], engines: int, widen: float
+) -> Mapping[str, Against]:
     """Of the metrics felt all at once; of what memory does each by itself."""
     found = {}
     for metric in (*felt, "preemptions", "recompute_tax"):
@@ -160,7 +206,9 @@ def _against(table: xr.Dataset, felt: tuple[str, ...], engines: int) -> Mapping[
         together = (engines - 1) * len(felt) if metric in felt else 1
         relative = metric in felt
         if values.shape[1]:
-            found[metric] = against_first(values, comparisons=together, relative=relative)
+            found[metric] = against_first(
+                values, comparisons=together, relative=relative, widen=widen
+            )
         else:
             none = np.full(engines, np.nan)
             found[metric] = Against(none, none, none, relative)
@@ -220,4 +268,6 @@ def _answer(
         unfinished=tuple((i, int(n)) for i, n in enumerate(ended.sum(axis=1)) if n),
         short=plan.short,
         shared=any(plan.prompts),
+        days=None,
+        counts={},
     )

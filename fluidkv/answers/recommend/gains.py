@@ -70,12 +70,14 @@ class Gains(Record):
         segments: metrics [setting, run, segment] where there is one run; else None.
         bias: of the first setting, on its log; empty without a log.
         felt: what is to be had.
+        widen: of intervals, for runs that are draws of one log; `fresh.Days` has it.
     """
 
     table: xr.Dataset
     segments: xr.Dataset | None
     bias: Mapping[str, Bias]
     felt: Felt
+    widen: float = 1.0
 
     def of(self, index: int, metric: str) -> Gain:
         """What a setting gains in a metric."""
@@ -90,7 +92,7 @@ class Gains(Record):
         if there.sum() > 1:
             mean, width = difference(then, now)
             if scale := abs(float(now.mean())):
-                paired, half = sign * mean / scale, width / scale
+                paired, half = sign * mean / scale, self.widen * width / scale
             elif abs(mean) > width:
                 paired, half = sign * gained(mean, 0.0), 0.0
         bias, value = self.bias.get(metric), self.beside_log(index, metric)

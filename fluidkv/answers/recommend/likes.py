@@ -121,7 +121,7 @@ def likes_of(
     places = (0, *(index for index in indices if index))
     fresh = replace(plan, tables=list(days.tables), prompts=tuple(days.prompts))
     ran = run_settings(fresh, [settings[index] for index in places], backend)
-    gains = Gains(ran.table, None, {}, plan.felt)
+    gains = Gains(ran.table, None, {}, plan.felt, days.widen)
     met = tuple(
         sum(
             all(

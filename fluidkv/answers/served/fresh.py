@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from jaxtyping import Float
 
 from fluidkv.answers.served.demand import Demand, prompts_of, tables_of
 from fluidkv.answers.served.paired import CONFIDENCE
@@ -28,6 +29,13 @@ DRAWS = 20
 """Fresh draws where nobody says how many: if all meet a bound, 95 % of others do."""
 HORIZON = 3_000
 """Requests of each where nobody says how many: 30 of them are beyond a 99th percentile."""
+NINE_OF_TEN = 0.9
+"""Of other draws, how many an interval of counts is to contain.
+
+>>> from fluidkv.answers.served.fresh import NINE_OF_TEN
+>>> (20 - 1) / (20 + 1) >= NINE_OF_TEN  # from the least to the most of 20
+True
+"""
 MOST_DRAWS = 1_000
 MOST_REQUESTS = 10**6
 _STREAM = 34  # beside seeds of runs, so that a draw repeats no run
@@ -108,6 +116,19 @@ def share_of(draws: int, misses: int) -> float:
     return 1 - (misses + 1) / (draws + 1)
 
 
+def spread(values: Float[np.ndarray, " draw"]) -> tuple[float, float]:
+    """From where to where nine of ten other draws lie: of 20, from the least to the most.
+
+    Examples:
+        >>> from fluidkv.answers.served.fresh import spread
+        >>> spread(np.arange(20.0)), spread(np.arange(40.0))
+        ((0.0, 19.0), (1.0, 38.0))
+    """
+    outside = max(1, math.floor((1 - NINE_OF_TEN) / 2 * (len(values) + 1) + 1e-9))
+    order = np.sort(values)
+    return float(order[outside - 1]), float(order[-outside])
+
+
 def busiest(trace: Trace, requests: int) -> Trace:
     """The stretch of a trace with the highest rate: of so many requests, or an hour of days."""
     times = np.array(trace.arrival_times_s)
@@ -182,6 +203,19 @@ class Days(Record):
     def requests(self) -> int:
         """Of the largest."""
         return max(map(len, self.tables))
+
+    @property
+    def widen(self) -> float:
+        """By how much an interval of a mean over draws is too narrow for what the log is a draw of.
+
+        More draws do not make the log longer. Of the variance between draws of m requests from a
+        log of n, by weights of its own in each, m / (m + n) is what the log leaves open: that does
+        not fall as 1 / draws.
+        """
+        if self.stretch is None:
+            return 1.0
+        open_share = self.requests / (self.requests + self.stretch.requests)
+        return math.sqrt(1 + len(self.tables) * open_share)
 
 
 def days_like(

@@ -85,7 +85,11 @@ class Against(Record):
 
 
 def against_first(
-    values: Float[np.ndarray, "case run"], *, comparisons: int, relative: bool
+    values: Float[np.ndarray, "case run"],
+    *,
+    comparisons: int,
+    relative: bool,
+    widen: float = 1.0,
 ) -> Against:
     """Differences from the first case, pair by pair.
 
@@ -93,6 +97,7 @@ def against_first(
         values: of a metric.
         comparisons: that are made together.
         relative: in parts of the first case's mean.
+        widen: of intervals, for runs that are draws of one log; `fresh.Days` has it.
 
     Returns:
         NaN where a run has no value; half and wide are NaN of a single run.
@@ -110,4 +115,4 @@ def against_first(
         error = gaps.std(axis=1, ddof=1) / np.sqrt(runs) / abs(scale)
     level = 1 - CONFIDENCE
     half, wide = (t.ppf(1 - level / 2 / n, runs - 1) for n in (1, max(1, comparisons)))
-    return Against(mean, half * error, wide * error, relative)
+    return Against(mean, half * error * widen, wide * error * widen, relative)

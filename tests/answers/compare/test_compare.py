@@ -92,7 +92,7 @@ def test_one_run_is_compared_by_its_parts() -> None:
     lengths = rng.integers(5, 30, 60).tolist()
     trace = Trace(tuple(lengths), tuple(lengths[::-1]), tuple(times.tolist()))
     asked = SMALL | {"demand": Demand(replay=True), "requests": None, "runs": None}
-    found = compare_engines(trace, 160, ["vllm", "trtllm-no-evict"], **asked)
+    found = compare_engines(trace, 160, ["vllm", "trtllm-no-evict"], draws=0, **asked)
     assert (found.runs, found.requests, found.pairs) == (1, 60, "segment")
     assert found.window is not None
     assert found.window.whole

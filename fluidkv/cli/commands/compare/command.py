@@ -78,6 +78,8 @@ def compare(
     crossover: _Cross = False,
     requests: _Requests = None,
     runs: _Runs = None,
+    draws: served.FreshDraws = None,
+    horizon: served.HorizonOf = None,
     seed: Annotated[int, opt.seed("the first run", most=2**62)] = 0,
     out: _Out = None,
     html: opt.Html = None,
@@ -114,7 +116,8 @@ def compare(
     names = _with_logged(names, logged, crossover)
     block_size = block_size or _logged_block(server, names)
     options = _asked(server, demand, block_size, requests, runs, seed)
-    found = _run(load, names, options | _log_of(logged, names, server, demand, requests))
+    fresh = {"draws": draws, "horizon": served.horizon_of(horizon)}
+    found = _run(load, names, options | fresh | _log_of(logged, names, server, demand, requests))
     crossed = _cross(load, options) if crossover else None
     from fluidkv.cli.commands.compare.text import ASSUMES, costs, say_comparison
 

@@ -8,6 +8,7 @@ from fluidkv.answers import Crossover, EngineComparison
 from fluidkv.answers.compare.crossover import POLICIES, Along, Crossing
 from fluidkv.answers.compare.result import Difference
 from fluidkv.answers.served.demand import Demand
+from fluidkv.answers.served.fresh import spread
 from fluidkv.answers.served.paired import CONFIDENCE
 from fluidkv.cli.held import measured_table
 from fluidkv.cli.price import PER_MILLION, Cost
@@ -144,8 +145,16 @@ def _engines_table(
     ]
     page.table(["", *titles], rows)
     page.rows(cost.rows() if cost else ())
+    if found.days is not None:
+        counts = [_over_draws(found, i) for i in range(len(found.engines))]
+        page.paragraph(f"preemptions in 90% of draws like it: {'; '.join(counts)}", "dim")
     page.line()
     page.rows([(_numbered(i), _named(found, i)) for i in range(len(found.engines))], width=4)
+
+
+def _over_draws(found: EngineComparison, index: int) -> str:
+    low, high = spread(found.counts["preemptions"][index])
+    return f"{_numbered(index)} {short(low)} to {short(high)}"
 
 
 def _numbered(index: int) -> str:
@@ -203,7 +212,9 @@ def _gap(found: EngineComparison, index: int, metric: str) -> str:
     mean, wide = float(against.mean[index]), float(against.wide[index])
     if not math.isfinite(mean):
         return "none"
-    return f"{signed(mean)} +- {percent(wide)}" if math.isfinite(wide) else signed(mean)
+    said = f"{signed(mean)} +- {percent(wide)}" if math.isfinite(wide) else signed(mean)
+    own = found.of_runs(index, metric)
+    return f"{said} ({signed(own)} here)" if found.days is not None and math.isfinite(own) else said
 
 
 # --- the two policies ---------------------------------------------------------------------------
@@ -328,6 +339,15 @@ def _runs(found: EngineComparison) -> str:
 
 def _noise(found: EngineComparison) -> str:
     what = "runs" if found.pairs == "run" else "consecutive parts of the one run"
+    if found.days is not None:
+        days = found.days
+        how = days.stretch and days.stretch.arrivals
+        return (
+            f"+- is over {len(days.tables)} fresh draws of {days.requests:,} requests "
+            f"(conversations of the trace weighed anew in each, arrivals {how}) and what a log of "
+            f"this length leaves open, {CONFIDENCE:.0%} for all {found.comparisons} differences at "
+            "once (Bonferroni); in brackets: of the trace itself"
+        )
     return (
         f"+- is over {what}, {CONFIDENCE:.0%} for all {found.comparisons} differences at once "
         "(Bonferroni)"

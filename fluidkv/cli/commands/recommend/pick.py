@@ -4,6 +4,7 @@ import math
 
 from fluidkv.answers.recommend import Recommendation, knobs
 from fluidkv.answers.recommend.choosing import MARGIN
+from fluidkv.answers.served.fresh import spread
 from fluidkv.answers.served.paired import gained
 from fluidkv.answers.served.setting import Setting
 from fluidkv.cli.held import TITLES, not_measured, published_rows
@@ -84,8 +85,13 @@ def _like_rows(found: Recommendation) -> list[Row]:
             changes.append(f"{_name(found, metric)} {signed(change)} (+- {gain.half:.1%})")
     draws = f"{likes.draws} fresh draws of {likes.days.requests:,} requests"
     rows: list[Row] = [("its like", f"on {draws}: {', '.join(changes)}")]
+    place = likes.indices.index(index)
+    now, then = (
+        " to ".join(short(end) for end in spread(likes.gains.table.preemptions.values[row]))
+        for row in (0, place)
+    )
+    rows.append(("", f"preemptions in 90% of draws: {now} today, {then} so"))
     if found.plan.asked:
-        place = likes.indices.index(index)
         rows.append(("", f"{likes.met[place]} of {likes.draws} draws meet what is asked"))
     return rows
 

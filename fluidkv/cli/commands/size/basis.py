@@ -1,6 +1,7 @@
 """What a size rests on: the theory beside it, the log, and what was run."""
 
 from fluidkv.answers import SizeAnswer
+from fluidkv.cli.commands.size.draws import stretch_rows
 from fluidkv.cli.held import measured_table
 from fluidkv.cli.served import clock_rows, window_rows
 from fluidkv.report.numbers import counted, short
@@ -56,7 +57,7 @@ def run_rows(answer: SizeAnswer) -> list[Row]:
     rows: list[Row] = [
         ("requests", f"{parts}{f' ({what})' if answer.runs > 1 else ''}, the same at every size"),
         *window_rows(plan.window),
-        *_stretch_rows(answer),
+        *stretch_rows(answer),
         *clock_rows(
             plan.clock,
             capacity=answer.answer.blocks * plan.block_size,
@@ -72,20 +73,3 @@ def run_rows(answer: SizeAnswer) -> list[Row]:
     )
     rows.append(("not in it", "prompts that begin alike, speculative decoding, swapping"))
     return rows
-
-
-def _stretch_rows(answer: SizeAnswer) -> list[Row]:
-    """What draws are like."""
-    nearly, stretch = answer.nearly, answer.nearly and answer.nearly.stretch
-    if nearly is None:
-        return []
-    if stretch is None:
-        return [("draws", "lengths by their shares, Poisson arrivals")]
-    what = "its conversations, weighed anew in each"
-    if stretch.requests < stretch.of:
-        what = (
-            f"those of the busiest {stretch.requests:,} of its {stretch.of:,} requests in a row "
-            f"({stretch.rate:.2f} a second at the trace's own times, {stretch.rate_of_all:.2f} in "
-            "all of it), weighed anew in each"
-        )
-    return [("draws", f"{what}; arrivals: {stretch.arrivals}")]

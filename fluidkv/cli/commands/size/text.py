@@ -4,10 +4,9 @@ from collections.abc import Iterable
 
 from fluidkv.answers import Size, SizeAnswer
 from fluidkv.answers.size.cliff import TIMES_WORSE, Cliff
-from fluidkv.answers.size.result import worst_of
-from fluidkv.answers.size.search import met_by_run
 from fluidkv.answers.size.trials import NEAR_FULL
 from fluidkv.cli.commands.size.basis import measured, run_rows, theory_rows
+from fluidkv.cli.commands.size.draws import count_rows, holds_rows
 from fluidkv.cli.commands.size.sizes import (
     arrivals_said,
     plain_size,
@@ -90,7 +89,7 @@ def say_size(
 def _answer_rows(answer: SizeAnswer, memory: Memory) -> list[Row]:
     plan, edge = answer.plan, answer.edge
     rows: list[Row] = [(_FOUND[plan.axis.find], size_said(answer, answer.answer, memory))]
-    rows += _draw_rows(answer, memory)
+    rows += holds_rows(answer, memory)
     if plan.axis.find != "kv":
         rows.append(("KV pool", f"{pool_said(answer, answer.answer, memory)}, of each replica"))
     if plan.axis.find != "rate":
@@ -115,8 +114,8 @@ def _answer_rows(answer: SizeAnswer, memory: Memory) -> list[Row]:
                 "CAUTION",
                 f"met only up to {size_said(answer, edge.ceiling, memory)}: "
                 f"{size_said(answer, edge.too_easy, memory)} misses "
-                f"{_missed(answer, edge.too_easy)}; "
-                "with more memory more requests run together: a cap on running requests keeps both",
+                f"{_missed(answer, edge.too_easy)}; with more memory more requests run together: "
+                "a cap on running requests keeps both",
             )
         )
     for first, last in edge.islands:
@@ -133,50 +132,6 @@ def _answer_rows(answer: SizeAnswer, memory: Memory) -> list[Row]:
     if answer.today is not None:
         rows.append(("today", _today(answer, memory)))
     return rows
-
-
-def _draw_rows(answer: SizeAnswer, memory: Memory) -> list[Row]:
-    """What holds for other draws, the worst of them, and what these requests alone would say."""
-    nearly = answer.nearly
-    if nearly is None:
-        return []
-    draws = f"{nearly.draws} fresh draws of {nearly.horizon:,} requests"
-    if nearly.edge is None:
-        last = next(reversed(nearly.along))
-        what = f"{size_said(answer, last, memory)}: {_draws_miss(answer, last)}"
-        return [("CAUTION", f"no size tried holds for {draws}, not even {what}")]
-    all_of = f"all of {draws} meet it" if not nearly.misses else f"{draws} meet it"
-    if nearly.misses:
-        all_of += f" but for at most {nearly.misses}"
-    at = nearly.edge.answer
-    worst = [
-        f"{slo.metric} {short(worst_of(nearly.along[at], slo.metric))}{unit_of(answer, slo.metric)}"
-        for slo in answer.plan.slos
-    ]
-    rows: list[Row] = [
-        ("holds for", f"{nearly.share:.0%} of loads like this: {all_of}"),
-        ("worst draw", ", ".join(worst)),
-    ]
-    if nearly.edge.blocker is not None:
-        less = nearly.edge.blocker
-        rows.append(("next", f"{size_said(answer, less, memory)}: {_draws_miss(answer, less)}"))
-    if answer.edge.answer != answer.answer:
-        said = size_said(answer, answer.edge.answer, memory)
-        rows.append(("these alone", f"{said}, which the requests that are run would do with"))
-    return rows
-
-
-def _draws_miss(answer: SizeAnswer, size: Size) -> str:
-    """How many draws a size fails, of those that it was tried with, and the worst of them."""
-    assert answer.nearly is not None  # it has tried the size
-    values, slos = answer.nearly.along[size], answer.plan.slos
-    met = met_by_run(values, slos)
-    worst = [
-        f"{slo.metric} {short(worst_of(values, slo.metric))}{unit_of(answer, slo.metric)}"
-        for slo in slos
-        if not met_by_run(values, [slo]).all()
-    ]
-    return f"{int((~met).sum())} of {met.size} draws miss; the worst has {', '.join(worst)}"
 
 
 def _of_which(answer: SizeAnswer) -> str:
@@ -196,8 +151,8 @@ def _next(answer: SizeAnswer, memory: Memory) -> str:
     beyond = "every one tried beyond the answer meets it"
     if answer.edge.ceiling is not None:
         beyond = "those tried beyond the answer meet it only so far as the CAUTION says"
-    missed = f"{size_said(answer, blocker, memory)} misses {_missed(answer, blocker)}"
-    return f"{missed}; {beyond} ({tried})"
+    harder = f"{size_said(answer, blocker, memory)} misses {_missed(answer, blocker)}"
+    return f"{harder}; {beyond} ({tried})"
 
 
 def _missed(answer: SizeAnswer, size: Size) -> str:
@@ -273,6 +228,7 @@ def _cliff_rows(answer: SizeAnswer, memory: Memory) -> list[Row]:
         (less, _beyond(answer, answer.cliff, memory)),
         (more, _beyond(answer, answer.other, memory)),
         ("preemptions", _preemptions(answer, memory)),
+        *count_rows(answer),
     ]
 
 

@@ -68,6 +68,7 @@ def sized() -> SizeAnswer:
         max_num_batched_tokens=asked.max_num_batched_tokens,
         log=server.log,
         totals=server.totals,
+        draws=0,  # the log's own requests, as measured
     )
 
 
