@@ -453,6 +453,6 @@ def test_the_clock_of_a_log_serves_other_prompts(capsys):
     assert "either --clock or --clock-from" in refusal(
         capsys, *argv, "--clock-from", log, "--clock", "0.01:1e-6"
     )
-    assert "either these, or --clock or --clock-from" in refusal(
+    assert "either --clock-from, or --d0, --d1 and --d2" in refusal(
         capsys, *argv, "--clock-from", log, "--d0", "1"
     )

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from fluidkv.answers.wait.load import Load
     from fluidkv.answers.wait.study import WaitAnswer
     from fluidkv.figures.figure import Figure
-    from fluidkv.serving.clock import IterationClock
     from fluidkv.wait.model import PromptType
 
 _POLICY = "The policy"
@@ -161,7 +160,7 @@ def wait(
     reading.check(source, rate=rate, type=type_)
     scales = "--scale-input, --scale-output"
     read.only_with(scales, str(reading.scaling) or None, "SOURCE or --preset", not type_)
-    server, unit, notes = _clock(d0, d1, d2, which_clock(clock, clock_from), capacity)
+    server, unit, notes = _clock((d0, d1, d2), clock, clock_from, capacity)
     if type_:
         load = _of_types(type_, server, unit)
     else:
@@ -248,20 +247,23 @@ _Server = tuple[Fraction, Fraction, Fraction]
 
 
 def _clock(
-    d0: Fraction | None,
-    d1: Fraction | None,
-    d2: Fraction | None,
-    found: "IterationClock | None",
+    durations: tuple[Fraction | None, Fraction | None, Fraction | None],
+    clock: str | None,
+    clock_from: str | None,
     capacity: Fraction,
 ) -> tuple[_Server, str, list[Row]]:
     """d0, d1 and d2, their unit, and what to say of a clock with a name."""
-    if found is None:
+    d0, d1, d2 = durations
+    if clock is None and clock_from is None:
         if d0 is None or d1 is None:
             missing = "--d0" if d0 is None else "--d1"
             raise InputError(missing, "none", "a time, or --clock for all")
         return (d0, d1, d2 or Fraction(0)), "", []
     if d0 is not None or d1 is not None or d2 is not None:
-        raise InputError("--d0, --d1, --d2", "a clock", "either these, or --clock or --clock-from")
+        name, text = ("--clock", clock) if clock is not None else ("--clock-from", clock_from)
+        raise InputError(name, text, f"either {name}, or --d0, --d1 and --d2")
+    found = which_clock(clock, clock_from)
+    assert found is not None  # one of the two is given
     # The decimals that the clock was written with, not the doubles beside them.
     base, per_kv_token, per_prefill_token, pairs = (
         Fraction(repr(value)) for value in found.durations
