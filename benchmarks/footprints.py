@@ -5,7 +5,8 @@
 Each server has its own mix of four classes and its own memory. Rates, whose tails are searched lag
 by lag, take a hundred times longer, and are timed of a part. All at once is `vmap` of the pure
 functions, some hundreds a call; the loop calls the same jitted function for one server after the
-other, so that the ratio is what a batch saves. Both are compared, then timed without compilation.
+other, so that the ratio is what a batch saves. Both are timed without compilation, and compared
+first.
 """
 
 import time

@@ -74,6 +74,13 @@ class PoolUse(Record):
         used: share of each pool that is used in the equilibrium; 1 of the binding one.
         best: capacities for the same bytes with which all bind, tokens of each pool.
         lost: share of running requests that the split loses beside `best`.
+
+    Examples:
+        >>> from fluidkv.footprints import Pool, RecordedFootprint, pool_use
+        >>> states = Pool(RecordedFootprint([1] * 20), 60)
+        >>> found = pool_use([Pool(fk.RequestFootprint(99, 20), 10_000), states])
+        >>> found.binding, float(found.running), str(found.used[0])
+        (1, 60.0, '657/1000')
     """
 
     binding: int

@@ -54,7 +54,7 @@ def agreement(count: int) -> list[bool]:
         low, high = found.spectral_radius
         if not (high < 0.995 or low > 1.005):
             continue
-        if len(server.footprint.growths) == 1 and fk.noise(server).running.max() < 1e-6:
+        if len(server.footprint.growths) == 1 and not len(server.footprint.growths[0][1].held):
             continue  # nothing is drawn: it stays wherever it starts
         agree.append(grows(server) == (found.verdict is fk.Stability.UNSTABLE))
     return agree
