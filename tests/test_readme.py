@@ -206,7 +206,7 @@ def test_claims_and_figures_that_are_named_exist(page):
 def test_the_readme_names_every_source_of_the_ledger():
     sources = {claim.source.split(",")[0] for claim in select()}
     text = README.read_text(encoding="utf-8")
-    papers = {"Congestion", "WAIT", "Routing", "CacheOPT", "Token-PD", "vLLM"}
+    papers = {"Congestion", "WAIT", "Routing", "CacheOPT", "Token-PD", "vLLM", "Footprints"}
     measured = {"sglang-peak-kv-admission", "inferlint", "vLLM-benchmarking", "measured servers"}
     assert sources == papers | measured
     assert "*Congestion*" in text
@@ -214,6 +214,7 @@ def test_the_readme_names_every_source_of_the_ledger():
     assert "*Routing*" in text
     assert "*CacheOPT*" in text
     assert "*Token-PD*" in text
+    assert "our *Footprints*" in text
     assert "vLLM pull request 44594" in text
 
 

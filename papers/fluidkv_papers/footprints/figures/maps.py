@@ -6,9 +6,9 @@ from itertools import product
 import numpy as np
 
 import fluidkv as fk
+from fluidkv import footprints
 from fluidkv.figures.figure import Axes, Canvas, Data, Figure
 from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, SMALL_NOTE, name_axes
-from fluidkv.footprints import Attention, FullAttention, SlidingWindow, mean_weights
 
 _DRAFTS = 3
 _OUTPUTS = (4, 6, 8, 12, 16, 20, 24, 32, 40, 50)
@@ -19,17 +19,17 @@ _SHAPES = ((_SHORT_INPUT, 60, BLUE), (_INPUT, 24, ORANGE), (400, 100, GREEN))
 _CAPACITY = 10**6  # does not enter
 
 
-def _speculation(acceptance: Fraction, reserved: int | None = None) -> fk.Speculation:
+def _speculation(acceptance: Fraction, reserved: int | None = None) -> "fk.Speculation":
     return fk.Speculation(_DRAFTS, acceptance, reserved)
 
 
 def _server(
     input_length: int,
     output_length: int,
-    speculation: fk.Speculation | None = None,
-    attention: Attention | None = None,
-) -> fk.FullServer:
-    kept = attention or FullAttention()
+    speculation: "fk.Speculation | None" = None,
+    attention: "footprints.Attention | None" = None,
+) -> "fk.FullServer":
+    kept = attention or footprints.FullAttention()
     footprint = fk.RequestFootprint(input_length, output_length, kept, speculation)
     return fk.FullServer(footprint, _CAPACITY)
 
@@ -42,7 +42,7 @@ def _leading(*server: object) -> float:
 def _rate(*server: object) -> float:
     """Completed an iteration; M / A(1), without a certificate."""
     footprint = _server(*server).footprint  # type: ignore[arg-type]
-    return float(_CAPACITY / mean_weights(footprint).lifetime_memory)
+    return float(_CAPACITY / footprints.mean_weights(footprint).lifetime_memory)
 
 
 def drafts_data(
@@ -75,8 +75,12 @@ def windows_data(outputs: tuple[int, ...] = _OUTPUTS, windows: tuple[int, ...] =
     return {
         "output": np.array(outputs, float),
         "window": np.array(windows, float),
-        "leading": np.array([_leading(_SHORT_INPUT, n, None, SlidingWindow(w)) for n, w in grid]),
-        "drafted": np.array([_leading(_SHORT_INPUT, n, half, SlidingWindow(w)) for n, w in grid]),
+        "leading": np.array(
+            [_leading(_SHORT_INPUT, n, None, footprints.SlidingWindow(w)) for n, w in grid]
+        ),
+        "drafted": np.array(
+            [_leading(_SHORT_INPUT, n, half, footprints.SlidingWindow(w)) for n, w in grid]
+        ),
     }
 
 

@@ -3,11 +3,9 @@
 import numpy as np
 
 import fluidkv as fk
-from fluidkv.answers.study.chance import chance
-from fluidkv.answers.study.swing import measured_swing
+from fluidkv import logs
 from fluidkv.figures.figure import Axes, Canvas, Data, Figure
 from fluidkv.figures.style import BLACK, BLUE, GREY, ORANGE, PALE, name_axes
-from fluidkv.logs import read_log, series_of
 
 _STABLE = tuple((200 + 37 * k % 200, 5 + k) for k in range(36))
 _UNSTABLE = ((100, 10), (100, 20))
@@ -30,23 +28,24 @@ def data(iterations: int = _ITERATIONS, runs: int = _RUNS) -> Data:
         "stable.expected": tests[0].expected,
         "stable.mean": np.mean([test.power for test in tests], axis=0),
     }
-    log = read_log(_LOG)
+    log = fk.read_log(_LOG)
     assert log.requests is not None
     assert log.capacity is not None
-    lengths = zip(log.requests.input_lengths, log.requests.decode_lengths, strict=True)
-    workload = fk.Workload.from_lengths([(int(a), int(b)) for a, b in lengths])
-    series = series_of(log)
-    swing = measured_swing(
-        series, fk.measure(series), chance(fk.System(workload, log.capacity)), None
-    )
-    assert swing.test is not None
-    for name, test in (("unstable", fk.swing_test(cycle, unstable)), ("measured", swing.test)):
+    lengths = np.stack([log.requests.input_lengths, log.requests.decode_lengths], axis=1).tolist()
+    server = fk.FullServer(fk.footprint_of(fk.Workload.from_lengths(lengths)), log.capacity)
+    series = logs.series_of(log)
+    measured = fk.measure(series)  # with a backlog; its ticks are even
+    start, end = measured.window_s
+    running = series.running[(start <= series.t_s) & (series.t_s <= end)]
+    every = round(measured.tick_s * measured.iterations_per_s)
+    swing = fk.swing_test(running, server, every=every)
+    for name, test in (("unstable", fk.swing_test(cycle, unstable)), ("measured", swing)):
         found |= {f"{name}.frequency": test.frequency, f"{name}.ratio": test.ratio}
         found |= {f"{name}.low": np.array(test.low), f"{name}.high": np.array(test.high)}
     return found
 
 
-def _server(lengths: tuple[tuple[int, int], ...]) -> fk.FullServer:
+def _server(lengths: tuple[tuple[int, int], ...]) -> "fk.FullServer":
     return fk.FullServer(fk.footprint_of(fk.Workload.from_lengths(lengths)), _CAPACITY)
 
 
