@@ -268,6 +268,4 @@ def _answer(
         unfinished=tuple((i, int(n)) for i, n in enumerate(ended.sum(axis=1)) if n),
         short=plan.short,
         shared=any(plan.prompts),
-        days=None,
-        counts={},
     )
