@@ -112,9 +112,7 @@ def size(
 
     Serves the same requests by servers of many sizes: the smallest KV pool, the
     highest rate or the fewest replicas that meet every --slo, also in nearly
-    every fresh draw, and how far the cliff is behind it. A log folder brings
-    clock, engine, today's capacity and the simulation's error, with which a
-    second size is computed.
+    every fresh draw. A log folder brings clock, engine and the simulation's error.
 
     [bold]fluidkv size LOG_FOLDER --qps 1 --slo ttft_p99=2s --slo tpot_p99=50ms[/bold]
     [bold]fluidkv size trace.csv --clock llama-3.1-8b@h100 --slo ttft_p99=2s[/bold]
@@ -133,10 +131,11 @@ def size(
     notes += said
     if server.capacity is not None:
         served.tokens_of(server, block_size)  # refuses blocks that do not make it up
-    slos = slos_of(bounds, server.clock)
     log, why = _measured(logged, server, engine, reading)
-    options: dict[str, Any] = {
+    which = {"requests": requests, "runs": runs, "seed": seed, "draws": draws}
+    options: dict[str, Any] = which | {
         "find": find,
+        "horizon": served.horizon_of(horizon),
         "capacity": server.capacity,
         "rate": None if qps is None else float(qps),
         "engine": engine,
@@ -146,15 +145,10 @@ def size(
         "max_num_batched_tokens": server.max_num_batched_tokens,
         "log": log,
         "totals": None if log is None or logged is None else logged.totals,
-        "requests": requests,
-        "runs": runs,
-        "seed": seed,
-        "draws": draws,
-        "horizon": served.horizon_of(horizon),
         "within": float(within),
         "max_tokens": reading.asked,
     }
-    answer = _run(load, slos, options)
+    answer = _run(load, slos_of(bounds, server.clock), options)
     from fluidkv.cli.commands.size.text import ASSUMES, say_size
 
     give(
