@@ -58,7 +58,7 @@ def test_a_log_brings_its_engine_its_server_and_its_bias(
     assert [each["engine"] for each in found["engines"]] == ["vllm-0.19.0+cache", "vllm-0.11+cache"]
     assert found["logged"] == "vllm-0.19.0+cache"
     assert found["bias"]["output_throughput_per_time"]["error_bar"] > 0
-    assert (found["runs"], found["requests"], found["pairs"]) == (1, 300, "segment")
+    assert (found["runs"], found["requests"], found["pairs"]) == (1, 300, "draw")
     assert found["better"] == []
 
 

@@ -1,7 +1,7 @@
 """What a comparison found: each engine's metrics, and which differences are real."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -86,8 +86,8 @@ class EngineComparison(Record):
     unfinished: tuple[tuple[int, int], ...]
     short: bool
     shared: bool
-    days: Days | None
-    counts: Mapping[str, Float[np.ndarray, "engine draw"]]
+    days: Days | None = None
+    counts: Mapping[str, Float[np.ndarray, "engine draw"]] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:

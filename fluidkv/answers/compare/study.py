@@ -74,9 +74,8 @@ def compare_engines(
         requests: in each run; None: as `recommend_settings`.
         runs: of each engine; None: 8, or one of a trace that is replayed; as `recommend_settings`.
         seed: of the first run's requests; the others follow.
-        draws: of a trace that is replayed, fresh ones that differences are taken over; None: 20; 0:
-            none. Elsewhere runs are draws.
-        horizon: length of a draw; None: as the trace, and 3,000 requests at most.
+        draws: fresh ones, of a trace that is replayed; None: 20. Elsewhere runs are draws.
+        horizon: of a draw; None: as long as the trace, 3,000 requests at most.
         log: what was measured where these requests, all of them at their own times, were served by
             the engine number `logged`.
         logged: see there.
@@ -116,18 +115,26 @@ def compare_engines(
     felt = felt_of(asked.demand, asked.clock)
     table, statuses = _served(plan, felt, backend, on_progress)
     days = _days(source, plan, draws, horizon or Horizon())
-    pairs = table
-    if days is not None:
-        fresh = replace(plan, tables=list(days.tables), prompts=tuple(days.prompts))
-        pairs = _served(fresh, felt, backend, None)[0]
-    against = _against(pairs, felt, len(plan.engines), 1.0 if days is None else days.widen)
+    against, counts = _over_pairs(plan, table, felt, days, backend)
     bias = _bias(plan, log, logged, felt, totals)
     found = _answer(plan, table, against, felt, statuses, bias, None if log is None else logged)
+    return found if days is None else replace(found, pairs="draw", days=days, counts=counts)
+
+
+def _over_pairs(
+    plan: Plan,
+    table: xr.Dataset,
+    felt: tuple[str, ...],
+    days: Days | None,
+    backend: Literal["auto", "kernel", "reference"],
+) -> tuple[Mapping[str, Against], dict[str, np.ndarray]]:
+    """Differences over fresh draws, with counts of these; over what was run, where none are."""
     if days is None:
-        return found
-    names = ("preemptions", "recompute_tax")
-    counts = {name: pairs[name].values for name in names}
-    return replace(found, pairs="draw", days=days, counts=counts)
+        return _against(table, felt, len(plan.engines), 1.0), {}
+    fresh = replace(plan, tables=list(days.tables), prompts=tuple(days.prompts))
+    drawn = _served(fresh, felt, backend, None)[0]
+    counts = {name: drawn[name].values for name in ("preemptions", "recompute_tax")}
+    return _against(drawn, felt, len(plan.engines), days.widen), counts
 
 
 def _days(source: Workload | Trace, plan: Plan, draws: int | None, horizon: Horizon) -> Days | None:
@@ -268,6 +275,4 @@ def _answer(
         unfinished=tuple((i, int(n)) for i, n in enumerate(ended.sum(axis=1)) if n),
         short=plan.short,
         shared=any(plan.prompts),
-        days=None,
-        counts={},
     )

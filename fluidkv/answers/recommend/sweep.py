@@ -22,7 +22,7 @@ from fluidkv.answers.recommend.runs import Backend, Progress, Ran, run_all, run_
 from fluidkv.answers.recommend.what_if import WhatIf, what_if
 from fluidkv.answers.served.bias import OUTPUT, Bias, Totals, biases
 from fluidkv.answers.served.demand import Demand, Draws, mostly_start
-from fluidkv.answers.served.fresh import Days, Horizon, draws_of
+from fluidkv.answers.served.fresh import Horizon, draws_of
 from fluidkv.answers.served.goodput import bounds_of
 from fluidkv.answers.served.memory import BLOCK_SIZES
 from fluidkv.answers.served.setting import Setting, engine_of, limits_of
@@ -71,9 +71,8 @@ def recommend_settings(
 ) -> Recommendation:
     """Try settings on the same requests, and say which to take.
 
-    Requests are drawn from the workload, other ones in each run, or are all of a trace. Where all
-    wait from the start, runs have a horizon before which work does not run out; others go on until
-    all are served. Where nothing can be gained, only `now` is run.
+    Where all wait from the start, runs have a horizon before which work does not run out. Where
+    nothing can be gained, only `now` is run. A pick without a gain on fresh draws is given up.
 
     Args:
         source: a workload, or a trace, which has one.
@@ -82,25 +81,20 @@ def recommend_settings(
         demand: who asks; None: requests that all wait from the start.
         clock: duration of an iteration; None: the theory's, where each lasts 1.
         now: how the server is set; None: no watermark and no caps.
-        candidates: knob -> values to try, instead of the usual ones; an empty list: none. Clients
-            are tried only if given: who then waits outside is in no latency.
+        candidates: knob -> values to try, not the usual ones; empty: none. Clients only if given.
         slos: what must hold in every run; for "goodput", times of each request.
-        objective: what the pick is to be the best in, one of `OBJECTIVES`.
+        objective: what the pick is the best in, one of `OBJECTIVES`.
         version: of the server, where `engine` names none; what it lacks is said to be needed.
-        log: what was measured where these requests, all at their own times, were served as `now`
-            says. A gain no larger than what the simulation misses there is none.
-        totals: what else the log says.
-        block_size: tokens; None: out of `BLOCK_SIZES`.
+        log: what was measured where these requests were served as `now` says, at their own times;
+            a gain no larger than what the simulation misses there is none.
+        totals: what else it says. block_size: tokens; None: out of `BLOCK_SIZES`.
         max_num_batched_tokens: most tokens an iteration computes.
         requests: in each run; None: all of a trace that is replayed, else ten times what memory
-            carries, 200 to 2,000, and more where memory is always full or all wait from the start.
+            carries, 200 to 2,000, and more where memory is always full.
         runs, seed: of each setting (None: 4, or one of a trace, by its quarters); of the first run.
-        draws: fresh ones, on which a pick is run again beside the server as it is, and given up if
-            it gains nothing there; None: 20; 0: none.
-        horizon: length of a draw; None: as the runs, of a trace its own, and 3,000 at most.
-        backend: of `serve`.
-        on_progress: told now and then how many requests are served, of how many.
-        on_first: told what the log says and what the simulation of its server does, early.
+        draws: fresh ones, on which a pick is run again; None: 20. horizon: of each.
+        backend: of `serve`. on_progress: told how many requests are served, of how many.
+        on_first: told what the log says and what the simulation of its server does.
 
     Raises:
         InputError: what `serve` and `Limits` refuse; a knob that the engine does not have; a replay
@@ -137,13 +131,21 @@ def recommend_settings(
     ran = (None if seen else run_now(plan, backend)) or run_all(plan, backend, on_progress)
     changes = what_if(plan, backend) if _is_little(plan, ran) else ()
     found = _answer(plan, ran, changes, bias, totals, plan.engine.version or version)
-    fresh = draws_of(draws)
-    days = days_of(source, plan, fresh, horizon or Horizon(), seed) if fresh else None
-    return found if days is None else _on_fresh_draws(found, days, backend)
+    return _on_fresh_draws(found, source, draws_of(draws), horizon or Horizon(), seed, backend)
 
 
-def _on_fresh_draws(found: Recommendation, days: Days, backend: Backend) -> Recommendation:
+def _on_fresh_draws(
+    found: Recommendation,
+    source: Workload | Trace,
+    draws: int,
+    horizon: Horizon,
+    seed: int,
+    backend: Backend,
+) -> Recommendation:
     """What would be taken, run again where it was not chosen; what gains nothing there is not."""
+    if not draws:
+        return found
+    days = days_of(source, found.plan, draws, horizon, seed)
     picks = (found.picks.of_engine, found.picks.at_hand, found.picks.in_front)
     first = (pick.index or pick.candidate for pick in picks)
     indices = [index for index in dict.fromkeys(first) if index]

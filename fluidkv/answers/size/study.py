@@ -66,10 +66,8 @@ def size_server(
 ) -> SizeAnswer:
     """How much of something meets every SLO, in every run and in nearly every fresh draw.
 
-    Sizes are tried on a grid and then between the last one that meets the SLOs and the first that
-    does not, until these are close; then, from there on, with draws of what is like these requests;
-    then around the answer. The answer is a size that was tried, and so is every size said to be
-    worse or better.
+    Sizes are tried on a grid, then between the last one that meets the SLOs and the first that does
+    not, then with draws, then around the answer: a size that was tried, as is all that is said.
 
     Args:
         source: a workload, or a trace, all of which is run at its own times.
@@ -91,9 +89,7 @@ def size_server(
         runs: draws, or consecutive parts of a trace of so many requests; None: 2, or one of a
             trace.
         seed: of the first run; of draws others.
-        draws: fresh ones that the answer is to hold for, at 95 % where all of 20 meet it; of a
-            trace its conversations drawn again, and arrivals by their own process; None: 20; 0: the
-            requests that are run are all that is looked at.
+        draws: fresh ones that the answer is to hold for; None: 20; 0: none.
         horizon: length of a draw; None: 3,000 requests.
         max_tokens: what clients ask for at most; None: what they get.
         within: an edge is narrowed until neighbours differ by no more than this share.
@@ -114,16 +110,8 @@ def size_server(
         >>> found.answer.replicas, round(found.worst(found.answer, "ttft_p99"), 2)
         (2, 0.89)
     """
-    asked = Asked(
-        find,
-        tuple(slos),
-        capacity,
-        rate,
-        Draws(requests, runs, seed),
-        draws,
-        horizon or Horizon(),
-        max_tokens,
-    )
+    which, long = Draws(requests, runs, seed), horizon or Horizon()
+    asked = Asked(find, tuple(slos), capacity, rate, which, draws, long, max_tokens)
     plan = planned(
         source,
         asked,

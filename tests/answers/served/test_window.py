@@ -61,7 +61,7 @@ def test_the_end_of_a_trace_is_in_every_answer() -> None:
 
 
 def test_chance_is_taken_from_the_parts_of_the_one_run() -> None:
-    advice, table, rules = _recommended(), _compared(), _preempted()
+    advice, table, rules = _recommended(), _compared(draws=0), _preempted()
     assert advice.ran.segments is not None
     assert (table.pairs, rules.pairs) == ("segment", "segment")
     assert rules.against["ttft_p99"].half.shape == (2,)

@@ -135,11 +135,8 @@ def recommend(
     notes += said
     tokens, cost = served.tokens_of(server, block_size), cost_of(price, server.clock)
     demand, why = arrivals.demand(load, server.clock, reading.asked)
-    options: dict[str, Any] = {
-        "requests": requests,
-        "runs": runs,
-        "seed": seed,
-        "draws": draws,
+    which = {"requests": requests, "runs": runs, "seed": seed, "draws": draws}
+    options: dict[str, Any] = which | {
         "horizon": served.horizon_of(horizon),
         **{name: getattr(server, name) for name in _OF_SERVER},
         "candidates": tried,

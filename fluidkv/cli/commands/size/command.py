@@ -115,9 +115,7 @@ def size(
 
     Serves the same requests by servers of many sizes: the smallest KV pool, the
     highest rate or the fewest replicas that meet every --slo, also in nearly
-    every fresh draw, and how far the cliff is behind it. A log folder brings
-    clock, engine, today's capacity and the simulation's error, with which a
-    second size is computed.
+    every fresh draw. A log folder brings clock, engine and the simulation's error.
 
     [bold]fluidkv size LOG_FOLDER --qps 1 --slo ttft_p99=2s --slo tpot_p99=50ms[/bold]
     [bold]fluidkv size trace.csv --clock llama-3.1-8b@h100 --slo ttft_p99=2s[/bold]
@@ -135,25 +133,22 @@ def size(
     server, said = served.completed(server, memory, logged, engine)
     if server.capacity is not None:
         served.tokens_of(server, block_size)  # refuses blocks that do not make it up
-    cost, slos = cost_of(price, server.clock), slos_of(bounds, server.clock)
+    cost = cost_of(price, server.clock)
     log, why = _measured(logged, server, engine, reading)
-    options: dict[str, Any] = {
+    which = {"requests": requests, "runs": runs, "seed": seed, "draws": draws}
+    options: dict[str, Any] = which | {
         "find": find,
         **{name: getattr(server, name) for name in _OF_SERVER},
+        "horizon": served.horizon_of(horizon),
         "rate": None if qps is None else float(qps),
         "engine": engine,
         "setting": server.now,
         "log": log,
         "totals": None if log is None or logged is None else logged.totals,
-        "requests": requests,
-        "runs": runs,
-        "seed": seed,
-        "draws": draws,
-        "horizon": served.horizon_of(horizon),
         "within": float(within),
         "max_tokens": reading.asked,
     }
-    answer = _run(load, slos, options)
+    answer = _run(load, slos_of(bounds, server.clock), options)
     from fluidkv.cli.commands.size.text import ASSUMES, say_size
     from fluidkv.cli.commands.size.verdict import costs
 
