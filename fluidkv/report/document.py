@@ -91,7 +91,8 @@ def _subject(report: Report) -> tuple[str, str, list[Section]]:
     """Verdict and title that the answer begins with, and its parts."""
     blocks, verdict, subject = list(report.blocks), "", report.about
     if blocks and isinstance(blocks[0], Verdict):
-        verdict = blocks.pop(0).text.plain.strip()
+        verdict = blocks[0].text.plain.strip()
+        del blocks[0]
     if blocks and isinstance(blocks[0], Title) and not blocks[0].opens:
         subject = (blocks[0].text + blocks[0].rest).plain.strip()
         del blocks[0]

@@ -97,28 +97,21 @@ def say_comparison(
 
 def _in_short(found: EngineComparison) -> str:
     """Who is better, by how much in the first thing that differs, and the interval of that."""
-    first, others = found.names[0], range(1, len(found.engines))
+    first, felt = found.names[0], found.felt
     if found.short:
         return f"Too short to say: {found.requests:,} requests hardly fill memory"
-    told = [
-        (found.difference(i, metric), i, metric)
-        for i in sorted(others, key=lambda i: i not in found.better)
-        for metric in found.felt
-    ]
-    for wanted, word in ((Difference.BETTER, "better"), (Difference.WORSE, "worse")):
-        for said, index, metric in told:
-            if said is wanted:
-                mixed = _verdict(found, index) if index not in found.better else word
-                mixed = word if wanted is Difference.WORSE else mixed
-                return (
-                    f"{found.names[index]} is {mixed} than {first}: "
-                    f"{_WORDS[metric]} {_gap(found, index, metric)}"
-                )
-    most = max(others, key=lambda i: abs(found.against[found.felt[0]].mean[i]))
-    return (
-        f"No difference is told from {first}: {_WORDS[found.felt[0]]} of {found.names[most]} "
-        f"{_gap(found, most, found.felt[0])}"
-    )
+    is_ = {(i, m): found.difference(i, m) for i in range(1, len(found.engines)) for m in felt}
+    order = (Difference.BETTER, Difference.WORSE)
+    told = [at for at in is_ if is_[at] in order]
+    told.sort(key=lambda at: (order.index(is_[at]), at[0] not in found.better))
+    if not told:
+        most = max({i for i, _ in is_}, key=lambda i: abs(found.against[felt[0]].mean[i]))
+        gap = f"{_WORDS[felt[0]]} of {found.names[most]} {_gap(found, most, felt[0])}"
+        return f"No difference is told from {first}: {gap}"
+    index, metric = told[0]
+    word = "worse" if is_[told[0]] is Difference.WORSE else "better in some, worse in some"
+    word = "better" if index in found.better else word
+    return f"{found.names[index]} is {word} than {first}: {_WORDS[metric]} {_gap(found, *told[0])}"
 
 
 def costs(found: EngineComparison, cost: Cost | None) -> dict[str, Any]:
