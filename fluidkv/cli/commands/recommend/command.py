@@ -132,7 +132,6 @@ def recommend(
     logged, notes = served.log_of(source, report, reading.scaling)
     engine = served.engine_of(engine, logged, "vllm")
     server, said = served.completed(server, memory, logged, engine)
-    notes += said
     tokens, cost = served.tokens_of(server, block_size), cost_of(price, server.clock)
     demand, why = arrivals.demand(load, server.clock, reading.asked)
     which = {"requests": requests, "runs": runs, "seed": seed, "draws": draws}
@@ -144,7 +143,7 @@ def recommend(
         "objective": objective,
         "version": logged and logged.settings.version,
     }
-    notes += [("", why)] if why else []
+    notes += [*said, *([("", why)] if why else [])]
     if logged is not None:
         options["log"], why = logged.measured(server, engine, demand, requests)
         options |= {"totals": None if why else logged.totals}
