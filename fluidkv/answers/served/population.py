@@ -31,7 +31,8 @@ class Arrivals(Record):
     Fields:
         kind: "poisson", "bursty" (gamma distributed gaps), or "at once".
         rate: conversations a second; infinite where all come at once.
-        dispersion: of counts, variance over mean: 1 of Poisson arrivals.
+        dispersion: of counts, variance over mean, as the log has it: about 1 of Poisson arrivals.
+        pairs: of windows, that it was taken from; a draw has a dispersion as uncertain as that.
         profile: rate in each tenth of the time, in parts of the mean; None: one rate throughout.
         starts: conversations that it was taken from.
     """
@@ -39,6 +40,7 @@ class Arrivals(Record):
     kind: str
     rate: float
     dispersion: float
+    pairs: int
     profile: Float[np.ndarray, " tenth"] | None
     starts: int
 
@@ -57,19 +59,20 @@ class Arrivals(Record):
         """
         size, span = len(times), float(times[-1] - times[0])
         if span <= 0:
-            return cls("at once", np.inf, 1.0, None, size)
-        rate, dispersion = (size - 1) / span, 1.0
+            return cls("at once", np.inf, 1.0, 0, None, size)
+        rate, dispersion, known = (size - 1) / span, 1.0, 0
         kind = "poisson"
         if size >= _WINDOW * _LEAST:
             pairs = _counts(times, 2 * (size // _WINDOW // 2)).reshape(-1, 2)
             pairs = pairs[pairs.sum(axis=1) > 0]
             local = float(((pairs[:, 0] - pairs[:, 1]) ** 2 / pairs.sum(axis=1)).mean())
-            if not _usual(local * len(pairs), len(pairs)):
-                kind, dispersion = "bursty", max(local, 0.01)
+            dispersion, known = max(local, 0.01), len(pairs)
+            if not _usual(local * known, known):
+                kind = "bursty"
         tenths = _counts(times, _TENTHS)
         uneven = ((tenths - tenths.mean()) ** 2).sum() / tenths.mean() / max(dispersion, 1.0)
         changes = size >= _WINDOW * _LEAST and not _usual(uneven, _TENTHS - 1, both=False)
-        return cls(kind, rate, dispersion, tenths / tenths.mean() if changes else None, size)
+        return cls(kind, rate, dispersion, known, tenths / tenths.mean() if changes else None, size)
 
     def __str__(self) -> str:
         """In words."""
@@ -90,10 +93,13 @@ class Arrivals(Record):
         """
         if self.kind == "at once":
             return np.zeros(size)
-        shape = 1 / self.dispersion
+        dispersion = self.dispersion
+        if self.pairs:  # a sum of squares over chi square, with as many degrees
+            dispersion *= self.pairs / rng.chisquare(self.pairs)
+        shape = 1 / dispersion
         if chance:
             rate *= rng.gamma(self.starts * shape) / (self.starts * shape)
-        points = np.cumsum(rng.gamma(shape, self.dispersion, size))
+        points = np.cumsum(rng.gamma(shape, dispersion, size))
         if self.profile is None:
             return points / rate
         edges = np.concatenate(([0.0], np.cumsum(self.profile) / _TENTHS)) * size
