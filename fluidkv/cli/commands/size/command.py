@@ -115,7 +115,7 @@ def size(
 
     Serves the same requests by servers of many sizes: the smallest KV pool, the
     highest rate or the fewest replicas that meet every --slo, also in nearly
-    every fresh draw. A log folder brings clock, engine and the simulation's error.
+    every fresh draw. A log brings clock, engine and the simulation's error.
 
     [bold]fluidkv size LOG_FOLDER --qps 1 --slo ttft_p99=2s --slo tpot_p99=50ms[/bold]
     [bold]fluidkv size trace.csv --clock llama-3.1-8b@h100 --slo ttft_p99=2s[/bold]
