@@ -1,5 +1,9 @@
 """A size that is enough for nearly every draw of what is like the requests."""
 
+# Sizes and traces here have what may be None:
+# pyright: reportOptionalMemberAccess=false, reportOptionalIterable=false
+# pyright: reportOptionalSubscript=false
+
 import numpy as np
 import pytest
 

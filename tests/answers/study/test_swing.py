@@ -33,7 +33,9 @@ def test_series_of_known_truth(workload: fk.Workload, verdict: Swings) -> None:
     running = fk.simulate_footprints(server, iterations=2500).running[0, 500:]
     ticks = np.arange(0, len(running), 8)  # a tick of 0.4 s is 8 iterations of 0.05 s
     full = np.ones(len(ticks))
-    series = Timeseries(ticks * 0.05, running[ticks], full, 20.0 * running[ticks])
+    series = Timeseries(
+        np.array(ticks * 0.05, np.float64), running[ticks], full, 20.0 * running[ticks]
+    )
     found = measured_swing(series, fk.measure(series), chance(system), 20.0)
     assert (found.verdict, found.every) == (verdict, 8)
     period = found.to_dict()["predicted_period"]

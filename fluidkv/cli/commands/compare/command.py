@@ -100,6 +100,7 @@ def compare(
     reading.check(source, rate=arrivals.rate, clients=arrivals.clients)
     names = _engines(engine or [])
     server = values.server_of(clock, clock_from, block_size, max_num_batched_tokens, now)
+    fresh = {"draws": draws, "horizon": served.horizon_of(horizon)}
     _check_blocks(memory, block_size)
     tokens = memory.count(block_size)
     load, report = reading.requests(source, class_, preset)
@@ -116,7 +117,6 @@ def compare(
     names = _with_logged(names, logged, crossover)
     block_size = block_size or _logged_block(server, names)
     options = _asked(server, demand, block_size, requests, runs, seed)
-    fresh = {"draws": draws, "horizon": served.horizon_of(horizon)}
     found = _run(load, names, options | fresh | _log_of(logged, names, server, demand, requests))
     crossed = _cross(load, options) if crossover else None
     from fluidkv.cli.commands.compare.text import ASSUMES, costs, say_comparison

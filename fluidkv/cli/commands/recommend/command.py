@@ -124,6 +124,7 @@ def recommend(
     reading.check(source, rate=arrivals.rate, clients=arrivals.clients)
     read.only_with("--client-cap", client_cap, "--clients", arrivals.clients)
     memory.per_token()
+    fresh: dict[str, Any] = {"draws": draws, "horizon": served.horizon_of(horizon)}
     server = values.server_of(clock, clock_from, block_size, max_num_batched_tokens, now)
     tried = values.candidates(watermark, max_num_seqs, rate_cap, client_cap)
     values.check_objective(objective)
@@ -134,9 +135,8 @@ def recommend(
     server, said = served.completed(server, memory, logged, engine)
     tokens, cost = served.tokens_of(server, block_size), cost_of(price, server.clock)
     demand, why = arrivals.demand(load, server.clock, reading.asked)
-    which = {"requests": requests, "runs": runs, "seed": seed, "draws": draws}
+    which = {"requests": requests, "runs": runs, "seed": seed} | fresh
     options: dict[str, Any] = which | {
-        "horizon": served.horizon_of(horizon),
         **{name: getattr(server, name) for name in _OF_SERVER},
         "candidates": tried,
         "slos": slos_of(bounds, server.clock),

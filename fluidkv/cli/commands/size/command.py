@@ -126,6 +126,7 @@ def size(
     if not bounds:
         raise InputError("--slo", "none", "at least one, such as ttft_p99=2s")
     memory.per_token()
+    fresh: dict[str, Any] = {"draws": draws, "horizon": served.horizon_of(horizon)}
     server = values.server_of(clock, clock_from, block_size, max_num_batched_tokens, now)
     load, report = reading.requests(source, class_, preset)
     logged, notes = served.log_of(source, report, reading.scaling)
@@ -135,11 +136,10 @@ def size(
         served.tokens_of(server, block_size)  # refuses blocks that do not make it up
     cost = cost_of(price, server.clock)
     log, why = _measured(logged, server, engine, reading)
-    which = {"requests": requests, "runs": runs, "seed": seed, "draws": draws}
+    which = {"requests": requests, "runs": runs, "seed": seed} | fresh
     options: dict[str, Any] = which | {
         "find": find,
         **{name: getattr(server, name) for name in _OF_SERVER},
-        "horizon": served.horizon_of(horizon),
         "rate": None if qps is None else float(qps),
         "engine": engine,
         "setting": server.now,
