@@ -65,7 +65,7 @@ class SizeAnswer(Record):
         >>> mix, slos = fk.Workload.from_lengths([(40, 30), (120, 60)]), [Slo("ttft_p99", 1.0)]
         >>> clock = fk.IterationClock(0.01, 1e-6, 1e-5)
         >>> small = {"engine": "vllm", "capacity": 256, "rate": 8.0, "requests": 20, "runs": 1}
-        >>> found = fk.size_server(mix, slos, find="replicas", clock=clock, **small)
+        >>> found = fk.size_server(mix, slos, find="replicas", clock=clock, draws=0, **small)
         >>> {size.replicas: found.meets(size) for size in found.along}
         {1: False, 2: True, 3: True, 4: True, 6: True}
         >>> found.tokens(found.answer), found.rate(found.answer)

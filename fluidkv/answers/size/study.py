@@ -107,8 +107,8 @@ def size_server(
         >>> clock = fk.IterationClock(0.01, 1e-6, 1e-5)
         >>> small = {"engine": "vllm", "capacity": 256, "rate": 8.0, "requests": 20, "runs": 1}
         >>> found = fk.size_server(mix, slos, find="replicas", clock=clock, **small)
-        >>> found.answer.replicas, round(found.worst(found.answer, "ttft_p99"), 2)
-        (2, 0.89)
+        >>> found.answer.replicas, found.edge.answer.replicas  # of fresh draws; of 20 requests
+        (5, 2)
     """
     which, long = Draws(requests, runs, seed), horizon or Horizon()
     asked = Asked(find, tuple(slos), capacity, rate, which, draws, long, max_tokens)
