@@ -171,7 +171,8 @@ def _today(answer: SizeAnswer, memory: Memory) -> str:
         return f"{size_said(answer, now, memory)}: misses {_missed(answer, now)}"
     axis = answer.plan.axis
     change = axis.of(answer.answer) / axis.of(now) - 1
-    return f"{size_said(answer, now, memory)} meets it; the answer is {change:+.1%}"
+    which = _of_which(answer)
+    return f"{size_said(answer, now, memory)} meets it{which}; the answer is {change:+.1%}"
 
 
 def _sure_rows(answer: SizeAnswer, memory: Memory, why: str) -> list[Row]:

@@ -23,20 +23,9 @@ same of the reversed polynomial: not stable.
 from collections.abc import Sequence
 from fractions import Fraction
 
-from fluidkv.exact.linear_stability import stability
-from fluidkv.exact.survival import survival_weights
-from fluidkv.footprints import (
-    FullServer,
-    RequestFootprint,
-    SlidingWindow,
-    Speculation,
-    certified_variances,
-    footprint_of,
-    footprint_stability,
-    mean_weights,
-)
+from fluidkv import exact, footprints
 from fluidkv.ledger import Finding, Origin, Statements
-from fluidkv.verdict import Stability
+from fluidkv.verdict import Evidence, Stability
 from fluidkv.workload import System, Workload
 
 CLAIMS = Statements("footprints", "Footprints", origin=Origin.READING)
@@ -45,27 +34,27 @@ _MIXES = (((2, 3),), ((3, 1), (3, 3)), ((9, 2), (4, 5), (7, 6)), ((20, 4), (20, 
 _MEMORY = 1000
 
 
-@CLAIMS.claim("stability.plain", "stability")
+@CLAIMS.claim("stability.plain", "stability", evidence=Evidence.SAMPLED)
 def _plain() -> bool:
     """Of plain requests A and B are the survival weights, and the criterion is that of Congestion.
 
     Checked: four mixes of one to three classes, as integers; verdicts of both"""
     for lengths in _MIXES:
         workload = Workload.from_lengths(lengths)
-        footprint = footprint_of(workload)
-        ours, theirs = mean_weights(footprint), survival_weights(workload)
+        footprint = footprints.footprint_of(workload)
+        ours, theirs = footprints.mean_weights(footprint), exact.survival_weights(workload)
         same = [Fraction(a, ours.memory[0]) for a in ours.memory] == [
             Fraction(v, theirs.memory[0]) for v in theirs.memory
         ]
-        found = footprint_stability(FullServer(footprint, _MEMORY))
-        known = stability(System(workload, _MEMORY))
+        found = footprints.footprint_stability(footprints.FullServer(footprint, _MEMORY))
+        known = exact.stability(System(workload, _MEMORY))
         equal = found.equilibrium.rate == known.equilibrium.rate
         if not (same and equal and found.verdict is known.verdict):
             return False
     return True
 
 
-@CLAIMS.claim("spectra", "spectra")
+@CLAIMS.claim("spectra", "spectra", evidence=Evidence.SAMPLED)
 def _spectra() -> Finding:
     """Variances are u times the sums of squares of what one request more moves, and are the means
     of the spectra over the circle.
@@ -74,9 +63,11 @@ def _spectra() -> Finding:
     Paper: within the balls of the certified means"""
     shown = []
     for lengths in (((30, 1), (30, 3)), ((50, 2), (60, 5), (70, 3))):
-        server = FullServer(footprint_of(Workload.from_lengths(lengths)), _MEMORY)
-        ball = certified_variances(server)
-        rate = footprint_stability(server).equilibrium.rate
+        server = footprints.FullServer(
+            footprints.footprint_of(Workload.from_lengths(lengths)), _MEMORY
+        )
+        ball = footprints.certified_variances(server)
+        rate = footprints.footprint_stability(server).equilibrium.rate
         running, admissions = _by_recursion(lengths, 400)
         for name, sum_, bounds in (
             ("running", running, ball.running_bounds),
@@ -117,7 +108,7 @@ def _short(value: Fraction) -> Fraction:
     return Fraction(round(value * 2**200), 2**200)
 
 
-@CLAIMS.claim("windows", "windows")
+@CLAIMS.claim("windows", "windows", evidence=Evidence.SAMPLED)
 def _windows() -> bool:
     """Requests all alike are stable behind a window of at most their input, neutral behind one of a
     token more, and not stable behind any longer one that lets them grow.
@@ -126,8 +117,8 @@ def _windows() -> bool:
     for l0 in range(1, 7):
         for l1 in range(2, 8):
             for window in range(1, 15):
-                footprint = RequestFootprint(l0, l1, SlidingWindow(window))
-                found = footprint_stability(FullServer(footprint, _MEMORY))
+                footprint = footprints.RequestFootprint(l0, l1, footprints.SlidingWindow(window))
+                found = footprints.footprint_stability(footprints.FullServer(footprint, _MEMORY))
                 neutral = found.certificate.on_circle if window == l0 + 1 else None
                 stable = found.verdict is Stability.STABLE
                 if stable != (window <= l0) or (window == l0 + 1 and neutral != l1 - 1):
@@ -141,9 +132,11 @@ def _drafts() -> Finding:
     stable with three drafts that are accepted three times of ten.
 
     Checked: the certificate, in exact arithmetic"""
-    half = {"plain": None, "drafts": Speculation(3, Fraction(3, 10))}
+    half = {"plain": None, "drafts": footprints.Speculation(3, Fraction(3, 10))}
     verdicts = [
-        footprint_stability(FullServer(RequestFootprint(100, 24, speculation=drafts), _MEMORY))
+        footprints.footprint_stability(
+            footprints.FullServer(footprints.RequestFootprint(100, 24, speculation=drafts), _MEMORY)
+        )
         for drafts in half.values()
     ]
     plain, drafted = (found.verdict for found in verdicts)
@@ -157,7 +150,7 @@ def _drafts_not() -> bool:
     """They do not always: 20 tokens in and 60 out stay unstable with three drafts, half accepted.
 
     Checked: the certificate"""
-    drafts = Speculation(3, Fraction(1, 2))
-    footprint = RequestFootprint(20, 60, speculation=drafts)
-    found = footprint_stability(FullServer(footprint, _MEMORY))
+    drafts = footprints.Speculation(3, Fraction(1, 2))
+    footprint = footprints.RequestFootprint(20, 60, speculation=drafts)
+    found = footprints.footprint_stability(footprints.FullServer(footprint, _MEMORY))
     return found.verdict is Stability.UNSTABLE
