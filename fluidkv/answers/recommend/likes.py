@@ -13,7 +13,7 @@ from fluidkv.answers.recommend.gains import Gain, Gains, Pick
 from fluidkv.answers.recommend.plan import Plan
 from fluidkv.answers.recommend.runs import Backend, run_settings
 from fluidkv.answers.served.demand import tables_of
-from fluidkv.answers.served.fresh import Days, Horizon, days_like, misses_allowed, part_of
+from fluidkv.answers.served.fresh import Days, Horizon, days_like, part_of
 from fluidkv.answers.served.setting import Setting
 from fluidkv.errors import InputError
 from fluidkv.record import Record
@@ -135,7 +135,7 @@ def likes_of(
     return Likes(places, gains, met, days)
 
 
-def kept(pick: Pick, likes: Likes, gains: Gains) -> Pick:
+def pick_that_holds(pick: Pick, likes: Likes, gains: Gains) -> Pick:
     """The pick where it is one on fresh draws too; else the server as it is."""
     index = pick.index
     if not index or index not in likes.indices:
@@ -144,8 +144,3 @@ def kept(pick: Pick, likes: Likes, gains: Gains) -> Pick:
     if likes.holds(index, gains, for_slos=for_slos):
         return pick
     return replace(pick, choice=replace(pick.choice, index=0))
-
-
-def nearly_all(likes: Likes, index: int) -> bool:
-    """Whether nearly every draw meets the SLOs under a setting."""
-    return likes.met[likes.indices.index(index)] >= likes.draws - misses_allowed(likes.draws)

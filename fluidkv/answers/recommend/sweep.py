@@ -15,7 +15,7 @@ from fluidkv.answers.recommend.frontier import (
     without_twins,
 )
 from fluidkv.answers.recommend.gains import Gains, Pick, picked
-from fluidkv.answers.recommend.likes import days_of, kept, likes_of
+from fluidkv.answers.recommend.likes import days_of, likes_of, pick_that_holds
 from fluidkv.answers.recommend.plan import Plan, planned
 from fluidkv.answers.recommend.result import Picks, Recommendation
 from fluidkv.answers.recommend.runs import Backend, Progress, Ran, run_all, run_now
@@ -152,7 +152,7 @@ def _on_fresh_draws(
     if not indices:
         return found
     likes = likes_of(found.plan, found.settings, indices, days, backend)
-    picks = Picks(*(kept(pick, likes, found.gains) for pick in picks))
+    picks = Picks(*(pick_that_holds(pick, likes, found.gains) for pick in picks))
     return replace(found, picks=picks, likes=likes)
 
 

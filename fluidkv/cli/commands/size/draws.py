@@ -29,7 +29,7 @@ def holds_rows(answer: SizeAnswer, memory: Memory) -> list[Row]:
         for slo in answer.plan.slos
     ]
     rows: list[Row] = [
-        ("holds for", f"{nearly.share:.0%} of loads like this: {all_of}"),
+        ("holds for", f"{nearly.share:.0%} of draws like it: {all_of}"),
         ("worst draw", ", ".join(worst)),
     ]
     if nearly.edge.blocker is not None:

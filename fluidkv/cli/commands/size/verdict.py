@@ -28,7 +28,7 @@ def in_short(answer: SizeAnswer, memory: Memory) -> str:
     size, nearly = size_said(answer, answer.answer, memory), answer.nearly
     held = ", by the requests that are run alone"
     if nearly is not None and nearly.edge is not None:
-        held = f", in {nearly.share:.0%} of loads like this"
+        held = f", in {nearly.share:.0%} of draws like it"
     return f"{size} {'meets' if size.startswith('1 ') else 'meet'} {slos}{rate}{held}{sure}"
 
 

@@ -34,15 +34,14 @@ def _server(
     return fk.FullServer(footprint, _CAPACITY)
 
 
-def _leading(*server: object) -> float:
+def _leading(server: "fk.FullServer") -> float:
     """|z| of the leading mode, middle of its enclosure."""
-    return sum(fk.footprint_stability(_server(*server)).spectral_radius) / 2  # type: ignore[arg-type]
+    return sum(fk.footprint_stability(server).spectral_radius) / 2
 
 
-def _rate(*server: object) -> float:
+def _rate(server: "fk.FullServer") -> float:
     """Completed an iteration; M / A(1), without a certificate."""
-    footprint = _server(*server).footprint  # type: ignore[arg-type]
-    return float(_CAPACITY / footprints.mean_weights(footprint).lifetime_memory)
+    return float(_CAPACITY / footprints.mean_weights(server.footprint).lifetime_memory)
 
 
 def drafts_data(
@@ -56,13 +55,15 @@ def drafts_data(
     found: dict[str, np.ndarray] = {
         "output": np.array(outputs, float),
         "acceptance": np.array([float(a) for a in acceptance]),
-        "leading": np.array([_leading(_INPUT, n, _speculation(a)) for n, a in grid]),
-        "short_leading": np.array([_leading(_SHORT_INPUT, n, _speculation(a)) for n, a in grid]),
+        "leading": np.array([_leading(_server(_INPUT, n, _speculation(a))) for n, a in grid]),
+        "short_leading": np.array(
+            [_leading(_server(_SHORT_INPUT, n, _speculation(a))) for n, a in grid]
+        ),
     }
     for l0, l1, _ in _SHAPES:
-        plain = _rate(l0, l1)
+        plain = _rate(_server(l0, l1))
         for name, slots in (("gain", None), ("free", 0)):
-            rates = [_rate(l0, l1, _speculation(a, slots)) / plain for a in acceptance]
+            rates = [_rate(_server(l0, l1, _speculation(a, slots))) / plain for a in acceptance]
             found[f"{name}_{l0}_{l1}"] = np.array(rates)
     return found
 
@@ -76,10 +77,10 @@ def windows_data(outputs: tuple[int, ...] = _OUTPUTS, windows: tuple[int, ...] =
         "output": np.array(outputs, float),
         "window": np.array(windows, float),
         "leading": np.array(
-            [_leading(_SHORT_INPUT, n, None, footprints.SlidingWindow(w)) for n, w in grid]
+            [_leading(_server(_SHORT_INPUT, n, None, footprints.SlidingWindow(w))) for n, w in grid]
         ),
         "drafted": np.array(
-            [_leading(_SHORT_INPUT, n, half, footprints.SlidingWindow(w)) for n, w in grid]
+            [_leading(_server(_SHORT_INPUT, n, half, footprints.SlidingWindow(w))) for n, w in grid]
         ),
     }
 
