@@ -1,14 +1,9 @@
-"""Systems with what Python finds of them, in fractions and balls: what the page's script must find.
+"""Systems with what Python finds of them, exact: what the page's script must find."""
 
-`python -m tests.explore.cases` writes cases.json beside this file.
-"""
-
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd
-from pathlib import Path
 from typing import Any
 
 from flint import fmpz_poly
@@ -18,10 +13,9 @@ from fluidkv.exact.mass import Masses, Step, iterate, memory_used
 from fluidkv.exact.precision import working
 from fluidkv.exact.roots.polynomial import enclosed_roots
 from fluidkv.exact.survival import eviction_free_equilibrium, survival_weights
-from fluidkv.explore.state import PageState
+from fluidkv.explore.state import Lengths, PageState
 from fluidkv.workload import System
 
-TABLE = Path(__file__).with_name("cases.json")
 _BITS = 128  # of balls around roots, which makes the nearest double a matter of the root alone
 
 
@@ -37,7 +31,7 @@ def _case(name: str, input_length: int, outputs: str, capacity: int, start: str,
     """`outputs` as in a link: "2:1 4:3"; a length alone has one part."""
     pairs = [each.partition(":") for each in outputs.split()]
     read = tuple((int(length), int(part or 1)) for length, _, part in pairs)
-    return Case(name, PageState(input_length, read, capacity, start, n))
+    return Case(name, PageState(Lengths((input_length,), read), capacity, start, n))
 
 
 CASES = (
@@ -69,19 +63,6 @@ CASES = (
     _case("255 roots, all outside", 4096, "256", 10_000_000, "over:3", 30),
     _case("255 roots of two lengths", 3000, "255 256", 8_000_000, "over:25", 30),
 )
-
-
-def table() -> dict[str, Any]:
-    """What the file holds."""
-    return {
-        "written by": "python -m tests.explore.cases",
-        "cases": [{"name": case.name, **found(case.state)} for case in CASES],
-    }
-
-
-def text() -> str:
-    """The file: a line a case and field, so that a change is read in a diff."""
-    return json.dumps(table(), indent=1, allow_nan=False).replace(",\n    ", ", ") + "\n"
 
 
 def found(state: PageState) -> dict[str, Any]:
@@ -162,8 +143,3 @@ def _roots(memory: tuple[int, ...]) -> list[list[float]]:
         enclosed = enclosed_roots(fmpz_poly([v // common for v in reversed(memory)]))
         middles = [(float(z.real.mid()), float(z.imag.mid())) for z, _ in enclosed]
     return sorted([x, y] for x, y in middles if y >= 0)
-
-
-if __name__ == "__main__":
-    TABLE.write_text(text(), encoding="utf-8")
-    print(f"written: {TABLE}")

@@ -1,6 +1,7 @@
 """Every figure of the papers has a state of the page, or a reason why it has none."""
 
 import re
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from fluidkv.exact.linear_stability import stability
 from fluidkv.exact.mass import iterate
 from fluidkv.explore.presets import NAMED, OTHER_PAPERS, PRESETS, WITHOUT, Preset
-from fluidkv.explore.state import PageState
+from fluidkv.explore.state import Lengths, PageState
 from fluidkv.figures.registry import figures
 from fluidkv.fluid.simulation import simulate
 from fluidkv.ledger.registry import select
@@ -32,6 +33,11 @@ def numbers(section: str) -> set[str]:
 
 def of_presets() -> set[str]:
     return {number for each in PRESETS for number in re.findall(r"\d+", each.figure)}
+
+
+def lengths_of(preset: Preset) -> Lengths:
+    assert isinstance(preset.state.load, Lengths)
+    return preset.state.load
 
 
 def test_every_figure_of_congestion_has_a_state_or_a_reason():
@@ -80,14 +86,14 @@ def test_a_preset_is_the_system_of_its_figure(preset, figure):
     said = figure.parameters
     inputs = flat([said[key] for key in ("input_length", "input_lengths") if key in said])
     if inputs:  # Figure 3 finds them
-        assert preset.state.input_length in inputs
+        assert lengths_of(preset).inputs[0] in inputs
     names = ("decode_length", "decode_lengths", "pairs", "settings")
     lengths = flat([said[key] for key in names if key in said])
-    ours = tuple(length for length, _ in preset.state.outputs)
+    ours = tuple(length for length, _ in lengths_of(preset).outputs)
     parts = [pair for pair in lengths if isinstance(pair, tuple) and set(pair) <= set(ours)]
     one = len(ours) == 1 and ours[0] in lengths
     assert one or ours in lengths or set().union(*parts) == set(ours)
-    assert len({part for _, part in preset.state.outputs}) == 1
+    assert len({part for _, part in lengths_of(preset).outputs}) == 1
     capacities = flat([said[key] for key in ("capacity", "capacities") if key in said])
     numeric = {each for each in capacities if isinstance(each, int)}
     assert not numeric or preset.state.capacity in numeric
@@ -101,18 +107,19 @@ def test_the_scaled_figures_have_their_capacity():
     """Where the figure's memory is the sum of V_s, so that x* = 1: here the same times classes."""
     for name in ("figure-16a", "figure-16b", "figure-17a", "figure-17b", "figure-17c"):
         state = NAMED[name].state
-        classes = len(state.outputs)
+        classes = len(lengths_of(NAMED[name]).outputs)
         rate = stability(state.system()).equilibrium.rate
         assert rate == (1 if name.startswith("figure-16") else classes)
 
 
 def test_figure_12_starts_with_its_ratio_of_memory_to_input():
-    state = NAMED["figure-12"].state
-    assert Fraction(state.capacity, state.input_length) == Fraction(59, 5)
+    preset = NAMED["figure-12"]
+    assert Fraction(preset.state.capacity, lengths_of(preset).inputs[0]) == Fraction(59, 5)
 
 
 def growing(preset: Preset, input_length: int) -> int | None:
-    state = PageState(input_length, preset.state.outputs, preset.state.capacity)
+    lengths = Lengths((input_length,), lengths_of(preset).outputs)
+    state = PageState(lengths, preset.state.capacity)
     return stability(state.system()).unstable_modes
 
 
@@ -132,9 +139,7 @@ def test_the_cycle_of_figure_7_closes_and_falls_with_one_more_token():
     for _ in range(4):
         masses = iterate(state.system(), masses).state
     assert masses == start
-    more = PageState(
-        state.input_length, state.outputs, state.capacity + 1, state.start, state.iterations
-    )
+    more = replace(state, capacity=state.capacity + 1)
     masses = [list(more.masses())]
     for _ in range(more.iterations):
         masses = iterate(more.system(), masses).state
@@ -147,7 +152,7 @@ def last_half(name: str) -> tuple[np.ndarray, float, float]:
     state = NAMED[name].state
     assert state.start == "empty"
     system = state.system()
-    start = np.zeros((len(state.outputs), system.workload.longest_decode))
+    start = np.zeros((len(system.workload.classes), system.workload.longest_decode))
     found = simulate(
         system, start, iterations=state.iterations, record=("completed", "evicted")
     ).isel(batch=0, iteration=slice(state.iterations // 2, None))
