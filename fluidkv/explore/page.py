@@ -22,6 +22,9 @@ SCRIPTS = (
 """In the order in which they are put together into one module."""
 
 
+_FIGURES = "Figures of Congestion"
+
+
 def page(*, opens: PageState | None = None, embed: bool = False) -> str:
     """HTML, complete in itself.
 
@@ -83,34 +86,20 @@ def _data(opens: PageState) -> dict[str, Any]:
         "limits": limits(),
         "loads": {load.name: {"words": load.words, "classes": load.counts} for load in loads},
         "presets": [
-            *(_example(name, name, "Loads", LOADS[name], state) for name, state in known.items()),
+            *(_example(name, name, "Loads", LOADS[name], (), known[name]) for name in known),
             *(
-                _example(
-                    each.name,
-                    f"{each.figure}: {each.title}",
-                    "Figures of Congestion",
-                    each.finding,
-                    each.state,
-                    each.claims,
-                )
-                for each in PRESETS
+                _example(p.name, f"{p.figure}: {p.title}", _FIGURES, p.finding, p.claims, p.state)
+                for p in PRESETS
             ),
         ],
         "proved": _proved(shown),
     }
 
 
-def _example(
-    name: str, title: str, group: str, finding: str, state: PageState, claims: Iterable[str] = ()
-) -> dict[str, Any]:
-    return {
-        "name": name,
-        "title": title,
-        "group": group,
-        "finding": finding,
-        "claims": list(claims),
-        "link": state.link,
-    }
+def _example(*fields: Any) -> dict[str, Any]:
+    *told, state = fields
+    names = ("name", "title", "group", "finding", "claims")
+    return {**dict(zip(names, told, strict=True)), "link": state.link}
 
 
 def _proved(states: Iterable[PageState]) -> dict[str, Any]:

@@ -48,14 +48,14 @@ def _preset(
     words = numbers.split()
     ids = [f"congestion_figure_{n}" for n in words] if figures is None else figures.split()
     plural = "s" if len(words) > 1 else ""
-    input_length, outputs, *rest = state
+    input_length, outputs, capacity, start, iterations = state
     return Preset(
         name=name,
         figure=f"Figure{plural} {' and '.join(words)}",
         figures=tuple(ids),
         finding=finding,
         claims=tuple(f"congestion.{claim}" for claim in claims.split()),
-        state=PageState(Lengths((input_length,), outputs), *rest),
+        state=PageState(Lengths((input_length,), outputs), capacity, start, iterations),
     )
 
 

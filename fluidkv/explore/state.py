@@ -13,16 +13,21 @@ chance that each is accepted. A step is one iteration while outputs have at most
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from fluidkv.errors import InputError
 from fluidkv.exact.survival import eviction_free_equilibrium, survival_weights
-from fluidkv.footprints import Attention, FullServer, Hybrid, SlidingWindow, footprint_of
-from fluidkv.footprints.attention import FullAttention
-from fluidkv.footprints.footprint import Speculation
+from fluidkv.footprints import (
+    FullAttention,
+    FullServer,
+    Hybrid,
+    SlidingWindow,
+    Speculation,
+    footprint_of,
+)
 from fluidkv.record import Record
-from fluidkv.workload import RequestClass, System, Workload
+from fluidkv.workload import System, Workload
 
 LONGEST_INPUT, LONGEST_OUTPUT, LARGEST_KV = 131_072, 32_768, 10_000_000
 MOST_CLASSES, LARGEST_PART = 4, 1000
@@ -64,8 +69,7 @@ class Lengths(Record):
             if part < 1:
                 raise InputError("parts of the load", part, "at least 1")
         parts: dict[tuple[int, int], int] = {}
-        each = self.inputs * (len(self.outputs) if len(self.inputs) == 1 else 1)
-        for tokens, (length, part) in zip(each, self.outputs, strict=True):
+        for tokens, length, part in self._classes():
             parts[length, tokens] = parts.get((length, tokens), 0) + part
         divisor = math.gcd(*parts.values())
         inputs = tuple(tokens for _, tokens in sorted(parts))
@@ -84,14 +88,13 @@ class Lengths(Record):
     @property
     def workload(self) -> Workload:
         """The same for the theory."""
-        whole = sum(part for _, part in self.outputs)
+        counts = {(tokens, length): part for tokens, length, part in self._classes()}
+        return replace(Workload.from_counts(counts), requests=None)
+
+    def _classes(self) -> list[tuple[int, int, int]]:
+        """Input length, output length and part of each."""
         each = self.inputs * (len(self.outputs) if len(self.inputs) == 1 else 1)
-        return Workload(
-            tuple(
-                RequestClass(tokens, length, Fraction(part, whole))
-                for tokens, (length, part) in zip(each, self.outputs, strict=True)
-            )
-        )
+        return [(tokens, *pair) for tokens, pair in zip(each, self.outputs, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -190,15 +193,13 @@ class PageState(Record):
 
     def server(self) -> FullServer:
         """The same with what requests hold."""
-        attention: Attention | None = None
-        speculation = None
-        if self.window is not None:
-            tokens, share = self.window[0], Fraction(self.window[1], 100)
-            kinds = (share, SlidingWindow(tokens)), (1 - share, FullAttention())
-            attention = Hybrid(tuple(pair for pair in kinds if pair[0]))
+        window, percent = self.window or (1, 0)
+        share, drafts = Fraction(percent, 100), None
+        kinds = (share, SlidingWindow(window)), (1 - share, FullAttention())
         if self.drafts is not None:
-            speculation = Speculation(self.drafts[0], Fraction(self.drafts[1], 100))
-        mix = footprint_of(self.load.workload, attention=attention, speculation=speculation)
+            drafts = Speculation(self.drafts[0], Fraction(self.drafts[1], 100))
+        layers = Hybrid(tuple(pair for pair in kinds if pair[0]))
+        mix = footprint_of(self.load.workload, attention=layers, speculation=drafts)
         return FullServer(mix, self.capacity)
 
     def masses(self) -> tuple[Fraction, ...]:

@@ -54,7 +54,8 @@ def test_a_system_of_the_users_is_what_it_opens_with(tmp_path, capsys):
 
 def opened_with(path) -> str:
     """The link that a page opens with."""
-    return re.search('"opens": "([^"]*)"', path.read_text(encoding="utf-8"))[1]
+    (link,) = re.findall('"opens": "([^"]*)"', path.read_text(encoding="utf-8"))
+    return link
 
 
 def test_it_opens_on_the_load_of_an_operator(tmp_path, capsys):
@@ -71,7 +72,7 @@ def test_a_trace_is_read_as_study_reads_it(tmp_path, capsys):
     words = ["explore", str(trace), "--scale-input", "2", "--capacity", "9k", "--out", str(path)]
     assert main(words) == 0
     assert opened_with(path) == "load=yours&kv=9000&start=over:25&n=200"
-    loads = re.search('"yours": ({.*?})', path.read_text(encoding="utf-8"))[1]
+    (loads,) = re.findall('"yours": ({.*?})', path.read_text(encoding="utf-8"))
     assert json.loads(loads) == {
         "words": f"{trace} --scale-input 2",
         "classes": [[100, 3, 2], [160, 2000, 1]],

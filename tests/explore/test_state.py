@@ -19,8 +19,9 @@ from fluidkv.workload import RequestClass, Workload
 
 
 def test_equal_lengths_are_one_and_parts_have_no_divisor():
-    state = PageState(Lengths((50,), ((4, 6), (2, 2), (4, 2))), 626)
-    assert state.load.outputs == ((2, 1), (4, 4))
+    lengths = Lengths((50,), ((4, 6), (2, 2), (4, 2)))
+    assert lengths.outputs == ((2, 1), (4, 4))
+    state = PageState(lengths, 626)
     assert state.link == "in=50&out=2:1,4:4&kv=626&start=over:25&n=200"
     assert state.system().workload.classes[1].share == Fraction(4, 5)
 
