@@ -280,7 +280,7 @@ def test_drafts_cure_and_what_swings_by_chance_is_shaded(shown):
     page.get_by_label("Acceptance of a draft, %").fill("60")
     assert read(page)["says"].startswith("STABLE")
     python = noise(PageState(Lengths((100,), ((24, 1),)), 20_000, drafts=(3, 60)).server())
-    told = f"± {python.running_std:.3g} around {python.running_mean:.4g} whole requests"
+    told = f"± {python.running_std:.3g} around {python.running_mean:.4g} requests"
     assert read(page)["Swings by chance"] == told
     assert page.locator("#running .band").is_visible()
     assert "--speculative 3:0.6" in page.inner_text("#proof")
@@ -353,9 +353,9 @@ OVERLAPS = """() => [...document.querySelectorAll('svg')].flatMap(svg => {
 
 
 @pytest.mark.parametrize("width", [PHONE, SCREEN])
-@pytest.mark.parametrize("name", ["figure-1", "figure-7", "figure-18c", "figure-23c"])
+@pytest.mark.parametrize("name", ["sharegpt", "figure-1", "figure-7", "figure-18c", "figure-23c"])
 def test_nothing_is_cut_and_no_labels_meet(shown, tmp_path, name, width):
-    page = shown(NAMED[name].state.link, width=width)
+    page = shown(f"preset={name}", width=width)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.evaluate(OVERLAPS) == []
     taken = page.screenshot(path=tmp_path / "page.png", full_page=True)

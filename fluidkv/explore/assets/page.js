@@ -264,7 +264,7 @@ function tellNumbers(model, judged, late, noise) {
   const growth = judged.radius - 1, known = judged.re !== undefined && judged.modes > 0;
   const rows = [
     ["Running at the balance", short(model.inFlight), "requests"],
-    ["Swings by chance", noise ? `± ${short(noise.deviation, 3)}` : "-", noise ? `around ${short(noise.mean)} whole requests` : "requests, where it is stable"],
+    ["Swings by chance", noise ? `± ${short(noise.deviation, 3)}` : "-", noise ? `around ${short(noise.mean)} requests` : "requests, where stable"],
     ["Admitted at the balance", short(model.rate / model.unit), "requests per iteration"],
     ["Throughput in the last half", `${short(100 * late.throughput)} %`, "of the balance"],
     ["Preemptions in the last half", late.evicting ? short(late.evictions, 3) : "0", "per completed request"],
