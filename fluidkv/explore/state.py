@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from fluidkv.errors import InputError
-from fluidkv.exact.survival import eviction_free_equilibrium, survival_weights
+from fluidkv.exact.survival import survival_weights
 from fluidkv.footprints import (
     FullAttention,
     FullServer,
@@ -169,7 +169,7 @@ class PageState(Record):
         if not _START.fullmatch(self.start):
             raise InputError("start", self.start, "empty, over:PERCENT or list:MASS,MASS,...")
         if self.start.startswith("list"):
-            self.masses()
+            self._check_list()
 
     @property
     def link(self) -> str:
@@ -202,30 +202,20 @@ class PageState(Record):
         mix = footprint_of(self.load.workload, attention=layers, speculation=drafts)
         return FullServer(mix, self.capacity)
 
-    def masses(self) -> tuple[Fraction, ...]:
-        """Y^0, the mass of each cohort by age, in units of admission; exact.
-
-        Of requests that hold every token, where a step is an iteration. Where the newest cohort is
-        larger than at the equilibrium, the oldest ones are smaller by as many tokens, the very
-        oldest first, so that memory is exactly full.
-
-        Raises:
-            InputError: a list of another length, or one that does not fit into memory.
-        """
-        system = self.system()
-        weights = survival_weights(system.workload)
-        if self.start.startswith("list") and (self._holding or weights.ages > MOST_STAGES):
+    def _check_list(self) -> None:
+        """One mass an age, of requests that hold every token, within memory."""
+        weights = survival_weights(self.load.workload)
+        if self._holding or weights.ages > MOST_STAGES:
             allowed = "masses of requests that hold every token, with outputs up to 256 tokens"
             raise InputError("start", "list", allowed)
-        memory = [Fraction(v, weights.denominator) for v in weights.memory]
-        kind, _, given = self.start.partition(":")
-        if kind == "empty":
-            return (Fraction(0),) * weights.ages
-        if kind == "list":
-            return _listed(given, memory, system.capacity)
-        return _over(
-            Fraction(given) / 100, memory, eviction_free_equilibrium(system).rate, system.capacity
-        )
+        masses = tuple(map(Fraction, self.start.partition(":")[2].split(",")))
+        if len(masses) != weights.ages:
+            raise InputError(
+                "start", f"list of {len(masses)}", f"{weights.ages} masses, one an age"
+            )
+        held = sum((v * y for v, y in zip(weights.memory, masses, strict=True)), Fraction(0))
+        if (used := held / weights.denominator) > self.capacity:
+            raise InputError("start", f"{float(used):g} tokens", f"at most {self.capacity} tokens")
 
 
 def of_classes(workload: Workload, capacity: Fraction) -> PageState:
@@ -249,30 +239,6 @@ def whole(capacity: Fraction) -> int:
     if capacity.denominator > 1:
         raise InputError("capacity", str(capacity), "a whole number of tokens")
     return int(capacity)
-
-
-def _listed(given: str, memory: list[Fraction], capacity: Fraction) -> tuple[Fraction, ...]:
-    masses = tuple(map(Fraction, given.split(",")))
-    if len(masses) != len(memory):
-        raise InputError("start", f"list of {len(masses)}", f"{len(memory)} masses, one an age")
-    used = sum((v * y for v, y in zip(memory, masses, strict=True)), Fraction(0))
-    if used > capacity:
-        raise InputError("start", f"{float(used):g} tokens", f"at most {capacity} tokens")
-    return masses
-
-
-def _over(
-    share: Fraction, memory: list[Fraction], rate: Fraction, capacity: Fraction
-) -> tuple[Fraction, ...]:
-    """The equilibrium, its newest cohort larger by a share, as far as memory allows."""
-    masses = [rate] * len(memory)
-    masses[0] = min(rate * (1 + share), capacity / memory[0])
-    excess = (masses[0] - rate) * memory[0]
-    for age in range(len(memory) - 1, 0, -1):
-        taken = min(excess, masses[age] * memory[age])
-        masses[age] -= taken / memory[age]
-        excess -= taken
-    return (masses[0] - excess / memory[0], *masses[1:])
 
 
 def _within(what: str, value: int, least: int, most: int, unit: str) -> None:

@@ -69,7 +69,7 @@ def found(state: PageState) -> dict[str, Any]:
     """All that Python says of a state; exact numbers, each as the nearest double."""
     system, weights = state.system(), survival_weights(state.system().workload)
     balance, judged = eviction_free_equilibrium(system), stability(system)
-    masses = state.masses()
+    masses = start_masses(state)
     steps = list(_steps(system, _by_class(system, masses), state.iterations))
     return {
         "link": state.link,
@@ -88,6 +88,30 @@ def found(state: PageState) -> dict[str, Any]:
         "neutral": judged.neutral_modes,
         "roots": _roots(weights.memory),
     }
+
+
+def start_masses(state: PageState) -> tuple[Fraction, ...]:
+    """Y^0, the mass of each cohort by age, in units of admission.
+
+    Where the newest cohort is larger than at the equilibrium, the oldest ones are smaller by as
+    many tokens, the very oldest first, so that memory is exactly full.
+    """
+    weights = survival_weights(state.system().workload)
+    kind, _, text = state.start.partition(":")
+    if kind == "empty":
+        return (Fraction(0),) * weights.ages
+    if kind == "list":
+        return tuple(map(Fraction, text.split(",")))
+    memory = [Fraction(v, weights.denominator) for v in weights.memory]
+    rate = eviction_free_equilibrium(state.system()).rate
+    masses = [rate] * len(memory)
+    masses[0] = min(rate * (1 + Fraction(text) / 100), state.capacity / memory[0])
+    excess = (masses[0] - rate) * memory[0]
+    for age in range(len(memory) - 1, 0, -1):
+        taken = min(excess, masses[age] * memory[age])
+        masses[age] -= taken / memory[age]
+        excess -= taken
+    return (masses[0] - excess / memory[0], *masses[1:])
 
 
 def _steps(system: System, masses: Masses, iterations: int) -> Iterator[Step]:

@@ -15,6 +15,7 @@ from fluidkv.figures.registry import figures
 from fluidkv.fluid.simulation import simulate
 from fluidkv.ledger.registry import select
 from fluidkv_papers.coverage import page
+from tests.explore.cases import start_masses
 
 FIGURES = {figure.id: figure for figure in figures()}
 
@@ -100,7 +101,7 @@ def test_a_preset_is_the_system_of_its_figure(preset, figure):
     if "blocks" in said:
         assert preset.state.capacity == said["blocks"] * said["block_size"]
     if isinstance(said.get("start"), list):
-        assert list(preset.state.masses()) == [Fraction(x) for x in said["start"]]
+        assert list(start_masses(preset.state)) == [Fraction(x) for x in said["start"]]
 
 
 def test_the_scaled_figures_have_their_capacity():
@@ -134,13 +135,13 @@ def test_findings_that_name_another_input_length():
 def test_the_cycle_of_figure_7_closes_and_falls_with_one_more_token():
     """To the worst cycle, in which all requests are of one age."""
     state = NAMED["figure-7"].state
-    start = [list(state.masses())]
+    start = [list(start_masses(state))]
     masses = start
     for _ in range(4):
         masses = iterate(state.system(), masses).state
     assert masses == start
     more = replace(state, capacity=state.capacity + 1)
-    masses = [list(more.masses())]
+    masses = [list(start_masses(more))]
     for _ in range(more.iterations):
         masses = iterate(more.system(), masses).state
     assert sum(mass > 0 for mass in masses[0]) == 1
@@ -200,7 +201,7 @@ def test_a_preset_fits_the_page(preset):
     held = sum(
         c.share * y * (c.input_length + 1 + age)
         for c in classes
-        for age, y in enumerate(preset.state.masses()[: c.decode_length])
+        for age, y in enumerate(start_masses(preset.state)[: c.decode_length])
     )
     assert 0 <= held <= system.capacity
     assert re.match(r"[A-Z].*\.$", preset.finding)

@@ -16,6 +16,7 @@ from fluidkv.explore.state import (
     of_classes,
 )
 from fluidkv.workload import RequestClass, Workload
+from tests.explore.cases import start_masses
 
 
 def test_equal_lengths_are_one_and_parts_have_no_divisor():
@@ -38,7 +39,7 @@ def test_parts_are_counted_once_equal_lengths_are_one():
 def test_a_push_leaves_memory_full(start):
     state = PageState(Lengths((7,), ((3, 1), (5, 2))), 400, start)
     weights = survival_weights(state.system().workload)
-    masses = state.masses()
+    masses = start_masses(state)
     held = sum((v * y for v, y in zip(weights.memory, masses, strict=True)), Fraction(0))
     assert held == state.capacity * weights.denominator
     assert min(masses) >= 0

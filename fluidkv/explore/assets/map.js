@@ -90,7 +90,7 @@ export function running(model, state) {
   return total;
 }
 
-/** Y^0 of a start, as `PageState.masses`; null where a list does not fit. */
+/** Y^0 of a start, memory exactly full where it is pushed; null where a list does not fit. */
 export function startMasses(model, start) {
   const d = model.memory.length;
   if (start.kind === "empty") return new Float64Array(d);
