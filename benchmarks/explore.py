@@ -20,7 +20,7 @@ from playwright.sync_api import sync_playwright
 from benchmarks.inputs import ROOT, SkippedError
 from benchmarks.report import load
 from fluidkv.explore.page import page
-from fluidkv.explore.state import LARGEST_KV, LONGEST_INPUT, LONGEST_OUTPUT, MOST_ITERATIONS
+from fluidkv.explore.state import LARGEST_KV, MOST_ITERATIONS, MOST_STAGES
 from fluidkv.suite.machine import this_machine
 from fluidkv.suite.tables import markdown_table
 from tests.browser.conftest import FLAGS, alone, found
@@ -29,13 +29,14 @@ PAGE = ROOT / "docs" / "explore.md"
 BEGIN, END = "<!-- moves, by python -m benchmarks.explore -->", "<!-- end of moves -->"
 MOVES = 12  # of each slider in each system
 _LAST = f"kv={LARGEST_KV}&n={MOST_ITERATIONS}"
-_FOUR = ",".join(f"{LONGEST_OUTPUT - k}:1" for k in range(4))
+_FOUR = ",".join(f"{MOST_STAGES - k}:1" for k in range(4))
 LINKS = (
-    f"in={LONGEST_INPUT}&out={_FOUR}&start=over:25&{_LAST}",
-    f"in={LONGEST_INPUT}&out={LONGEST_OUTPUT}:1&start=over:25&{_LAST}",
-    f"in=1&out=1:1,{LONGEST_OUTPUT}:1&start=empty&{_LAST}",
+    f"in=4096&out={_FOUR}&start=over:25&{_LAST}",
+    f"in=4096&out={MOST_STAGES}:1&start=over:25&{_LAST}",
+    f"in=1&out=1:1,{MOST_STAGES}:1&start=empty&{_LAST}",
 )
-"""The longest outputs and the most iterations: most classes, most roots outside, most evictions."""
+"""The most stages that are iterations, and the most of them: most classes, most roots outside, most
+evictions. A move from end to end also leads to the longest outputs that the page has."""
 
 SLIDERS = "#controls input[type=range]:visible"
 _STEP = """range => { range.value = Number(range.value) + (range.value === range.max ? -1 : 1); }"""
@@ -83,7 +84,7 @@ def report() -> str:
     return "\n".join(
         [
             f"Chromium {version} without a screen on one core of {machine.processor}, "
-            f"{datetime.now(UTC):%Y-%m-%d}, load {load()}. Outputs of up to {LONGEST_OUTPUT} "
+            f"{datetime.now(UTC):%Y-%m-%d}, load {load()}. Outputs of up to {MOST_STAGES} "
             f"tokens, {MOST_ITERATIONS:,} iterations, every slider of {len(LINKS)} systems.",
             "",
             markdown_table(header, rows),

@@ -77,7 +77,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "ledger": GROUND | {"plugins"},
     "papers": LABORATORY | {"answers", "ledger", "figures"},  # a distribution of its own
     # The page one can touch: the theory's numbers for JavaScript's.
-    "explore": GROUND | SIBLINGS | {"footprints", "runs", "figures", "report"},
+    "explore": GROUND | SIBLINGS | {"footprints", "runs", "traces", "figures", "report"},
 }
 MAY_IMPORT["cli"] = set(MAY_IMPORT) - {"papers"}
 MAY_IMPORT["__main__"] = {"cli"}

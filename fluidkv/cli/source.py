@@ -112,6 +112,31 @@ class Asking(Reading):
         return replace(self, columns=columns, max_tokens=None).requests(source, classes, preset)
 
 
+def logged_capacity(
+    tokens: Fraction | None, source: str | None, report: "LoadReport | None"
+) -> Fraction:
+    """KV tokens as an option has them, or else the log that the requests are of.
+
+    Raises:
+        InputError: neither says.
+    """
+    if tokens is None and report is not None and report.of_log:
+        from fluidkv.logs import read_log
+
+        with arguments.as_options({"source": "SOURCE"}):
+            logged = read_log(source or "").capacity
+        tokens = None if logged is None else Fraction(logged)
+    if tokens is None:
+        raise InputError("--capacity", "none", "a number of KV tokens")
+    return tokens
+
+
+def scaled_workload(trace: "Trace", scaling: "Scaling") -> "Workload":
+    """What a trace says of lengths, and how they were scaled."""
+    workload = trace.workload()
+    return replace(workload, note=f"{workload.note}; {scaling}") if scaling else workload
+
+
 def asked_again(
     source: str | None, classes: list[str] | None, preset: str | None, reading: Reading
 ) -> list[str]:

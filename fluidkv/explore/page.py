@@ -8,28 +8,34 @@ from importlib import resources
 from typing import Any
 
 import fluidkv
-from fluidkv.exact.linear_stability import stability
 from fluidkv.explore import state as ranges
-from fluidkv.explore.presets import NAMED, PRESETS
-from fluidkv.explore.state import PageState
+from fluidkv.explore.loads import LOADS, state_of
+from fluidkv.explore.presets import PRESETS
+from fluidkv.explore.state import Load, PageState
+from fluidkv.footprints import footprint_stability
 from fluidkv.report.head import head
 
-SCRIPTS = ("map.js", "roots.js", "state.js", "axes.js", "circle.js", "batch.js", "page.js")
+SCRIPTS = (
+    *("fft.js", "footprint.js", "map.js", "roots.js", "modes.js", "noise.js", "state.js"),
+    *("axes.js", "circle.js", "batch.js", "controls.js", "page.js"),
+)
 """In the order in which they are put together into one module."""
 
-OPENS = NAMED["figure-2b"].state
-"""What a page shows whose address names nothing."""
+
+_FIGURES = "Figures of Congestion"
 
 
-def page(*, opens: PageState = OPENS, embed: bool = False) -> str:
+def page(*, opens: PageState | None = None, embed: bool = False) -> str:
     """HTML, complete in itself.
 
     Args:
-        opens: what is shown where the address names nothing; its verdict is proved as well.
+        opens: what is shown where the address names nothing, chats if left out; its verdict is
+            proved as well.
         embed: only the picture that moves, to stand in another page.
     """
     style = _asset("report", "look.css") + _asset("explore", "page.css")
-    code = f"const data = {_inside_script(_data(opens))};\n" + "".join(map(_script, SCRIPTS))
+    shown = opens or state_of("sharegpt")
+    code = f"const data = {_inside_script(_data(shown))};\n" + "".join(map(_script, SCRIPTS))
     begins = head(
         "What does a full KV cache do?",
         style=style,
@@ -46,7 +52,7 @@ def page(*, opens: PageState = OPENS, embed: bool = False) -> str:
 @cache
 def proved(state: PageState) -> dict[str, Any]:
     """The certified verdict of a state's system; JSON values."""
-    found = stability(state.system())
+    found = footprint_stability(state.server())
     return {
         "verdict": str(found.verdict),
         "evidence": str(found.evidence),
@@ -55,33 +61,45 @@ def proved(state: PageState) -> dict[str, Any]:
     }
 
 
+def limits() -> dict[str, int]:
+    """The largest values that a link may have, by the names that the script has for them."""
+    return {
+        "input": ranges.LONGEST_INPUT,
+        "output": ranges.LONGEST_OUTPUT,
+        "capacity": ranges.LARGEST_KV,
+        "classes": ranges.MOST_CLASSES,
+        "part": ranges.LARGEST_PART,
+        "fewestIterations": ranges.FEWEST_ITERATIONS,
+        "iterations": ranges.MOST_ITERATIONS,
+        "stages": ranges.MOST_STAGES,
+        "drafts": ranges.MOST_DRAFTS,
+    }
+
+
 def _data(opens: PageState) -> dict[str, Any]:
-    shown = [*(preset.state for preset in PRESETS), opens]
+    known = {name: state_of(name) for name in LOADS}
+    loads = [state.load for state in (*known.values(), opens) if isinstance(state.load, Load)]
+    shown = [*known.values(), *(preset.state for preset in PRESETS), opens]
     return {
         "version": fluidkv.__version__,
         "opens": opens.link,
-        "limits": {
-            "input": ranges.LONGEST_INPUT,
-            "output": ranges.LONGEST_OUTPUT,
-            "capacity": ranges.LARGEST_KV,
-            "classes": ranges.MOST_CLASSES,
-            "part": ranges.LARGEST_PART,
-            "fewestIterations": ranges.FEWEST_ITERATIONS,
-            "iterations": ranges.MOST_ITERATIONS,
-        },
+        "limits": limits(),
+        "loads": {load.name: {"words": load.words, "classes": load.counts} for load in loads},
         "presets": [
-            {
-                "name": preset.name,
-                "title": preset.title,
-                "figure": preset.figure,
-                "finding": preset.finding,
-                "claims": list(preset.claims),
-                "link": preset.state.link,
-            }
-            for preset in PRESETS
+            *(_example(name, name, "Loads", LOADS[name], (), known[name]) for name in known),
+            *(
+                _example(p.name, f"{p.figure}: {p.title}", _FIGURES, p.finding, p.claims, p.state)
+                for p in PRESETS
+            ),
         ],
         "proved": _proved(shown),
     }
+
+
+def _example(*fields: Any) -> dict[str, Any]:
+    *told, state = fields
+    names = ("name", "title", "group", "finding", "claims")
+    return {**dict(zip(names, told, strict=True)), "link": state.link}
 
 
 def _proved(states: Iterable[PageState]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from fluidkv.explore.state import PageState
+from fluidkv.explore.state import Lengths, PageState
 from fluidkv.record import Record
 
 
@@ -29,7 +29,8 @@ class Preset(Record):
     @property
     def title(self) -> str:
         """What tells it apart from others of its figure: "outputs 2 and 4"."""
-        *most, last = [str(length) for length, _ in self.state.outputs]
+        assert isinstance(self.state.load, Lengths)
+        *most, last = [str(length) for length, _ in self.state.load.outputs]
         lengths = f"{', '.join(most)} and {last}" if most else last
         return f"output{'s' if most else ''} {lengths}"
 
@@ -39,7 +40,7 @@ def _preset(
     numbers: str,
     finding: str,
     claims: str,
-    state: tuple,
+    state: tuple[int, tuple[tuple[int, int], ...], int, str, int],
     *,
     figures: str | None = None,
 ) -> Preset:
@@ -47,13 +48,14 @@ def _preset(
     words = numbers.split()
     ids = [f"congestion_figure_{n}" for n in words] if figures is None else figures.split()
     plural = "s" if len(words) > 1 else ""
+    input_length, outputs, capacity, start, iterations = state
     return Preset(
         name=name,
         figure=f"Figure{plural} {' and '.join(words)}",
         figures=tuple(ids),
         finding=finding,
         claims=tuple(f"congestion.{claim}" for claim in claims.split()),
-        state=PageState(*state),
+        state=PageState(Lengths((input_length,), outputs), capacity, start, iterations),
     )
 
 
@@ -331,8 +333,8 @@ WITHOUT = {
     "4": _RANDOM,
     "5": "a cap on admission on Vidur's machine; the page admits whatever fits",
     "19": _RANDOM,
-    "25": "measured on a GPU, with outputs beyond the page's longest",
-    "26": "measured on a GPU, with outputs beyond the page's longest",
+    "25": "measured on a GPU; its lengths are beyond what a run draws iteration by iteration",
+    "26": "measured on a GPU; its lengths are beyond what a run draws iteration by iteration",
     "28": _CAP,
     "29": _CAP,
     **dict.fromkeys(("30", "31", "32", "33", "34"), _BURSTS),

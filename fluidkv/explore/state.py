@@ -1,26 +1,40 @@
 """What the page shows, as a value and as the part of its address behind `#`.
 
     in=50&out=2:1,4:1&kv=626&start=over:25&n=200
+    load=sharegpt&kv=41408&start=over:25&n=200&window=512:50&drafts=3:60
 
-`in` is the input length; `out` lists output lengths with whole parts of the load (2:1,4:1 is half
-and half); `kv` is the capacity; `n` is the number of iterations. `start` is `empty`, or `over:25`,
-the equilibrium with the newest requests 25 % above it, or `list:5,4,2.5`, one mass for each age.
+`in` is the input length, of all classes or of each; `out` lists output lengths with whole parts of
+the load (2:1,4:1 is half and half). `load` in their place names a load that is in the page. `kv` is
+the capacity; `n` is the number of steps. `start` is `empty`, or `over:25`, the equilibrium with the
+newest requests 25 % above it, or `list:5,4,2.5`, one mass for each age. `window=TOKENS:PERCENT` is
+a sliding window in so many of the layers, `drafts=K:PERCENT` are K drafts an iteration with the
+chance that each is accepted. A step is one iteration while outputs have at most 256 tokens.
 """
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from fluidkv.errors import InputError
-from fluidkv.exact.survival import eviction_free_equilibrium, survival_weights
+from fluidkv.exact.survival import survival_weights
+from fluidkv.footprints import (
+    FullAttention,
+    FullServer,
+    Hybrid,
+    SlidingWindow,
+    Speculation,
+    footprint_of,
+)
 from fluidkv.record import Record
-from fluidkv.workload import RequestClass, System, Workload
+from fluidkv.workload import System, Workload
 
-LONGEST_INPUT, LONGEST_OUTPUT, LARGEST_KV = 4096, 256, 10_000_000
+LONGEST_INPUT, LONGEST_OUTPUT, LARGEST_KV = 131_072, 32_768, 10_000_000
 MOST_CLASSES, LARGEST_PART = 4, 1000
+MOST_LOAD_CLASSES = 100_000
 FEWEST_ITERATIONS, MOST_ITERATIONS = 10, 1000
-"""The page's ranges; the longest output is what roots are found for within its time."""
+MOST_STAGES, MOST_DRAFTS = 256, 8
+"""The page's ranges; a run is drawn in at most so many stages of a request."""
 
 OVER = Fraction(25)
 """Per cent by which the newest requests exceed the equilibrium, unless told otherwise."""
@@ -30,134 +44,201 @@ _START = re.compile(rf"empty|over:{_DECIMAL}|list:{_DECIMAL}(?:,{_DECIMAL})*")
 
 
 @dataclass(frozen=True)
-class PageState(Record):
-    """A system that the page can show, and where its run starts.
+class Lengths(Record):
+    """Classes that sliders move.
 
     Args:
-        input_length: tokens, of all classes.
-        outputs: (output length, parts of the load) of each class, shortest first; parts are whole
-            numbers without a common divisor, and equal lengths are one.
-        capacity: KV tokens.
-        start: "empty", "over:PERCENT" or "list:MASS,MASS,...".
-        iterations: to run.
+        inputs: tokens, one number for all classes or one for each.
+        outputs: (output length, parts of the load) of each class; parts are whole numbers.
+
+    Classes of equal lengths become one, shortest first, and parts lose a common divisor.
 
     Raises:
         InputError: a value that the page has no place for.
     """
 
-    input_length: int
+    inputs: tuple[int, ...]
     outputs: tuple[tuple[int, int], ...]
-    capacity: int
-    start: str = f"over:{OVER}"
-    iterations: int = 200
 
     def __post_init__(self) -> None:
-        _within("input length", self.input_length, 1, LONGEST_INPUT, "tokens of input")
         _within("classes", len(self.outputs), 1, MOST_CLASSES, "classes")
+        for length in self.inputs:
+            _within("input length", length, 1, LONGEST_INPUT, "tokens of input")
         for length, part in self.outputs:
             _within("output length", length, 1, LONGEST_OUTPUT, "tokens of output")
             if part < 1:
                 raise InputError("parts of the load", part, "at least 1")
-        object.__setattr__(self, "outputs", _canonical(self.outputs))
-        for _, part in self.outputs:
-            _within("parts of the load", part, 1, LARGEST_PART, "parts of the load for a length")
-        least = self.input_length + max(length for length, _ in self.outputs) + 1
+        parts: dict[tuple[int, int], int] = {}
+        for tokens, length, part in self._classes():
+            parts[length, tokens] = parts.get((length, tokens), 0) + part
+        divisor = math.gcd(*parts.values())
+        inputs = tuple(tokens for _, tokens in sorted(parts))
+        object.__setattr__(self, "inputs", inputs if len(set(inputs)) > 1 else inputs[:1])
+        outputs = tuple((pair[0], parts[pair] // divisor) for pair in sorted(parts))
+        object.__setattr__(self, "outputs", outputs)
+        for part in parts.values():
+            what = "parts of the load for a length"
+            _within("parts of the load", part // divisor, 1, LARGEST_PART, what)
+
+    @property
+    def key(self) -> str:
+        outputs = ",".join(f"{length}:{part}" for length, part in self.outputs)
+        return f"in={','.join(map(str, self.inputs))}&out={outputs}"
+
+    @property
+    def workload(self) -> Workload:
+        """The same for the theory."""
+        counts = {(tokens, length): part for tokens, length, part in self._classes()}
+        return replace(Workload.from_counts(counts), requests=None)
+
+    def _classes(self) -> list[tuple[int, int, int]]:
+        """Input length, output length and part of each."""
+        each = self.inputs * (len(self.outputs) if len(self.inputs) == 1 else 1)
+        return [(tokens, *pair) for tokens, pair in zip(each, self.outputs, strict=True)]
+
+
+@dataclass(frozen=True)
+class Load(Record):
+    """Classes of a log, a trace or a preset, as many as there are.
+
+    Args:
+        name: as a link has it.
+        workload: its classes.
+        words: of a command line that asks for it.
+
+    Raises:
+        InputError: longer outputs than the page has, or too many classes.
+    """
+
+    name: str
+    workload: Workload
+    words: str
+
+    def __post_init__(self) -> None:
+        longest, count = self.workload.longest_decode, len(self.workload.classes)
+        _within("output length", longest, 1, LONGEST_OUTPUT, "tokens of output")
+        _within("classes", count, 1, MOST_LOAD_CLASSES, "pairs of lengths")
+
+    @property
+    def key(self) -> str:
+        return f"load={self.name}"
+
+    @property
+    def counts(self) -> list[list[int]]:
+        """[input, output, part] of each class; parts are whole numbers."""
+        classes = self.workload.classes
+        parts = math.lcm(*(c.share.denominator for c in classes))
+        return [[c.input_length, c.decode_length, int(c.share * parts)] for c in classes]
+
+
+@dataclass(frozen=True)
+class PageState(Record):
+    """A system that the page can show, and where its run starts.
+
+    Args:
+        load: who asks.
+        capacity: KV tokens.
+        start: "empty", "over:PERCENT" or "list:MASS,MASS,...".
+        iterations: steps to run.
+        window: (tokens, per cent of the layers) of a sliding window.
+        drafts: (drafts an iteration, per cent of them that are accepted).
+
+    Raises:
+        InputError: a value that the page has no place for.
+    """
+
+    load: Lengths | Load
+    capacity: int
+    start: str = f"over:{OVER}"
+    iterations: int = 200
+    window: tuple[int, int] | None = None
+    drafts: tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        slots = 0
+        if self.window is not None:
+            _within("window", self.window[0], 1, LONGEST_INPUT + LONGEST_OUTPUT, "tokens")
+            _within("window", self.window[1], 1, 100, "per cent of the layers")
+        if self.drafts is not None:
+            slots = self.drafts[0]
+            _within("drafts", slots, 1, MOST_DRAFTS, "drafts")
+            _within("drafts", self.drafts[1], 0, 100, "per cent")
+        least = self.load.workload.largest_footprint + slots + 1
         _within("capacity", self.capacity, least, LARGEST_KV, "tokens")
         _within("iterations", self.iterations, FEWEST_ITERATIONS, MOST_ITERATIONS, "iterations")
         if not _START.fullmatch(self.start):
             raise InputError("start", self.start, "empty, over:PERCENT or list:MASS,MASS,...")
-        self.masses()
+        if self.start.startswith("list"):
+            self._check_list()
 
     @property
     def link(self) -> str:
         """The part of the address behind `#`."""
-        return f"{self.key}&kv={self.capacity}&start={self.start}&n={self.iterations}"
+        own = f"&kv={self.capacity}&start={self.start}&n={self.iterations}"
+        return f"{self.load.key}{own}{self._holding}"
 
     @property
     def key(self) -> str:
         """What decides the verdict: all but the capacity and the start."""
-        outputs = ",".join(f"{length}:{part}" for length, part in self.outputs)
-        return f"in={self.input_length}&out={outputs}"
+        return f"{self.load.key}{self._holding}"
+
+    @property
+    def _holding(self) -> str:
+        named = {"window": self.window, "drafts": self.drafts}
+        return "".join(f"&{name}={pair[0]}:{pair[1]}" for name, pair in named.items() if pair)
 
     def system(self) -> System:
-        """The same for the theory."""
-        whole = sum(part for _, part in self.outputs)
-        classes = (
-            RequestClass(self.input_length, length, Fraction(part, whole))
-            for length, part in self.outputs
-        )
-        return System(Workload(tuple(classes)), self.capacity)
+        """Workload and capacity, for the theory of the mass map."""
+        return System(self.load.workload, self.capacity)
 
-    def masses(self) -> tuple[Fraction, ...]:
-        """Y^0, the mass of each cohort by age, in units of admission; exact.
+    def server(self) -> FullServer:
+        """The same with what requests hold."""
+        window, percent = self.window or (1, 0)
+        share, drafts = Fraction(percent, 100), None
+        kinds = (share, SlidingWindow(window)), (1 - share, FullAttention())
+        if self.drafts is not None:
+            drafts = Speculation(self.drafts[0], Fraction(self.drafts[1], 100))
+        layers = Hybrid(tuple(pair for pair in kinds if pair[0]))
+        mix = footprint_of(self.load.workload, attention=layers, speculation=drafts)
+        return FullServer(mix, self.capacity)
 
-        Where the newest cohort is larger than at the equilibrium, the oldest ones are smaller by as
-        many tokens, the very oldest first, so that memory is exactly full.
-
-        Raises:
-            InputError: a list of another length, or one that does not fit into memory.
-        """
-        system = self.system()
-        weights = survival_weights(system.workload)
-        memory = [Fraction(v, weights.denominator) for v in weights.memory]
-        kind, _, given = self.start.partition(":")
-        if kind == "empty":
-            return (Fraction(0),) * weights.ages
-        if kind == "list":
-            return _listed(given, memory, system.capacity)
-        return _over(
-            Fraction(given) / 100, memory, eviction_free_equilibrium(system).rate, system.capacity
-        )
+    def _check_list(self) -> None:
+        """One mass an age, of requests that hold every token, within memory."""
+        weights = survival_weights(self.load.workload)
+        if self._holding or weights.ages > MOST_STAGES:
+            allowed = "masses of requests that hold every token, with outputs up to 256 tokens"
+            raise InputError("start", "list", allowed)
+        masses = tuple(map(Fraction, self.start.partition(":")[2].split(",")))
+        if len(masses) != weights.ages:
+            raise InputError(
+                "start", f"list of {len(masses)}", f"{weights.ages} masses, one an age"
+            )
+        held = sum((v * y for v, y in zip(weights.memory, masses, strict=True)), Fraction(0))
+        if (used := held / weights.denominator) > self.capacity:
+            raise InputError("start", f"{float(used):g} tokens", f"at most {self.capacity} tokens")
 
 
 def of_classes(workload: Workload, capacity: Fraction) -> PageState:
-    """The state of a system of the user's own.
+    """The state of a system of the user's own, its lengths under sliders.
 
     Raises:
-        InputError: inputs that differ, shares of too many parts, or anything out of range.
+        InputError: shares of too many parts, or anything out of range.
     """
-    inputs = {c.input_length for c in workload.classes}
-    if len(inputs) > 1:
-        listed = ", ".join(map(str, sorted(inputs)))
-        raise InputError("--class", listed, "one input length for all classes: the page has one")
-    if capacity.denominator > 1:
-        raise InputError("--capacity", str(capacity), "a whole number of tokens")
     parts = math.lcm(*(c.share.denominator for c in workload.classes))
+    inputs = tuple(c.input_length for c in workload.classes)
     outputs = tuple((c.decode_length, int(c.share * parts)) for c in workload.classes)
-    return PageState(inputs.pop(), outputs, int(capacity))
+    return PageState(Lengths(inputs, outputs), whole(capacity))
 
 
-def _canonical(outputs: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
-    """Equal lengths together, shortest first, parts without a common divisor."""
-    parts: dict[int, int] = {}
-    for length, part in outputs:
-        parts[length] = parts.get(length, 0) + part
-    divisor = math.gcd(*parts.values())
-    return tuple((length, parts[length] // divisor) for length in sorted(parts))
+def whole(capacity: Fraction) -> int:
+    """A number of tokens, as the page counts them.
 
-
-def _listed(given: str, memory: list[Fraction], capacity: Fraction) -> tuple[Fraction, ...]:
-    masses = tuple(map(Fraction, given.split(",")))
-    if len(masses) != len(memory):
-        raise InputError("start", f"list of {len(masses)}", f"{len(memory)} masses, one an age")
-    used = sum((v * y for v, y in zip(memory, masses, strict=True)), Fraction(0))
-    if used > capacity:
-        raise InputError("start", f"{float(used):g} tokens", f"at most {capacity} tokens")
-    return masses
-
-
-def _over(
-    share: Fraction, memory: list[Fraction], rate: Fraction, capacity: Fraction
-) -> tuple[Fraction, ...]:
-    """The equilibrium, its newest cohort larger by a share, as far as memory allows."""
-    masses = [rate] * len(memory)
-    masses[0] = min(rate * (1 + share), capacity / memory[0])
-    excess = (masses[0] - rate) * memory[0]
-    for age in range(len(memory) - 1, 0, -1):
-        taken = min(excess, masses[age] * memory[age])
-        masses[age] -= taken / memory[age]
-        excess -= taken
-    return (masses[0] - excess / memory[0], *masses[1:])
+    Raises:
+        InputError: a part of a token.
+    """
+    if capacity.denominator > 1:
+        raise InputError("capacity", str(capacity), "a whole number of tokens")
+    return int(capacity)
 
 
 def _within(what: str, value: int, least: int, most: int, unit: str) -> None:

@@ -25,6 +25,7 @@ def main() -> None:
         written = Path(folder) / "page.html"
         written.write_text(page(), encoding="utf-8")
         opened.goto(written.as_uri())
+        opened.wait_for_selector("#t-band:not([hidden])")
         opened.screenshot(path=PICTURES / "explore.png", full_page=True)
         written.write_text(page(opens=NAMED["figure-6"].state, embed=True), encoding="utf-8")
         opened.set_viewport_size({"width": 760, "height": 9})

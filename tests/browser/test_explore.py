@@ -10,6 +10,8 @@ import pytest
 from fluidkv.explore.page import page, proved
 from fluidkv.explore.presets import NAMED, PRESETS
 from fluidkv.explore.server import LoopbackServer
+from fluidkv.explore.state import Lengths, PageState
+from fluidkv.footprints import noise
 from tests.browser.conftest import violations
 
 PHONE, SCREEN = 390, 1280  # pixels
@@ -56,7 +58,9 @@ def shown(opened, exported):
 
 def read(page) -> dict[str, str]:
     """The answer: what stands in the box, and each number by its name."""
-    numbers = page.locator("#numbers div").all_inner_texts()
+    numbers = page.evaluate(  # at once: they are written anew where the slider rests
+        "() => [...document.querySelectorAll('#numbers div')].map(each => each.innerText)"
+    )
     named = dict(each.split("\n", 1) for each in numbers)
     return {"says": page.inner_text("#says"), "why": page.inner_text("#why"), **named}
 
@@ -65,13 +69,14 @@ def read(page) -> dict[str, str]:
 @pytest.mark.parametrize("width", [PHONE, SCREEN])
 def test_it_opens_without_errors_requests_and_violations(opened, exported, width, dark):
     seen = opened(exported, width=width, dark=dark)
-    assert seen.page.inner_text("#says").startswith("UNSTABLE")
+    assert seen.page.inner_text("#says").startswith("STABLE")
+    seen.page.wait_for_selector("#t-band:not([hidden])")
     assert (seen.errors, seen.requests, violations(seen.page)) == ([], [], [])
 
 
 def test_the_served_page_is_the_same(opened, served):
     seen = opened(served)
-    assert read(seen.page)["Running at the balance"] == "12 requests"
+    assert read(seen.page)["Running at the balance"] == "97.74 requests"
     assert (seen.errors, seen.requests) == ([], [])
 
 
@@ -101,19 +106,24 @@ def test_the_numbers_are_read(shown):
 SLIDERS = "#controls input[type=range]:visible, #moment"
 
 
+def visible_sliders(page) -> list[str]:
+    """Their ids; more may come while some are moved."""
+    return page.locator(SLIDERS).evaluate_all("all => all.map(each => each.id)")
+
+
 def test_every_slider_moves_by_keyboard_and_the_page_follows(shown):
     page = shown(NAMED["figure-2b"].state.link)
-    count = page.locator(SLIDERS).count()
-    assert count == 9
-    for k in range(count):
-        slider = page.locator(SLIDERS).nth(k)
+    ids = visible_sliders(page)
+    assert len(ids) == 11
+    for id_ in ids:
+        slider = page.locator(f"#{id_}")
         slider.focus()
         before, address = slider.input_value(), page.get_attribute("#here", "href")
         told = slider.get_attribute("aria-valuetext")
         page.keyboard.press("ArrowRight")
         assert int(slider.input_value()) == int(before) + 1
         assert slider.get_attribute("aria-valuetext") != told
-        if k < count - 1:  # the last one is of the picture, not of the state
+        if id_ != "moment":  # which is of the picture, not of the state
             assert page.get_attribute("#here", "href") != address
             assert re.fullmatch(r"Last move: [0-9.]+ ms .*", page.inner_text("#timing"))
     assert page.locator("#problem").is_hidden()
@@ -121,16 +131,16 @@ def test_every_slider_moves_by_keyboard_and_the_page_follows(shown):
 
 def test_every_slider_reaches_both_ends(shown):
     page = shown("in=50&out=2:1,4:1,7:2,9:1&kv=5000&start=over:25&n=100")
-    for k in range(page.locator(SLIDERS).count()):
-        slider = page.locator(SLIDERS).nth(k)
+    for id_ in visible_sliders(page):
+        slider = page.locator(f"#{id_}")
         for key, end in (("End", "max"), ("Home", "min")):
             slider.focus()
             page.keyboard.press(key)
             # memory stays above what the largest request needs
             if page.locator("#problem").is_hidden():
-                assert slider.input_value() == slider.get_attribute(end), (k, key)
+                assert slider.input_value() == slider.get_attribute(end), (id_, key)
             assert "NaN" not in page.inner_text("main")
-            assert read(page)["says"].split(":")[0] in SAYS.values()
+            assert page.inner_text("#says").split(":")[0] in SAYS.values()
 
 
 def test_a_longer_input_turns_the_verdict(shown):
@@ -205,10 +215,10 @@ def test_the_back_button_returns_to_the_state_before(shown):
     after = page.evaluate("fluidkv.state()")
     assert after != before
     page.go_back()
-    page.wait_for_function("fluidkv.state().input === 60")
+    page.wait_for_function("fluidkv.state().inputs[0] === 60")
     assert page.evaluate("fluidkv.state()") == before
     page.go_forward()
-    page.wait_for_function("fluidkv.state().input === 40")
+    page.wait_for_function("fluidkv.state().inputs[0] === 40")
     assert page.evaluate("fluidkv.state()") == after
     assert page.input_value("#preset") == "figure-16b"
 
@@ -224,11 +234,11 @@ def test_a_theme_alone_leaves_what_is_shown(shown):
 @pytest.mark.parametrize(
     ("link", "said"),
     [
-        ("in=0", "in: 0: a whole number from 1 to 4096"),
-        ("out=2:1,300:1", "out: 300: a whole number from 1 to 256"),
+        ("in=0", "in: 0: a whole number from 1 to 131072"),
+        ("out=2:1,40000:1", "out: 40000: a whole number from 1 to 32768"),
         ("out=1,2,3,4,5", "at most 4 output lengths"),
         ("out=4:999,4:1000,5:1&kv=1000", "out: 1999: at most 1000 parts for a length"),
-        ("kv=52", "kv: 52: at least 55"),
+        ("kv=52&in=50", "kv: 52: at least 55"),
         ("start=full", "start: full: empty, over:PERCENT"),
         ("in=%zz", "in: %zz: a % begins a character's code"),
         ("in=5=6", "in: in=5=6: one = in a field"),
@@ -236,7 +246,18 @@ def test_a_theme_alone_leaves_what_is_shown(shown):
         ("theme=dark&theme=light", "theme: light: one field of this name"),
         ("start=over:1e3", "start: over:1e3: empty, over:PERCENT"),
         ("start=over:1234567890", "start: over:1234567890: empty, over:PERCENT"),
-        ("colour=red", "colour: red: one of in, out, kv, n, start, theme, preset"),
+        (
+            "colour=red",
+            "colour: red: one of load, scale, in, out, kv, n, start, window, drafts, theme",
+        ),
+        ("load=mine", "load: mine: a load of this page: sharegpt, alpaca"),
+        ("load=alpaca&in=50", "load: alpaca: no in and no out beside it"),
+        ("load=sharegpt&scale=100", "scale: 100: INPUTS:OUTPUTS, per cent"),
+        ("in=50,60,70", "in: 50,60,70: one input length, or one for each output length"),
+        ("window=0:50", "window: 0: a whole number from 1 to 163840"),
+        ("window=128", "window: 128: TOKENS:PERCENT"),
+        ("drafts=9:50", "drafts: 9: a whole number from 1 to 8"),
+        ("drafts=3:101", "drafts: 101: a whole number from 0 to 100"),
         ("preset=figure-99", "preset: figure-99: no such example"),
         ("out=<b>2</b>", "out: <b>2</b>: a whole number"),
     ],
@@ -246,7 +267,59 @@ def test_a_bad_link_says_so_and_shows_the_default(shown, link, said):
     problem = page.inner_text("#problem")
     assert said in problem
     assert problem.endswith("this is the default.")
-    assert page.input_value("#preset") == "figure-2b"
+    assert page.input_value("#preset") == "sharegpt"
+
+
+def test_drafts_cure_and_what_swings_by_chance_is_shaded(shown):
+    """100 and 24 tokens: unstable without, stable with three drafts that are accepted often."""
+    page = shown("in=100&out=24&kv=20000&start=over:5&n=200")
+    assert read(page)["says"].startswith("UNSTABLE")
+    assert page.locator("#t-band").is_hidden()
+    assert page.locator("#running .band").is_hidden()
+    page.get_by_label("Speculative decoding, drafts an iteration").fill("3")
+    page.get_by_label("Acceptance of a draft, %").fill("60")
+    assert read(page)["says"].startswith("STABLE")
+    python = noise(PageState(Lengths((100,), ((24, 1),)), 20_000, drafts=(3, 60)).server())
+    told = f"± {python.running_std:.3g} around {python.running_mean:.4g} requests"
+    assert read(page)["Swings by chance"] == told
+    assert page.locator("#running .band").is_visible()
+    assert "--speculative 3:0.6" in page.inner_text("#proof")
+
+
+def test_a_window_is_part_of_the_link(shown):
+    page = shown("in=20&out=60&kv=20000&start=over:5&n=200")
+    page.get_by_label("Sliding window, 0 for none, tokens").fill("40")
+    page.get_by_label("Layers with that window, %").fill("50")
+    link = page.get_attribute("#here", "href")
+    assert link == "#in=20&out=60:1&kv=20000&start=over:5&n=200&window=40:50"
+    assert "--sliding-window 40:0.5" in page.inner_text("#proof")
+    again = shown(link[1:])
+    assert read(again) == read(page)
+
+
+def test_a_load_is_scaled_and_gives_way_to_lengths(shown):
+    page = shown()
+    page.wait_for_selector("#t-band:not([hidden])")  # chance comes when the slider rests
+    assert read(page)["Leading mode"] == "−0.18 % per iteration"
+    assert page.locator("#some").is_visible()
+    assert "in steps of 4 iterations" in page.inner_text("#steps")
+    page.get_by_label("Output lengths of the load, %").fill("3000")
+    assert page.evaluate("fluidkv.state().scale") == [100, 100]  # beyond the slider
+    page.get_by_label("Output lengths of the load, %").fill("50")
+    assert page.get_attribute("#here", "href").startswith("#load=sharegpt&scale=100:50&")
+    assert "study --preset sharegpt --scale-output 0.5 --cap" in page.inner_text("#proof")
+    page.click("#own")
+    assert page.evaluate("fluidkv.state().load") is None
+    assert page.get_by_label(re.compile("^Output length, tokens$")).count() == 1
+
+
+def test_input_lengths_are_moved_apart_and_together(shown):
+    page = shown("in=50&out=2:1,4:1&kv=626")
+    page.click("#split")
+    page.get_by_label("Input length 2, tokens").fill("70")
+    assert page.get_attribute("#here", "href").startswith("#in=50,70&out=2:1,4:1&")
+    page.click("#split")
+    assert page.get_attribute("#here", "href").startswith("#in=50&out=2:1,4:1&")
 
 
 def test_masses_of_another_system_are_told(shown):
@@ -280,9 +353,9 @@ OVERLAPS = """() => [...document.querySelectorAll('svg')].flatMap(svg => {
 
 
 @pytest.mark.parametrize("width", [PHONE, SCREEN])
-@pytest.mark.parametrize("name", ["figure-1", "figure-7", "figure-18c", "figure-23c"])
+@pytest.mark.parametrize("name", ["sharegpt", "figure-1", "figure-7", "figure-18c", "figure-23c"])
 def test_nothing_is_cut_and_no_labels_meet(shown, tmp_path, name, width):
-    page = shown(NAMED[name].state.link, width=width)
+    page = shown(f"preset={name}", width=width)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.evaluate(OVERLAPS) == []
     taken = page.screenshot(path=tmp_path / "page.png", full_page=True)

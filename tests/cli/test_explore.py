@@ -1,6 +1,8 @@
 """`fluidkv explore`: what it writes and serves, and one line for what it does not."""
 
+import json
 import os
+import re
 import shlex
 import signal
 import socket
@@ -12,9 +14,10 @@ import pytest
 
 from fluidkv.cli import main
 from fluidkv.exact.linear_stability import stability
+from fluidkv.explore.loads import state_of
 from fluidkv.explore.presets import NAMED, PRESETS, WITHOUT
 from fluidkv.explore.server import HOST, next_free
-from fluidkv.explore.state import PageState
+from fluidkv.explore.state import Lengths, PageState
 from tests.processes import command_line, fluidkv
 
 
@@ -44,9 +47,49 @@ def test_a_system_of_the_users_is_what_it_opens_with(tmp_path, capsys):
     shown = capsys.readouterr().out.splitlines()
     assert shown[0] == path.as_uri()
     text = path.read_text(encoding="utf-8")
-    state = PageState(50, ((3, 1), (8, 2)), 2000)
+    state = PageState(Lengths((50,), ((3, 1), (8, 2))), 2000)
     assert f'"opens": "{state.link}"' in text
     assert f'"{state.key}": {{"verdict": "{stability(state.system()).verdict}"' in text
+
+
+def opened_with(path) -> str:
+    """The link that a page opens with."""
+    (link,) = re.findall('"opens": "([^"]*)"', path.read_text(encoding="utf-8"))
+    return link
+
+
+def test_it_opens_on_the_load_of_an_operator(tmp_path, capsys):
+    path = tmp_path / "page.html"
+    assert main(["explore", "--out", str(path)]) == 0
+    assert opened_with(path) == state_of("sharegpt").link
+    assert main(["explore", "--preset", "alpaca", "--capacity", "9k", "--out", str(path)]) == 0
+    assert opened_with(path) == "load=alpaca&kv=9000&start=over:25&n=200"
+
+
+def test_a_trace_is_read_as_study_reads_it(tmp_path, capsys):
+    trace, path = tmp_path / "log.csv", tmp_path / "page.html"
+    trace.write_text("input_tokens,output_tokens\n50,3\n50,3\n80,2000\n", encoding="utf-8")
+    words = ["explore", str(trace), "--scale-input", "2", "--capacity", "9k", "--out", str(path)]
+    assert main(words) == 0
+    assert opened_with(path) == "load=yours&kv=9000&start=over:25&n=200"
+    (loads,) = re.findall('"yours": ({.*?})', path.read_text(encoding="utf-8"))
+    assert json.loads(loads) == {
+        "words": f"{trace} --scale-input 2",
+        "classes": [[100, 3, 2], [160, 2000, 1]],
+    }
+
+
+def test_the_capacity_of_a_log_is_taken_from_it(tmp_path, capsys):
+    path = tmp_path / "page.html"
+    assert main(["explore", "sample:vllm-rtx4090", "--out", str(path)]) == 0
+    assert opened_with(path).startswith("load=yours&kv=41408&")
+
+
+def test_more_classes_than_there_are_sliders_are_a_load(tmp_path, capsys):
+    path = tmp_path / "page.html"
+    classes = [word for n in range(1, 7) for word in ("--class", f"5:{n}:1/6")]
+    assert main(["explore", *classes, "--capacity", "9k", "--out", str(path)]) == 0
+    assert opened_with(path) == "load=yours&kv=9000&start=over:25&n=200"
 
 
 def test_the_list_has_every_preset_and_every_reason(capsys):
@@ -59,23 +102,32 @@ def test_the_list_has_every_preset_and_every_reason(capsys):
 @pytest.mark.parametrize(
     ("argv", "line"),
     [
-        ("--class 50:300 --capacity 9k", "--class: got 300; allowed: 1 to 256 tokens of output"),
-        ("--class 5000:3 --capacity 9k", "--class: got 5000; allowed: 1 to 4,096 tokens of input"),
-        (" ".join(f"--class 5:{n}" for n in range(1, 6)) + " --capacity 9k", "--class: got 5; all"),
+        ("--class 50:32769 --capacity 90k", "--class: got 32769; allowed: 1 to 32,768 tokens of o"),
+        ("--class 200000:3 --capacity 9k", "--class: got 200000; allowed: 1 to 131,072 tokens of"),
+        ("--class 50:3 --capacity 99.5", "--capacity: got '199/2'; allowed: a whole number of to"),
         (
             "--class 50:4:999/2000 --class 50:4:1000/2000 --class 50:5:1/2000 --capacity 1000",
             "--class: got 1999; allowed: 1 to 1,000 parts of the load for a length",
         ),
         ("--class 50:3 --capacity 20", "--capacity: got 20; allowed: 54 to 10,000,000 tokens"),
-        ("--class 50:3 --class 60:4 --capacity 9k", "--class: got '50, 60'; allowed: one input"),
         ("--class 50:3", "--class: got '50:3'; allowed: together with --capacity"),
-        ("--capacity 300", "--capacity: got '300'; allowed: together with --class"),
+        ("--capacity 300", "--capacity: got '300'; allowed: together with SOURCE"),
         ("--preset figure-99", "--preset: got 'figure-99'; allowed: near: figure-9"),
-        ("--preset mine", "--preset: got 'mine'; allowed: a figure's name; see --list"),
+        ("--preset mine", "--preset: got 'mine'; allowed: see --list"),
         ("--preset figure-1 --capacity 30", "no --capacity beside it"),
         ("--preset figure-1 --class 3:4", "no --class beside it"),
         ("--preset figure-1 --model llama-3.1-8b", "no --model beside it"),
         ("--preset figure-1 --kv-bytes 4096", "no --kv-bytes beside it"),
+        ("--preset figure-1 x.csv", "no SOURCE beside it"),
+        ("--preset figure-1 --scale-input 2", "no --scale-input beside it"),
+        ("--preset sharegpt x.csv", "--preset"),
+        ("--preset sharegpt --capacity 2k", "--capacity: got 2000; allowed: 3,402 to 10,000,000"),
+        ("--preset sharegpt --scale-output 100", "--preset: got 99100; allowed: 1 to 32,768 tok"),
+        ("--scale-output 2", "--scale-output: got '2'; allowed: together with SOURCE"),
+        ("no-such-file.csv --capacity 9k", "SOURCE: got 'no-such-file.csv'; allowed"),
+        ("--format azure", "--format: got 'azure'; allowed: together with SOURCE"),
+        ("--preset sharegpt --scale-rate 2", "--scale-rate: got '2'; allowed"),
+        ("--list --scale-input 2", "--list: got 'another option'; allowed: no other option beside"),
         ("--model llama-3.1-8b", "--model: got 'llama-3.1-8b'; allowed: together with --capacity"),
         ("--class 50:3 --kv-bytes 4096", "--kv-bytes: got '4096'; allowed: together with --cap"),
         ("--list --out x.html", "--list: got 'another option'; allowed: no other option beside"),

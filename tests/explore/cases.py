@@ -1,14 +1,9 @@
-"""Systems with what Python finds of them, in fractions and balls: what the page's script must find.
+"""Systems with what Python finds of them, exact: what the page's script must find."""
 
-`python -m tests.explore.cases` writes cases.json beside this file.
-"""
-
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd
-from pathlib import Path
 from typing import Any
 
 from flint import fmpz_poly
@@ -18,10 +13,9 @@ from fluidkv.exact.mass import Masses, Step, iterate, memory_used
 from fluidkv.exact.precision import working
 from fluidkv.exact.roots.polynomial import enclosed_roots
 from fluidkv.exact.survival import eviction_free_equilibrium, survival_weights
-from fluidkv.explore.state import PageState
+from fluidkv.explore.state import Lengths, PageState
 from fluidkv.workload import System
 
-TABLE = Path(__file__).with_name("cases.json")
 _BITS = 128  # of balls around roots, which makes the nearest double a matter of the root alone
 
 
@@ -37,7 +31,7 @@ def _case(name: str, input_length: int, outputs: str, capacity: int, start: str,
     """`outputs` as in a link: "2:1 4:3"; a length alone has one part."""
     pairs = [each.partition(":") for each in outputs.split()]
     read = tuple((int(length), int(part or 1)) for length, _, part in pairs)
-    return Case(name, PageState(input_length, read, capacity, start, n))
+    return Case(name, PageState(Lengths((input_length,), read), capacity, start, n))
 
 
 CASES = (
@@ -71,24 +65,11 @@ CASES = (
 )
 
 
-def table() -> dict[str, Any]:
-    """What the file holds."""
-    return {
-        "written by": "python -m tests.explore.cases",
-        "cases": [{"name": case.name, **found(case.state)} for case in CASES],
-    }
-
-
-def text() -> str:
-    """The file: a line a case and field, so that a change is read in a diff."""
-    return json.dumps(table(), indent=1, allow_nan=False).replace(",\n    ", ", ") + "\n"
-
-
 def found(state: PageState) -> dict[str, Any]:
     """All that Python says of a state; exact numbers, each as the nearest double."""
     system, weights = state.system(), survival_weights(state.system().workload)
     balance, judged = eviction_free_equilibrium(system), stability(system)
-    masses = state.masses()
+    masses = start_masses(state)
     steps = list(_steps(system, _by_class(system, masses), state.iterations))
     return {
         "link": state.link,
@@ -107,6 +88,30 @@ def found(state: PageState) -> dict[str, Any]:
         "neutral": judged.neutral_modes,
         "roots": _roots(weights.memory),
     }
+
+
+def start_masses(state: PageState) -> tuple[Fraction, ...]:
+    """Y^0, the mass of each cohort by age, in units of admission.
+
+    Where the newest cohort is larger than at the equilibrium, the oldest ones are smaller by as
+    many tokens, the very oldest first, so that memory is exactly full.
+    """
+    weights = survival_weights(state.system().workload)
+    kind, _, text = state.start.partition(":")
+    if kind == "empty":
+        return (Fraction(0),) * weights.ages
+    if kind == "list":
+        return tuple(map(Fraction, text.split(",")))
+    memory = [Fraction(v, weights.denominator) for v in weights.memory]
+    rate = eviction_free_equilibrium(state.system()).rate
+    masses = [rate] * len(memory)
+    masses[0] = min(rate * (1 + Fraction(text) / 100), state.capacity / memory[0])
+    excess = (masses[0] - rate) * memory[0]
+    for age in range(len(memory) - 1, 0, -1):
+        taken = min(excess, masses[age] * memory[age])
+        masses[age] -= taken / memory[age]
+        excess -= taken
+    return (masses[0] - excess / memory[0], *masses[1:])
 
 
 def _steps(system: System, masses: Masses, iterations: int) -> Iterator[Step]:
@@ -162,8 +167,3 @@ def _roots(memory: tuple[int, ...]) -> list[list[float]]:
         enclosed = enclosed_roots(fmpz_poly([v // common for v in reversed(memory)]))
         middles = [(float(z.real.mid()), float(z.imag.mid())) for z, _ in enclosed]
     return sorted([x, y] for x, y in middles if y >= 0)
-
-
-if __name__ == "__main__":
-    TABLE.write_text(text(), encoding="utf-8")
-    print(f"written: {TABLE}")

@@ -1,6 +1,7 @@
 """Every figure of the papers has a state of the page, or a reason why it has none."""
 
 import re
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -9,11 +10,12 @@ import pytest
 from fluidkv.exact.linear_stability import stability
 from fluidkv.exact.mass import iterate
 from fluidkv.explore.presets import NAMED, OTHER_PAPERS, PRESETS, WITHOUT, Preset
-from fluidkv.explore.state import PageState
+from fluidkv.explore.state import Lengths, PageState
 from fluidkv.figures.registry import figures
 from fluidkv.fluid.simulation import simulate
 from fluidkv.ledger.registry import select
 from fluidkv_papers.coverage import page
+from tests.explore.cases import start_masses
 
 FIGURES = {figure.id: figure for figure in figures()}
 
@@ -32,6 +34,11 @@ def numbers(section: str) -> set[str]:
 
 def of_presets() -> set[str]:
     return {number for each in PRESETS for number in re.findall(r"\d+", each.figure)}
+
+
+def lengths_of(preset: Preset) -> Lengths:
+    assert isinstance(preset.state.load, Lengths)
+    return preset.state.load
 
 
 def test_every_figure_of_congestion_has_a_state_or_a_reason():
@@ -80,39 +87,40 @@ def test_a_preset_is_the_system_of_its_figure(preset, figure):
     said = figure.parameters
     inputs = flat([said[key] for key in ("input_length", "input_lengths") if key in said])
     if inputs:  # Figure 3 finds them
-        assert preset.state.input_length in inputs
+        assert lengths_of(preset).inputs[0] in inputs
     names = ("decode_length", "decode_lengths", "pairs", "settings")
     lengths = flat([said[key] for key in names if key in said])
-    ours = tuple(length for length, _ in preset.state.outputs)
+    ours = tuple(length for length, _ in lengths_of(preset).outputs)
     parts = [pair for pair in lengths if isinstance(pair, tuple) and set(pair) <= set(ours)]
     one = len(ours) == 1 and ours[0] in lengths
     assert one or ours in lengths or set().union(*parts) == set(ours)
-    assert len({part for _, part in preset.state.outputs}) == 1
+    assert len({part for _, part in lengths_of(preset).outputs}) == 1
     capacities = flat([said[key] for key in ("capacity", "capacities") if key in said])
     numeric = {each for each in capacities if isinstance(each, int)}
     assert not numeric or preset.state.capacity in numeric
     if "blocks" in said:
         assert preset.state.capacity == said["blocks"] * said["block_size"]
     if isinstance(said.get("start"), list):
-        assert list(preset.state.masses()) == [Fraction(x) for x in said["start"]]
+        assert list(start_masses(preset.state)) == [Fraction(x) for x in said["start"]]
 
 
 def test_the_scaled_figures_have_their_capacity():
     """Where the figure's memory is the sum of V_s, so that x* = 1: here the same times classes."""
     for name in ("figure-16a", "figure-16b", "figure-17a", "figure-17b", "figure-17c"):
         state = NAMED[name].state
-        classes = len(state.outputs)
+        classes = len(lengths_of(NAMED[name]).outputs)
         rate = stability(state.system()).equilibrium.rate
         assert rate == (1 if name.startswith("figure-16") else classes)
 
 
 def test_figure_12_starts_with_its_ratio_of_memory_to_input():
-    state = NAMED["figure-12"].state
-    assert Fraction(state.capacity, state.input_length) == Fraction(59, 5)
+    preset = NAMED["figure-12"]
+    assert Fraction(preset.state.capacity, lengths_of(preset).inputs[0]) == Fraction(59, 5)
 
 
 def growing(preset: Preset, input_length: int) -> int | None:
-    state = PageState(input_length, preset.state.outputs, preset.state.capacity)
+    lengths = Lengths((input_length,), lengths_of(preset).outputs)
+    state = PageState(lengths, preset.state.capacity)
     return stability(state.system()).unstable_modes
 
 
@@ -127,15 +135,13 @@ def test_findings_that_name_another_input_length():
 def test_the_cycle_of_figure_7_closes_and_falls_with_one_more_token():
     """To the worst cycle, in which all requests are of one age."""
     state = NAMED["figure-7"].state
-    start = [list(state.masses())]
+    start = [list(start_masses(state))]
     masses = start
     for _ in range(4):
         masses = iterate(state.system(), masses).state
     assert masses == start
-    more = PageState(
-        state.input_length, state.outputs, state.capacity + 1, state.start, state.iterations
-    )
-    masses = [list(more.masses())]
+    more = replace(state, capacity=state.capacity + 1)
+    masses = [list(start_masses(more))]
     for _ in range(more.iterations):
         masses = iterate(more.system(), masses).state
     assert sum(mass > 0 for mass in masses[0]) == 1
@@ -147,7 +153,7 @@ def last_half(name: str) -> tuple[np.ndarray, float, float]:
     state = NAMED[name].state
     assert state.start == "empty"
     system = state.system()
-    start = np.zeros((len(state.outputs), system.workload.longest_decode))
+    start = np.zeros((len(system.workload.classes), system.workload.longest_decode))
     found = simulate(
         system, start, iterations=state.iterations, record=("completed", "evicted")
     ).isel(batch=0, iteration=slice(state.iterations // 2, None))
@@ -195,7 +201,7 @@ def test_a_preset_fits_the_page(preset):
     held = sum(
         c.share * y * (c.input_length + 1 + age)
         for c in classes
-        for age, y in enumerate(preset.state.masses()[: c.decode_length])
+        for age, y in enumerate(start_masses(preset.state)[: c.decode_length])
     )
     assert 0 <= held <= system.capacity
     assert re.match(r"[A-Z].*\.$", preset.finding)

@@ -6,30 +6,40 @@ import pytest
 
 from fluidkv.errors import InputError
 from fluidkv.exact.survival import eviction_free_equilibrium, survival_weights
-from fluidkv.explore.state import LONGEST_OUTPUT, MOST_CLASSES, PageState, of_classes
+from fluidkv.explore.state import (
+    LONGEST_INPUT,
+    LONGEST_OUTPUT,
+    MOST_CLASSES,
+    Lengths,
+    Load,
+    PageState,
+    of_classes,
+)
 from fluidkv.workload import RequestClass, Workload
+from tests.explore.cases import start_masses
 
 
 def test_equal_lengths_are_one_and_parts_have_no_divisor():
-    state = PageState(50, ((4, 6), (2, 2), (4, 2)), 626)
-    assert state.outputs == ((2, 1), (4, 4))
+    lengths = Lengths((50,), ((4, 6), (2, 2), (4, 2)))
+    assert lengths.outputs == ((2, 1), (4, 4))
+    state = PageState(lengths, 626)
     assert state.link == "in=50&out=2:1,4:4&kv=626&start=over:25&n=200"
     assert state.system().workload.classes[1].share == Fraction(4, 5)
 
 
 def test_parts_are_counted_once_equal_lengths_are_one():
-    assert PageState(50, ((4, 2000), (5, 2000)), 626).outputs == ((4, 1), (5, 1))
-    assert PageState(50, ((4, 500), (4, 499), (5, 1)), 626).outputs == ((4, 999), (5, 1))
+    assert Lengths((50,), ((4, 2000), (5, 2000))).outputs == ((4, 1), (5, 1))
+    assert Lengths((50,), ((4, 500), (4, 499), (5, 1))).outputs == ((4, 999), (5, 1))
     with pytest.raises(InputError) as refused:
-        PageState(50, ((4, 999), (4, 1000), (5, 1)), 1000)
+        Lengths((50,), ((4, 999), (4, 1000), (5, 1)))
     assert (refused.value.argument, refused.value.value) == ("parts of the load", 1999)
 
 
 @pytest.mark.parametrize("start", ["over:0", "over:25", "over:12.5", "over:100000"])
 def test_a_push_leaves_memory_full(start):
-    state = PageState(7, ((3, 1), (5, 2)), 400, start)
+    state = PageState(Lengths((7,), ((3, 1), (5, 2))), 400, start)
     weights = survival_weights(state.system().workload)
-    masses = state.masses()
+    masses = start_masses(state)
     held = sum((v * y for v, y in zip(weights.memory, masses, strict=True)), Fraction(0))
     assert held == state.capacity * weights.denominator
     assert min(masses) >= 0
@@ -43,8 +53,8 @@ def test_a_push_leaves_memory_full(start):
     ("given", "argument"),
     [
         ((0, ((2, 1),), 100), "input length"),
-        ((4097, ((2, 1),), 10_000), "input length"),
-        ((50, ((LONGEST_OUTPUT + 1, 1),), 10_000), "output length"),
+        ((LONGEST_INPUT + 1, ((2, 1),), 200_000), "input length"),
+        ((50, ((LONGEST_OUTPUT + 1, 1),), 50_000), "output length"),
         ((50, ((2, 0),), 10_000), "parts of the load"),
         ((50, ((2, 1001), (3, 1)), 10_000), "parts of the load"),
         ((50, (), 10_000), "classes"),
@@ -57,12 +67,19 @@ def test_a_push_leaves_memory_full(start):
         ((50, ((2, 1),), 100, "list:1"), "start"),
         ((50, ((2, 1),), 100, "list:2,1"), "start"),
         ((50, ((2, 1),), 100, "full"), "start"),
+        ((50, ((2, 1),), 100, "empty", 50, (0, 100)), "window"),
+        ((50, ((2, 1),), 100, "empty", 50, (9, 101)), "window"),
+        ((50, ((2, 1),), 100, "empty", 50, None, (9, 50)), "drafts"),
+        ((50, ((2, 1),), 100, "empty", 50, None, (1, -1)), "drafts"),
+        ((50, ((2, 1),), 56, "empty", 50, None, (4, 50)), "capacity"),
+        ((50, ((2, 1),), 100, "list:1,0", 50, (9, 100)), "start"),
     ],
     ids=lambda given: str(given)[:40],
 )
 def test_what_is_out_of_range_is_named(given, argument):
+    input_length, outputs, *rest = given
     with pytest.raises(InputError) as refused:
-        PageState(*given)
+        PageState(Lengths((input_length,), outputs), *rest)
     assert refused.value.argument == argument
 
 
@@ -73,8 +90,26 @@ def test_a_workload_of_the_user_becomes_parts():
     assert state.key == "in=30&out=2:1,5:3,9:2"
 
 
-def test_the_page_has_one_input_length():
+def test_input_lengths_that_differ_stand_beside_their_outputs():
     half = Fraction(1, 2)
-    workload = Workload((RequestClass(30, 2, half), RequestClass(31, 3, half)))
-    with pytest.raises(InputError, match="one input length"):
-        of_classes(workload, Fraction(100))
+    workload = Workload((RequestClass(31, 3, half), RequestClass(30, 2, half)))
+    state = of_classes(workload, Fraction(100))
+    assert state.key == "in=30,31&out=2:1,3:1"
+    assert set(state.system().workload.classes) == set(workload.classes)
+
+
+def test_what_requests_hold_is_of_the_verdict_and_of_the_link():
+    state = PageState(Lengths((50,), ((9, 1),)), 626, "empty", 50, (40, 50), (3, 60))
+    assert state.key == "in=50&out=9:1&window=40:50&drafts=3:60"
+    assert state.link == "in=50&out=9:1&kv=626&start=empty&n=50&window=40:50&drafts=3:60"
+    (_, growth), *_ = state.server().footprint.growths
+    assert growth.steps == tuple(Fraction(n, 125) for n in (50, 30, 18, 27))
+    assert Fraction(int(growth.start[0]), growth.unit) == 54
+
+
+def test_a_load_is_named_and_has_limits():
+    load = Load("yours", Workload.from_lengths([(10, 4), (10, 4), (12, 5)]), "log.csv")
+    assert load.counts == [[10, 4, 2], [12, 5, 1]]
+    assert PageState(load, 100).link == "load=yours&kv=100&start=over:25&n=200"
+    with pytest.raises(InputError, match="1 to 32,768 tokens of output"):
+        Load("yours", Workload.from_lengths([(10, LONGEST_OUTPUT + 1)]), "")

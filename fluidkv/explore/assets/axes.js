@@ -51,6 +51,7 @@ export class TimeChart {
     Object.assign(this, { svg, height, kind, label });
     this.left = 52; this.right = 8; this.top = 8; this.bottom = 20;
     this.frame = draw(svg, "g", { class: "axis" });
+    this.band = draw(svg, "rect", { class: "band" });
     this.reference = draw(svg, "line", { class: "reference" });
     this.path = draw(svg, "path", { class: kind });
     this.over = draw(svg, "path", { class: "over" });
@@ -67,10 +68,12 @@ export class TimeChart {
   /** @param values one an iteration; @param reference a line across, or null; @param from the
    *  first value that the axis is made for; @param floor lowest
    *  value of the axis, null: near the values'; @param limit values above it are marked, or null;
-   *  @param first the first value drawn */
-  show(values, { reference = null, floor = 0, from = 0, limit = null, ceiling = 0, first = 0 }) {
+   *  @param first the first value drawn; @param unit iterations from value to value; @param band
+   *  [low, high] that is shaded, or null */
+  show(values, { reference = null, floor = 0, from = 0, limit = null, ceiling = 0, first = 0, unit = 1, band = null }) {
     const width = this.width, n = values.length - 1;
-    let high = Math.max(ceiling, reference ?? 0, 1e-12), low = floor ?? high;
+    this.unit = unit;
+    let high = Math.max(ceiling, reference ?? 0, band?.[1] ?? 0, 1e-12), low = floor ?? band?.[0] ?? high;
     for (const value of values.subarray(from)) {
       high = Math.max(high, value);
       if (floor === null) low = Math.min(low, value);
@@ -92,6 +95,12 @@ export class TimeChart {
     this.path.setAttribute("d", line);
     this.path.style.strokeWidth = this.kind === "bars" ? Math.max(1, Math.min(6, (width - 60) / n * 0.7)) : "";
     this.over.setAttribute("d", over);
+    this.band.style.display = band ? "" : "none";
+    if (band) {
+      const [bottom, top] = band.map(clamp);
+      const box = { x: this.left, y: top, width: width - this.right - this.left, height: bottom - top };
+      for (const [name, value] of Object.entries(box)) this.band.setAttribute(name, value);
+    }
     const shown = reference === null ? "none" : "";
     this.reference.style.display = shown;
     if (reference !== null) place(this.reference, this.left, y(reference), width - this.right, y(reference));
@@ -103,9 +112,9 @@ export class TimeChart {
       place(draw(this.frame, "line"), this.left, y(value), width - this.right, y(value));
       draw(this.frame, "text", { x: this.left - 6, y: y(value) + 4, "text-anchor": "end" }, short(value));
     }
-    for (const value of ticks(0, n, width < 480 ? 4 : 8)) {
-      const anchor = value === n ? "end" : "middle";
-      draw(this.frame, "text", { x: this.x(value), y: this.height - 4, "text-anchor": anchor }, short(value));
+    for (const value of ticks(0, n * this.unit, width < 480 ? 4 : 8)) {
+      const anchor = value === n * this.unit ? "end" : "middle";
+      draw(this.frame, "text", { x: this.x(value / this.unit), y: this.height - 4, "text-anchor": anchor }, short(value));
     }
   }
 

@@ -124,9 +124,9 @@ export class BatchPicture {
     }
     for (const s of ticks(0, d - 1, Math.min(d - 1, 8) || 1)) {
       if (!Number.isInteger(s)) continue;
-      draw(this.frame, "text", { x: this.middle(s), y: this.floor + 16, "text-anchor": "middle" }, short(s));
+      draw(this.frame, "text", { x: this.middle(s), y: this.floor + 16, "text-anchor": "middle" }, short(s * this.model.unit));
     }
-    draw(this.frame, "text", { x: this.left, y: this.floor + 34 }, "tokens generated so far");
+    draw(this.frame, "text", { x: this.left, y: this.floor + 34 }, "iterations since they were admitted");
   }
 
   middle(s) {
@@ -185,7 +185,7 @@ export class BatchPicture {
     this.slider.value = now;
     const flows = now === 0 ? "the start." :
       `${short(found.completed[now], 3)} completed, ${short(noDust(found.evicted[now]), 3)} preempted, ${short(found.admitted[now], 3)} admitted.`;
-    this.told.textContent = `Iteration ${now}: ${short(found.running[now], 3)} requests running; ${flows}`;
+    this.told.textContent = `Iteration ${short(now * this.model.unit)}: ${short(found.running[now], 3)} requests running; ${flows}`;
     this.slider.setAttribute("aria-valuetext", this.told.textContent);
     this.moved(now);
   }

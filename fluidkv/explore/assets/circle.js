@@ -11,7 +11,8 @@ export class RootChart {
     this.dots = ["inside", "close", "outside"].map(kind => draw(svg, "path", { class: kind }));
   }
 
-  show(roots, judged) {
+  /** @param judged what `findModes` finds */
+  show(judged) {
     const reach = Math.max(1.15, judged.radius * 1.08), half = this.size / 2;
     const at = scale(-reach, reach, 0, this.size);
     this.frame.replaceChildren();
@@ -20,10 +21,10 @@ export class RootChart {
     for (const [name, value] of Object.entries({ cx: half, cy: half, r: at(1) - half })) {
       this.circle.setAttribute(name, value);
     }
-    const n = roots.re.length, r = n > 60 ? 2.5 : n > 20 ? 4 : 5.5;
+    const n = judged.re.length, r = n > 60 ? 2.5 : n > 20 ? 4 : 5.5;
     const marks = ["", "", ""];
     for (let i = 0; i < n; i++) {
-      const side = judged.side[i], x = at(roots.re[i]), y = this.size - at(roots.im[i]);
+      const side = judged.side[i], x = at(judged.re[i]), y = this.size - at(judged.im[i]);
       // outside a diamond, else a disc: not told apart by colour alone
       marks[side + 1] += side > 0 ? diamond(x, y, r * 1.4) : disc(x, y, r);
     }

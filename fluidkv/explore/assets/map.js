@@ -5,29 +5,22 @@
 // tokens. The same as fluidkv/exact/mass.py on states of this form, in floating point.
 // Source: Congestion, sections 2.2, 2.3 and 4.1, Appendix B.8.
 
-/** V and alpha of a mix, as whole numbers over one denominator; exact in doubles.
- *  @param input tokens, of all classes
- *  @param outputs [[length, part], ...] */
-export function survivalWeights(input, outputs) {
-  const ages = Math.max(...outputs.map(([length]) => length));
-  const denominator = outputs.reduce((sum, [, part]) => sum + part, 0);
-  const memory = new Float64Array(ages), requests = new Float64Array(ages);
-  for (let s = 0; s < ages; s++) {
-    for (const [length, part] of outputs) if (length > s) requests[s] += part;
-    memory[s] = requests[s] * (input + 1 + s);
-  }
-  return { memory, requests, denominator };
-}
-
-/** What the iteration needs to know: V, alpha, the capacity and the equilibrium rate x*. */
-export function cohortModel({ input, outputs, capacity }) {
-  const whole = survivalWeights(input, outputs);
-  const memory = whole.memory.map(v => v / whole.denominator);
-  const requests = whole.requests.map(a => a / whole.denominator);
-  const lifetime = sum(whole.memory) / whole.denominator;
-  const stay = sum(whole.requests) / whole.denominator;
-  const rate = capacity / lifetime;
-  return { memory, requests, capacity, rate, stay, lifetime, inFlight: rate * stay, whole };
+/** What the iteration needs to know: V, alpha, the capacity and the equilibrium rate x*.
+ *
+ *  A request that lives longer than `stages` iterations is drawn in steps of several: V and alpha are
+ *  means over the iterations of a step, and a cohort is what is admitted in one. What walks on beyond
+ *  all but a billionth of the requests is left out.
+ *  @param weights A and B, as `footprintWeights`
+ *  @returns beside V (`memory`) and alpha (`requests`): `unit`, iterations of a step; rate, requests
+ *  admitted in one; inFlight, requests at the equilibrium */
+export function cohortModel(weights, capacity, stages) {
+  const { denominator } = weights;
+  let ages = weights.memory.length;
+  while (weights.requests[ages - 1] < 1e-9 * denominator) ages--;
+  const unit = Math.ceil(ages / stages);
+  const means = values => Float64Array.from({ length: Math.ceil(ages / unit) }, (_, s) => sum(values.subarray(s * unit, Math.min(ages, (s + 1) * unit))) / unit / denominator);
+  const memory = means(weights.memory), requests = means(weights.requests), rate = capacity / sum(memory);
+  return { memory, requests, capacity, unit, rate, inFlight: rate * sum(requests) };
 }
 
 /** One iteration. Requests, all classes: completed, evicted, admitted; `demand` is memory before
@@ -97,7 +90,7 @@ export function running(model, state) {
   return total;
 }
 
-/** Y^0 of a start, as `PageState.masses`; null where a list does not fit. */
+/** Y^0 of a start, memory exactly full where it is pushed; null where a list does not fit. */
 export function startMasses(model, start) {
   const d = model.memory.length;
   if (start.kind === "empty") return new Float64Array(d);

@@ -1,6 +1,6 @@
 // The page: controls on one side, what follows from them on the other.
 
-const LIMITS = data.limits;
+const LIMITS = { ...data.limits, loads: data.loads };
 const PARTS = 50; // sliders of shares count in parts; the largest gets at least so many
 
 const get = id => document.getElementById(id);
@@ -8,9 +8,9 @@ const embedded = document.documentElement.dataset.embed !== undefined;
 
 let state = null;       // what is shown
 let parts = [];         // of each class, as the sliders have them
-let roots = null;       // the last ones: where the next search starts
-let speaking = 0, writing = 0; // timers
-let fields = [];
+let modes = null;       // the last ones: where the next search starts
+let drawn = null;       // what the charts show
+let speaking = 0, writing = 0, settling = 0; // timers
 
 const times = {
   running: new TimeChart(get("running"), { height: 120 }),
@@ -26,90 +26,93 @@ const picture = new BatchPicture(
 
 // ------------------------------------------------------------------------------ controls
 
-/** Whole numbers that a slider steps through: by one, then by about 2 per cent. */
-function grid(least, most) {
-  const found = [];
-  for (let value = least; value <= most; value = Math.max(value + 1, Math.round(value * 1.02))) found.push(value);
-  if (found.at(-1) < most) found.push(most);
-  return found;
-}
-
 const INPUTS = grid(1, LIMITS.input), MEMORY = grid(3, LIMITS.capacity), OUTPUTS = grid(1, LIMITS.output);
+const WINDOWS = [0, ...grid(1, LIMITS.input + LIMITS.output)], SCALES = grid(10, 1000);
 
-function nearest(values, value) {
-  let best = 0;
-  values.forEach((each, i) => { if (Math.abs(each - value) < Math.abs(values[best] - value)) best = i; });
-  return best;
-}
-
-/** A slider with its number beside it; `read` and `write` are of the state. */
-function slider(parent, { label, unit, values = null, least, most, read, write, told = () => unit }) {
-  const id = `s${fields.length}`, box = document.createElement("div");
-  box.className = "slider";
-  box.innerHTML = `<label for="${id}"></label><span class="field"><input type="number" id="${id}n"><span class="unit"></span></span>
-<input type="range" id="${id}">`;
-  const [text, range, number] = [box.querySelector("label"), box.querySelector("[type=range]"), box.querySelector("[type=number]")];
-  text.textContent = label;
-  number.setAttribute("aria-label", `${label}, ${unit}`);
-  Object.assign(range, values ? { min: 0, max: values.length - 1, step: 1 } : { min: least, max: most, step: 1 });
-  Object.assign(number, { min: values ? values[0] : least, max: values ? values.at(-1) : most, step: unit === "%" ? "any" : 1 });
-  const show = (moved = null) => {
-    const value = read();
-    if (moved !== range) range.value = values ? nearest(values, value) : value;
-    if (moved !== number) number.value = value;
-    box.querySelector(".unit").textContent = told();
-    range.setAttribute("aria-valuetext", `${short(value, 12)} ${told()}`);
-  };
-  const take = (value, moved) => move(() => write(value), moved);
-  range.addEventListener("input", () => take(values ? values[range.value] : Number(range.value), range));
-  number.addEventListener("input", () => {
-    if (number.value !== "" && number.validity.valid) take(Number(number.value), number);
-  });
-  number.addEventListener("change", () => show());
-  parent.append(box);
-  fields.push(show);
-}
+const sliders = new Sliders((change, moved) => move(change, moved));
 
 function build() {
-  fields = [];
-  const host = get("sliders"), pushHost = get("push");
-  host.replaceChildren();
-  pushHost.replaceChildren();
-  slider(host, {
+  sliders.clear();
+  for (const id of ["sliders", "holding", "push"]) get(id).replaceChildren();
+  const host = get("sliders"), own = state.load === null, apart = state.inputs.length > 1;
+  sliders.add(host, {
     label: "KV memory", unit: "tokens", values: MEMORY,
     read: () => state.capacity, write: value => { state.capacity = value; },
   });
-  slider(host, {
-    label: "Input length", unit: "tokens", values: INPUTS,
-    read: () => state.input, write: value => { state.input = value; },
+  if (own) {
+    if (!apart) addInput(host, 0, "");
+    state.outputs.forEach((_, k) => addClass(host, k, apart));
+  } else {
+    ["Input lengths", "Output lengths"].forEach((label, i) => sliders.add(host, {
+      label: `${label} of the load`, unit: "%", values: SCALES,
+      read: () => state.scale[i], write: value => { state.scale[i] = Math.round(value); },
+    }));
+  }
+  addHolding(get("holding"));
+  addPush(get("push"));
+  get("class-buttons").hidden = !own;
+  get("load-buttons").hidden = own;
+  get("add").disabled = state.outputs.length >= LIMITS.classes;
+  get("drop").disabled = state.outputs.length < 2;
+  get("split").hidden = state.outputs.length < 2;
+  get("split").textContent = apart ? "One input length for all" : "An input length for each";
+}
+
+function addInput(host, k, name) {
+  sliders.add(host, {
+    label: `Input length${name}`, unit: "tokens", values: INPUTS,
+    read: () => state.inputs[k], write: value => { state.inputs[k] = value; },
   });
-  state.outputs.forEach((pair, k) => {
-    const box = document.createElement("div"), name = state.outputs.length > 1 ? ` ${k + 1}` : "";
-    box.className = "class";
-    host.append(box);
-    slider(box, {
-      label: `Output length${name}`, unit: "tokens", values: OUTPUTS,
-      read: () => state.outputs[k][0], write: value => { state.outputs[k][0] = value; },
-    });
-    if (name) {
-      slider(box, {
-        label: `Share${name}`, unit: "parts", least: 1, most: Math.max(100, ...parts),
-        told: () => `parts: ${short(100 * parts[k] / parts.reduce((a, b) => a + b), 3)} %`,
-        read: () => parts[k], write: value => { parts[k] = value; share(); },
-      });
-    }
+}
+
+function addClass(host, k, apart) {
+  const box = document.createElement("div"), name = state.outputs.length > 1 ? ` ${k + 1}` : "";
+  box.className = "class";
+  host.append(box);
+  if (apart) addInput(box, k, name);
+  sliders.add(box, {
+    label: `Output length${name}`, unit: "tokens", values: OUTPUTS,
+    read: () => state.outputs[k][0], write: value => { state.outputs[k][0] = value; },
   });
-  slider(pushHost, {
-    label: "Newest requests above the balance", unit: "%", least: 0, most: 100,
+  if (!name) return;
+  sliders.add(box, {
+    label: `Share${name}`, unit: "parts", least: 1, most: Math.max(100, ...parts),
+    told: () => `parts: ${short(100 * parts[k] / parts.reduce((a, b) => a + b), 3)} %`,
+    read: () => parts[k], write: value => { parts[k] = value; share(); },
+  });
+}
+
+/** What requests hold besides every token that they have. */
+function addHolding(host) {
+  const { holding } = state;
+  sliders.add(host, {
+    label: "Sliding window, 0 for none", unit: "tokens", values: WINDOWS,
+    read: () => holding.window ?? 0, write: value => { holding.window = value || null; },
+  });
+  sliders.add(host, {
+    label: "Layers with that window", unit: "%", least: 1, most: 100, hidden: () => holding.window === null,
+    read: () => holding.share, write: value => { holding.share = Math.round(value); },
+  });
+  sliders.add(host, {
+    label: "Speculative decoding", unit: "drafts an iteration", least: 0, most: LIMITS.drafts,
+    read: () => holding.drafts, write: value => { holding.drafts = value; },
+  });
+  sliders.add(host, {
+    label: "Acceptance of a draft", unit: "%", least: 0, most: 100, hidden: () => !holding.drafts,
+    read: () => holding.acceptance, write: value => { holding.acceptance = Math.round(value); },
+  });
+}
+
+function addPush(host) {
+  sliders.add(host, {
+    label: "Newest requests above the balance", unit: "%", least: 0, most: 100, hidden: () => state.start.kind !== "over",
     read: () => state.start.percent ?? 25,
     write: value => { state.start = { kind: "over", percent: Math.round(value * 1000) / 1000 }; },
   });
-  slider(pushHost, {
-    label: "Iterations to run", unit: "iterations", values: grid(LIMITS.fewestIterations, LIMITS.iterations),
+  sliders.add(host, {
+    label: "Steps to run", unit: "steps", values: grid(LIMITS.fewestIterations, LIMITS.iterations),
     read: () => state.iterations, write: value => { state.iterations = value; },
   });
-  get("add").disabled = state.outputs.length >= LIMITS.classes;
-  get("drop").disabled = state.outputs.length < 2;
 }
 
 function share() {
@@ -121,15 +124,21 @@ function share() {
 function move(change, moved = null) {
   const began = performance.now(), before = structuredClone({ state, parts });
   change();
-  const refused = largestPart(state) > LIMITS.part; // no link could hold it
-  if (refused) ({ state, parts } = before);
-  const least = smallestMemory(state);
+  // no link could hold it
+  const refused = largestPart(state) > LIMITS.part ? `Lengths that are equal count as one, of at most ${short(LIMITS.part)} parts` :
+    longestOutput(state, data.loads) > LIMITS.output ? `Outputs have at most ${short(LIMITS.output)} tokens` :
+    smallestMemory(state, data.loads) > LIMITS.capacity ? `The largest request needs more than ${short(LIMITS.capacity)} tokens` : "";
+  if (refused) {
+    Object.assign(state, before.state, { holding: Object.assign(state.holding, before.state.holding) }); // sliders hold it
+    parts = before.parts;
+  }
+  const least = smallestMemory(state, data.loads);
   if (state.capacity < least) {
     if (moved) say(`KV memory raised to ${short(least)} tokens: the largest request needs that much.`);
     state.capacity = least;
-  } else say(refused ? `Lengths that are equal count as one, of at most ${short(LIMITS.part)} parts: that change was not made.` : "");
+  } else say(refused && `${refused}: that change was not made.`);
   const spent = compute();
-  for (const show of fields) show(refused ? null : moved);
+  sliders.show(refused ? null : moved);
   clearTimeout(writing); // browsers limit how often an address may change
   writing = setTimeout(remember, 200);
   get("here").setAttribute("href", `#${writeLink(state)}`);
@@ -149,34 +158,61 @@ function remember(anew = false) {
 
 function finish(began, spent) {
   const total = performance.now() - began;
-  const line = `Last move: ${total.toFixed(1)} ms (roots ${spent.roots.toFixed(1)}, ${state.iterations} iterations ${spent.map.toFixed(1)}, drawing ${(total - spent.roots - spent.map).toFixed(1)}).`;
+  const line = `Last move: ${total.toFixed(1)} ms (modes ${spent.modes.toFixed(1)}, ${state.iterations} steps ${spent.map.toFixed(1)}, drawing ${(total - spent.modes - spent.map).toFixed(1)}).`;
   get("timing").textContent = line;
 }
 
 // ------------------------------------------------------------------------------ what follows
 
+const SOON = 150;       // ms without a move until that is computed which takes long
+const QUICK = 4096;     // points of the circle for which it does not
+
 function compute() {
   const t0 = performance.now();
-  const model = cohortModel(state);
-  roots = findRoots(coefficients(model.whole), roots);
-  const judged = judge(roots);
+  const classes = classesOf(state, data.loads), weights = footprintWeights(classes, state.holding), few = areFew(weights.memory);
+  const judged = few ? findModes(weights.memory, modes) : countModes(weights.memory);
   const t1 = performance.now();
+  const model = cohortModel(weights, state.capacity, LIMITS.stages);
   let start = startMasses(model, state.start);
-  if (start === null) {
+  const plain = model.unit === 1 && state.holding.window === null && !state.holding.drafts;
+  if (start === null || (state.start.kind === "list" && !plain)) {
     say("The masses to start from are of another system; it starts from the balance, pushed.");
     state.start = { kind: "over", percent: 25 };
     start = startMasses(model, state.start);
   }
-  const found = run(model, start, state.iterations);
-  const late = lateHalf(model, found);
+  const found = run(model, start, state.iterations), late = lateHalf(model, found);
   const t2 = performance.now();
+  const shown = { classes, weights, model, found, late, judged, noise: null };
   tellVerdict(judged, late);
-  tellNumbers(model, judged, late);
-  drawTimes(model, found, late);
-  plane.show(roots, judged);
   picture.load(model, found);
+  get("steps").hidden = model.unit === 1;
+  get("steps").textContent = `Requests live long here: what is drawn by iteration, and the run, goes in steps of ${model.unit} iterations. The verdict, the modes and chance are of single iterations.`;
   tellPreset();
-  return { roots: t1 - t0, map: t2 - t1 };
+  clearTimeout(settling);
+  if (few && pointsFor(weights.memory.length, judged.radius) <= QUICK) settle(shown);
+  else {
+    tellDetails(shown);
+    settling = setTimeout(() => settle(shown), SOON);
+  }
+  return { modes: t1 - t0, map: t2 - t1 };
+}
+
+/** What follows where nothing moves: where there are many modes the leading one, and chance. */
+function settle(shown) {
+  const { classes, weights, judged } = shown;
+  modes = judged.re ? judged : findModes(weights.memory);
+  const noise = modes.verdict === "stable" ? runningNoise(classes, state.holding, weights, state.capacity, modes.radius) : null;
+  tellDetails({ ...shown, judged: modes, noise });
+}
+
+function tellDetails(shown) {
+  const { model, judged, late, found, noise } = drawn = shown;
+  tellNumbers(model, judged, late, noise);
+  drawTimes(model, found, late, noise);
+  get("t-band").hidden = !noise;
+  if (!judged.re) return;
+  plane.show(judged);
+  get("some").hidden = judged.re.length >= judged.modes;
 }
 
 const SAYS = {
@@ -198,7 +234,7 @@ function tellVerdict(judged, late) {
   const proved = data.proved[keyOf(state)];
   get("proof").textContent = proved
     ? `Proved in exact arithmetic before this page was made: ${proved.verdict.toUpperCase()}, ${proved.reason} (${proved.evidence}).`
-    : `Float, not proved. To have it proved: fluidkv study ${asClasses()}`;
+    : `Float, not proved. To have it proved: fluidkv study ${asOptions()}`;
   clearTimeout(speaking);
   speaking = setTimeout(() => {
     const text = `${SAYS[judged.verdict]}. ${get("why").textContent}`;
@@ -212,20 +248,27 @@ function throughput(late) {
   return late.throughput > 0 ? `${completed}, ${short(late.evictions, 3)} preemptions per completed request` : "preemptions, and nothing completes";
 }
 
-function asClasses() {
-  const { outputs, input, capacity } = canonical(state), whole = outputs.reduce((sum, pair) => sum + pair[1], 0);
-  const classes = outputs.map(([length, part]) => `--class ${input}:${length}${outputs.length > 1 ? `:${part}/${whole}` : ""}`);
-  return `${classes.join(" ")} --capacity ${capacity}`;
+/** What is shown, as options of a command. */
+function asOptions() {
+  const { load, scale, outputs, inputs, capacity, holding } = canonical(state), whole = outputs.reduce((sum, pair) => sum + pair[1], 0);
+  const words = load === null
+    ? outputs.map(([length, part], k) => `--class ${inputs[k] ?? inputs[0]}:${length}${outputs.length > 1 ? `:${part}/${whole}` : ""}`)
+    : [data.loads[load].words, ...["input", "output"].flatMap((name, i) => (scale[i] === 100 ? [] : [`--scale-${name} ${scale[i] / 100}`]))];
+  words.push(`--capacity ${capacity}`);
+  if (holding.window !== null) words.push(`--sliding-window ${holding.window}${holding.share < 100 ? `:${holding.share / 100}` : ""}`);
+  if (holding.drafts) words.push(`--speculative ${holding.drafts}:${holding.acceptance / 100}`);
+  return words.join(" ");
 }
 
-function tellNumbers(model, judged, late) {
-  const growth = judged.radius - 1;
+function tellNumbers(model, judged, late, noise) {
+  const growth = judged.radius - 1, known = judged.re !== undefined && judged.modes > 0;
   const rows = [
     ["Running at the balance", short(model.inFlight), "requests"],
-    ["Admitted at the balance", short(model.rate), "requests per iteration"],
+    ["Swings by chance", noise ? `± ${short(noise.deviation, 3)}` : "-", noise ? `around ${short(noise.mean)} requests` : "requests, where stable"],
+    ["Admitted at the balance", short(model.rate / model.unit), "requests per iteration"],
     ["Throughput in the last half", `${short(100 * late.throughput)} %`, "of the balance"],
     ["Preemptions in the last half", late.evicting ? short(late.evictions, 3) : "0", "per completed request"],
-    ["Leading mode", judged.modes ? `${growth >= 0 ? "+" : "−"}${short(Math.abs(100 * growth), 3)} %` : "-", "per iteration"],
+    ["Leading mode", known ? `${growth >= 0 ? "+" : "−"}${short(Math.abs(100 * growth), 3)} %` : "-", "per iteration"],
     ["It turns once in", Number.isFinite(judged.period) ? short(judged.period) : "-", "iterations"],
   ];
   get("numbers").replaceChildren(...rows.map(([name, value, unit]) => {
@@ -238,20 +281,24 @@ function tellNumbers(model, judged, late) {
   }));
 }
 
-function drawTimes(model, found, late) {
+function drawTimes(model, found, late, noise) {
+  const { unit } = model, each = values => values.map(value => noDust(value) / unit);
+  const admitted = each(found.admitted), evicted = each(found.evicted), rate = model.rate / unit;
   const share = found.demand.map(tokens => 100 * tokens / model.capacity);
   const settled = Math.min(2, found.iterations - 1); // an empty server's first burst is off the scale
-  times.running.show(found.running, { reference: model.inFlight, floor: null, from: settled });
-  times.admitted.show(found.admitted, { reference: model.rate, from: settled, first: 1 });
+  times.running.show(found.running, { unit, reference: model.inFlight, floor: null, from: settled, band: noise && [Math.max(0, noise.mean - noise.deviation), noise.mean + noise.deviation] });
+  times.admitted.show(admitted, { unit, reference: rate, from: settled, first: 1 });
   const low = Math.min(99, Math.floor(share.reduce((a, b) => Math.min(a, b)) / 10) * 10);
-  times.memory.show(share, { reference: 100, floor: low, limit: 100 + 1e-7, ceiling: 102 });
-  times.evicted.show(found.evicted.map(noDust), { ceiling: model.rate * 0.1 });
+  times.memory.show(share, { unit, reference: 100, floor: low, limit: 100 + 1e-7, ceiling: 102 });
+  times.evicted.show(evicted, { unit, ceiling: rate * 0.1 });
+  Object.values(times).forEach(chart => chart.point(picture.now));
   const most = values => short(values.reduce((a, b) => Math.max(a, b)));
-  const span = `over ${found.iterations} iterations`;
-  get("d-running").textContent = `${span}: from ${short(found.running[0])} to ${short(found.running.at(-1))}, at most ${most(found.running)}; the balance is ${short(model.inFlight)}.`;
-  get("d-admitted").textContent = `${span}: at most ${most(found.admitted)} in one iteration; the balance is ${short(model.rate)}.`;
+  const span = `over ${short(found.iterations * unit)} iterations`;
+  const chance = noise ? ` Whole requests swing by chance by ${short(noise.deviation, 3)} around ${short(noise.mean)}.` : "";
+  get("d-running").textContent = `${span}: from ${short(found.running[0])} to ${short(found.running.at(-1))}, at most ${most(found.running)}; the balance is ${short(model.inFlight)}.${chance}`;
+  get("d-admitted").textContent = `${span}: at most ${most(admitted)} in one iteration; the balance is ${short(rate)}.`;
   get("d-memory").textContent = `${span}: at most ${most(share)} per cent of capacity.`;
-  get("d-evicted").textContent = `${span}: at most ${most(found.evicted.map(noDust))} in one iteration; ${late.evicting ? "still going on at the end" : "none in the last half"}.`;
+  get("d-evicted").textContent = `${span}: at most ${most(evicted)} in one iteration; ${late.evicting ? "still going on at the end" : "none in the last half"}.`;
 }
 
 function tellPreset() {
@@ -259,12 +306,13 @@ function tellPreset() {
   get("preset").value = preset ? preset.name : "";
   get("finding").hidden = !preset;
   get("start").value = state.start.kind;
-  get("push").firstElementChild.hidden = state.start.kind !== "over";
   get("start").querySelector("[value=list]").disabled = state.start.kind !== "list";
   if (!preset) return;
+  get("finding").replaceChildren(preset.finding);
+  if (!preset.claims.length) return;
   const claims = document.createElement("code");
   claims.textContent = preset.claims.join(" ");
-  get("finding").replaceChildren(`${preset.finding} Checked by: fluidkv verify `, claims);
+  get("finding").append(" Checked by: fluidkv verify ", claims);
 }
 
 function say(problem) {
@@ -322,10 +370,13 @@ function measure() {
 }
 
 function listPresets() {
-  const group = document.createElement("optgroup");
-  group.label = "Figures of Congestion";
-  group.append(...data.presets.map(each => new Option(`${each.figure}: ${each.title}`, each.name)));
-  get("preset").append(new Option("your own server", ""), group);
+  get("preset").append(new Option("your own server", ""));
+  for (const label of new Set(data.presets.map(each => each.group))) {
+    const group = document.createElement("optgroup");
+    group.label = label;
+    group.append(...data.presets.filter(each => each.group === label).map(each => new Option(each.title, each.name)));
+    get("preset").append(group);
+  }
   get("preset").addEventListener("change", event => {
     const preset = data.presets.find(each => each.name === event.target.value);
     if (!preset) return;
@@ -340,13 +391,24 @@ measure();
 get("made").textContent = `fluidkv ${data.version}.`;
 get("add").addEventListener("click", () => edit(() => {
   state.outputs.push([Math.min(LIMITS.output, Math.max(...state.outputs.map(pair => pair[0])) + 1), 1]);
+  if (state.inputs.length > 1) state.inputs.push(state.inputs.at(-1));
   parts.push(Math.max(1, Math.round(parts.reduce((a, b) => a + b) / parts.length)));
   share();
 }));
 get("drop").addEventListener("click", () => edit(() => {
   state.outputs.pop();
+  if (state.inputs.length > 1) state.inputs.pop();
   parts.pop();
   share();
+}));
+get("split").addEventListener("click", () => edit(() => {
+  state.inputs = state.inputs.length > 1 ? state.inputs.slice(0, 1) : state.outputs.map(() => state.inputs[0]);
+}));
+get("own").addEventListener("click", () => edit(() => {
+  const classes = classesOf(state, data.loads), whole = classes.reduce((sum, each) => sum + each[2], 0);
+  const mean = k => Math.max(1, Math.round(classes.reduce((sum, each) => sum + each[k] * each[2], 0) / whole));
+  Object.assign(state, { load: null, scale: [100, 100], inputs: [Math.min(mean(0), LIMITS.input)], outputs: [[mean(1), 1]] });
+  parts = [PARTS];
 }));
 get("copy").addEventListener("click", copyLink);
 get("start").addEventListener("change", event => move(() => {
@@ -359,12 +421,13 @@ addEventListener("hashchange", () => {
     remember();
   } else if (text !== writeLink(state)) open(text);
 });
-addEventListener("resize", () => { measure(); compute(); });
+addEventListener("resize", () => {
+  measure();
+  tellDetails(drawn);
+  picture.load(drawn.model, drawn.found);
+});
 open(location.hash.slice(1));
 if (embedded && !picture.still.matches) picture.start();
 
 // For tests, and for the curious in the console.
-globalThis.fluidkv = {
-  cohortModel, startMasses, run, lateHalf, coefficients, findRoots, judge, readLink, writeLink,
-  limits: LIMITS, state: () => state,
-};
+globalThis.fluidkv = { state: () => state };

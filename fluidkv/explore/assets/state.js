@@ -1,13 +1,23 @@
-// What the page shows, and the part of its address behind "#"; as fluidkv/explore/state.py.
+// What the page shows, and the part of its address behind "#"; as fluidkv/explore/state.py, and with
+// `scale`, per cent of the lengths of a load.
 
 const WHOLE = /^[0-9]{1,9}$/, MOST = 999_999_999;
 const DECIMAL = /^[0-9]{1,9}(\.[0-9]{1,6})?$/;
 
+/** What a state has that its link does not say. */
+export const UNSAID = {
+  load: null, inputs: [50], outputs: [[2, 1], [4, 1]], scale: [100, 100],
+  holding: { window: null, share: 100, drafts: 0, acceptance: 60 },
+};
+
 /** The state of a text such as "in=50&out=2:1,4:1&kv=626&start=over:25&n=200"; fields that are left
- *  out are those of `fallback`.
+ *  out are those of `fallback`, but what requests hold and how a load is scaled: that is nothing else
+ *  than its every token.
+ *  @param limits largest values, and `loads` by their names
  *  @returns {state, error}: one of them is null */
 export function readLink(text, limits, fallback) {
-  const state = { ...fallback }, seen = new Set();
+  const { holding, scale } = UNSAID, seen = new Set();
+  const state = { ...UNSAID, ...structuredClone(fallback), holding: { ...holding }, scale: [...scale] };
   try {
     for (const item of text.split("&").filter(Boolean)) {
       const [name, value = "", ...more] = item.split("=");
@@ -17,7 +27,12 @@ export function readLink(text, limits, fallback) {
       if (Object.hasOwn(READERS, name)) READERS[name](state, decoded(name, value), limits);
       else if (!OPTIONS.includes(name)) refuse(name, value, `one of ${[...Object.keys(READERS), ...OPTIONS].join(", ")}`);
     }
-    const least = smallestMemory(state);
+    const own = seen.has("in") || seen.has("out");
+    if (own && seen.has("load")) refuse("load", state.load, "no in and no out beside it");
+    if (own) state.load = null;
+    if (![1, state.outputs.length].includes(state.inputs.length)) refuse("in", state.inputs, "one input length, or one for each output length");
+    if (longestOutput(state, limits.loads) > limits.output) refuse("scale", state.scale.join(":"), `outputs of at most ${limits.output} tokens`);
+    const least = smallestMemory(state, limits.loads);
     if (state.capacity < least) refuse("kv", state.capacity, `at least ${least}, one request and a token`);
     const part = largestPart(state);
     if (part > limits.part) refuse("out", part, `at most ${limits.part} parts for a length, once equal lengths are added`);
@@ -30,17 +45,40 @@ export function readLink(text, limits, fallback) {
 
 /** The text of a state. */
 export function writeLink(state) {
-  return `${keyOf(state)}&kv=${state.capacity}&start=${startText(state.start)}&n=${state.iterations}`;
+  const start = startText(state.start);
+  return `${loadText(state)}&kv=${state.capacity}&start=${start}&n=${state.iterations}${holdingText(state)}`;
 }
 
 /** What decides the verdict: all but the capacity and the start. */
 export function keyOf(state) {
-  return `in=${state.input}&out=${canonical(state).outputs.map(pair => pair.join(":")).join(",")}`;
+  return `${loadText(state)}${holdingText(state)}`;
+}
+
+function loadText(state) {
+  if (state.load !== null) return `load=${state.load}${state.scale.every(each => each === 100) ? "" : `&scale=${state.scale.join(":")}`}`;
+  const { inputs, outputs } = canonical(state);
+  return `in=${inputs.join(",")}&out=${outputs.map(pair => pair.join(":")).join(",")}`;
+}
+
+function holdingText({ holding: { window, share, drafts, acceptance } }) {
+  return `${window === null ? "" : `&window=${window}:${share}`}${drafts ? `&drafts=${drafts}:${acceptance}` : ""}`;
+}
+
+/** [input, output, part] of each class. */
+export function classesOf({ load, scale, inputs, outputs }, loads) {
+  if (load === null) return outputs.map(([length, part], k) => [inputs[k] ?? inputs[0], length, part]);
+  const scaled = (tokens, i) => Math.ceil(tokens * scale[i] / 100);
+  return loads[load].classes.map(([input, output, part]) => [scaled(input, 0), scaled(output, 1), part]);
+}
+
+export function longestOutput(state, loads) {
+  return classesOf(state, loads).reduce((most, [, output]) => Math.max(most, output), 1);
 }
 
 /** Tokens that the cache needs at least: more than the largest request. */
-export function smallestMemory(state) {
-  return state.input + Math.max(...state.outputs.map(([length]) => length)) + 1;
+export function smallestMemory(state, loads) {
+  const largest = classesOf(state, loads).reduce((most, [input, output]) => Math.max(most, input + output), 0);
+  return largest + state.holding.drafts + 1;
 }
 
 /** The most parts of one length, as a link has them. */
@@ -51,10 +89,15 @@ export function largestPart(state) {
 /** Equal lengths together, shortest first, parts without a common divisor. */
 export function canonical(state) {
   const parts = new Map();
-  for (const [length, part] of state.outputs) parts.set(length, (parts.get(length) ?? 0) + part);
-  const divisor = [...parts.values()].reduce(gcd);
-  const outputs = [...parts].map(([length, part]) => [length, part / divisor]).sort((a, b) => a[0] - b[0]);
-  return { ...state, outputs };
+  for (const [input, length, part] of classesOf({ ...state, load: null })) {
+    const same = parts.get(`${length}:${input}`) ?? [length, 0, input];
+    parts.set(`${length}:${input}`, same);
+    same[1] += part;
+  }
+  const sorted = [...parts.values()].sort((a, b) => a[0] - b[0] || a[2] - b[2]), inputs = sorted.map(each => each[2]);
+  const divisor = sorted.map(each => each[1]).reduce(gcd);
+  const outputs = sorted.map(([length, part]) => [length, part / divisor]);
+  return { ...state, outputs, inputs: new Set(inputs).size > 1 ? inputs : inputs.slice(0, 1) };
 }
 
 export function gcd(a, b) {
@@ -65,7 +108,14 @@ export function gcd(a, b) {
 const OPTIONS = ["theme", "preset"];
 
 const READERS = {
-  in: (state, text, limits) => { state.input = whole("in", text, 1, limits.input); },
+  load: (state, text, { loads }) => {
+    if (!Object.hasOwn(loads, text)) refuse("load", text, `a load of this page: ${Object.keys(loads).join(", ")}`);
+    state.load = text;
+  },
+  scale: (state, text) => {
+    state.scale = pair("scale", text, "INPUTS:OUTPUTS, per cent").map(each => whole("scale", each, 10, 1000));
+  },
+  in: (state, text, limits) => { state.inputs = text.split(",").map(each => whole("in", each, 1, limits.input)); },
   out: (state, text, limits) => {
     const items = text.split(",");
     if (items.length > limits.classes) refuse("out", text, `at most ${limits.classes} output lengths`);
@@ -88,7 +138,22 @@ const READERS = {
     else if (kind === "list" && plain) state.start = { kind, masses: numbers.map(Number) };
     else refuse("start", text, "empty, over:PERCENT or list:MASS,MASS,...");
   },
+  window: (state, text, limits) => {
+    const [tokens, share] = pair("window", text, "TOKENS:PERCENT, such as 128:50");
+    state.holding.window = whole("window", tokens, 1, limits.input + limits.output);
+    state.holding.share = whole("window", share, 1, 100);
+  },
+  drafts: (state, text, limits) => {
+    const [drafts, acceptance] = pair("drafts", text, "DRAFTS:PERCENT, such as 3:60");
+    state.holding.drafts = whole("drafts", drafts, 1, limits.drafts);
+    state.holding.acceptance = whole("drafts", acceptance, 0, 100);
+  },
 };
+
+function pair(name, text, allowed) {
+  const parts = text.split(":");
+  return parts.length === 2 ? parts : refuse(name, text, allowed);
+}
 
 function decoded(name, value) {
   try {

@@ -1,12 +1,15 @@
 """`fluidkv explore`: the interactive page, served on this machine or written into a file."""
 
+import shlex
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from fluidkv.cli import arguments as read
-from fluidkv.cli.memory import Memory
-from fluidkv.cli.options import OUTPUT, SERVER, WHO, MaybeClasses, flag, option
+from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
+from fluidkv.cli.options import OUTPUT, SERVER, WHO, MaybeClasses, Source, flag, option
 from fluidkv.cli.progress import progress
+from fluidkv.cli.source import AS_IT_IS, Reading, asked_again, logged_capacity, scaled_workload
 from fluidkv.errors import InputError
 from fluidkv.report.page import Page
 from fluidkv.text import near_names
@@ -15,22 +18,21 @@ if TYPE_CHECKING:
     from fluidkv.explore.state import PageState
 
 PORT = 8765
-_PRESET = "Open with a figure's system, by a name that --list shows."
+_PRESET = "Open with a load or a figure's system, by a name that --list shows."
 _PORT = f"Port on 127.0.0.1, {PORT} if not given."
 _OUT = "Write the page into this file, and serve nothing."
-_FROM = {
-    **dict.fromkeys(("classes", "input length", "output length", "parts of the load"), "--class"),
-    "capacity": "--capacity",
-}
-"""Where a value of the page's state comes from."""
+_LENGTHS = ("classes", "input length", "output length", "parts of the load")
+"""Values of the page's state that come from who asks."""
 _EMBED = "Only the moving picture, to embed in another page."
 
 
 def explore(
-    memory: Memory,
+    source: Source = None,
     class_: MaybeClasses = None,
     preset: Annotated[str | None, option("--preset NAME", str, _PRESET, WHO)] = None,
-    list_: Annotated[bool, flag("--list", "List the figures that it has.", WHO)] = False,
+    list_: Annotated[bool, flag("--list", "List the loads and figures that it has.", WHO)] = False,
+    reading: Reading = AS_IT_IS,
+    memory: LoggedMemory = NOT_GIVEN,
     port: Annotated[
         int | None,
         option("--port N", read.whole_number, _PORT, SERVER, least=1, most=65535),
@@ -42,19 +44,20 @@ def explore(
     """A page with sliders: what does a full KV cache do?
 
     Serves one page to this machine, until Ctrl-C, or writes it into a file that
-    needs no server. Move the lengths, their shares and the memory, and see
-    whether the batch settles or keeps preempting, why, and what it costs.
+    needs no server. It opens on a trace, a log, a preset or classes. Move the
+    lengths, the memory, a window or drafts, and see whether the batch settles
+    or keeps preempting, how far it swings by chance, why, and what it costs.
 
-    [bold]fluidkv explore --class 50:2:1/2 --class 50:4:1/2 --capacity 626[/bold]
+    [bold]fluidkv explore sample:vllm-rtx4090[/bold]
     """
     page = Page()
     if list_:
-        others = (class_, *_of_memory(memory).values(), preset, port, open_ or None, out)
-        if embed or any(each is not None for each in others):
+        others = (source, class_, *_of_memory(memory).values(), preset, port, open_ or None, out)
+        if embed or reading != AS_IT_IS or any(each is not None for each in others):
             raise InputError("--list", "another option", "no other option beside it")
         _list(page)
         return
-    state = _state(class_, memory, preset)
+    state = _state(source, class_, preset, reading, memory)
     if embed and out is None:
         raise InputError("--embed", "no --out", "together with --out FILE")
     if out is not None and port is not None:
@@ -80,43 +83,77 @@ def explore(
             serve(text, port or PORT, lambda url: _say(page, url, memory, open_, served=True))
 
 
-def _state(classes: list[str] | None, memory: Memory, preset: str | None) -> "PageState":
+def _state(
+    source: str | None,
+    classes: list[str] | None,
+    preset: str | None,
+    reading: Reading,
+    memory: LoggedMemory,
+) -> "PageState":
     """What the page opens with."""
-    from fluidkv.explore.page import OPENS
+    from fluidkv.explore.loads import ROOM, state_of
     from fluidkv.explore.presets import NAMED
-    from fluidkv.explore.state import of_classes
+    from fluidkv.explore.state import MOST_CLASSES, Load, PageState, of_classes, whole
+    from fluidkv.traces import preset_names
+    from fluidkv.workload import Workload
 
-    capacity = memory.tokens()
-    given = _of_memory(memory)
-    if preset is not None:
-        for name, value in {"--class": classes, **given}.items():
+    reading.check(source)
+    if reading.scale_rate != 1:
+        what = "none: the page is of a backlog, whatever the times of arrival"
+        raise InputError("--scale-rate", str(reading.scale_rate), what)
+    capacity, options = memory.tokens(), _of_memory(memory)
+    if preset in NAMED:
+        others = {"SOURCE": source, "--class": classes, **options, **_of_scales(reading)}
+        for name, value in others.items():
             if value is not None:
                 raise InputError("--preset", preset, f"no {name} beside it")
-        if preset not in NAMED:
-            near = near_names(preset, NAMED)
-            told = f"near: {', '.join(near)}" if near else "a figure's name"
-            raise InputError("--preset", preset, f"{told}; see --list")
         return NAMED[preset].state
+    if preset is not None and preset not in preset_names():
+        near = near_names(preset, (*preset_names(), *NAMED))
+        raise InputError("--preset", preset, f"near: {', '.join(near)}" if near else "see --list")
     for name in ("--model", "--kv-bytes"):
-        read.only_with(name, given[name], "--capacity KV", memory.capacity)
-    if not classes:
-        read.only_with("--capacity", given["--capacity"], "--class", None)
-        return OPENS
-    if capacity is None:
+        read.only_with(name, options[name], "--capacity KV", memory.capacity)
+    if not (source or classes or preset):
+        for name, value in {"--capacity": options["--capacity"], **_of_scales(reading)}.items():
+            read.only_with(name, value, "SOURCE, --preset or --class", None)
+        return state_of("sharegpt")
+    read.exactly_one(source=source, **{"class": classes}, preset=preset)
+    if classes and capacity is None:
         raise InputError("--class", " ".join(classes), "together with --capacity KV")
-    with read.as_options(_FROM):
-        return of_classes(read.request_classes(classes), capacity)
+    load, report = reading.requests(source, classes, preset)
+    workload = load if isinstance(load, Workload) else scaled_workload(load, reading.scaling)
+    if preset and capacity is None:
+        capacity = Fraction(ROOM)
+    capacity = logged_capacity(capacity, source, report)
+    asked = "--class" if classes else "--preset" if preset else "SOURCE"
+    with read.as_options({**dict.fromkeys(_LENGTHS, asked), "capacity": "--capacity"}):
+        if classes and len(workload.classes) <= MOST_CLASSES:
+            return of_classes(workload, capacity)
+        words = shlex.join(asked_again(source, classes, preset, reading))
+        name = preset if preset and not reading.scaling else "yours"
+        return PageState(Load(name, workload, words), whole(capacity))
 
 
-def _of_memory(memory: Memory) -> dict[str, object]:
+def _of_memory(memory: LoggedMemory) -> dict[str, object]:
     """What was given about memory, by its option; None where nothing was."""
     capacity = None if memory.capacity is None else memory.capacity.text
     return {"--capacity": capacity, "--model": memory.model, "--kv-bytes": memory.kv_bytes}
 
 
+def _of_scales(reading: Reading) -> dict[str, object]:
+    """The same about lengths that are scaled."""
+    scaling = reading.scaling
+    return {
+        "--scale-input": None if scaling.input == 1 else str(scaling.input),
+        "--scale-output": None if scaling.output == 1 else str(scaling.output),
+    }
+
+
 def _list(page: Page) -> None:
+    from fluidkv.explore.loads import LOADS
     from fluidkv.explore.presets import OTHER_PAPERS, PRESETS, WITHOUT
 
+    page.rows(LOADS.items())
     for preset in PRESETS:
         page.rows([(preset.name, f"{preset.figure}: {preset.title}. {preset.finding}")])
     page.heading("Figures of Congestion without a state")
@@ -125,7 +162,7 @@ def _list(page: Page) -> None:
     page.rows(OTHER_PAPERS.items())
 
 
-def _say(page: Page, url: str, memory: Memory, open_: bool, *, served: bool = False) -> None:
+def _say(page: Page, url: str, memory: LoggedMemory, open_: bool, *, served: bool = False) -> None:
     page.line(url)  # whole, also where it is longer than a line
     page.rows(memory.notes())
     if served:

@@ -1,7 +1,5 @@
 """`fluidkv study`: one workload at one KV capacity, through every analysis."""
 
-from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,14 +11,19 @@ from fluidkv.cli.commands.study.next import commands
 from fluidkv.cli.memory import LayeredMemory
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
-from fluidkv.cli.source import AS_IT_IS, Reading, asked_again
+from fluidkv.cli.source import (
+    AS_IT_IS,
+    Reading,
+    asked_again,
+    logged_capacity,
+    scaled_workload,
+)
 from fluidkv.errors import InputError
 from fluidkv.report.numbers import short
 
 if TYPE_CHECKING:
     from fluidkv.measured import Measurement, Timeseries
-    from fluidkv.traces import LoadReport, Scaling, Trace
-    from fluidkv.workload import Workload
+    from fluidkv.traces import LoadReport
 
 _MEASURED = "The running engine"
 _ARGUMENTS = {"decode_length": "--class"}  # of functions
@@ -78,13 +81,13 @@ def study(
     memory.per_token()
     holding = holds.holding(memory.layers())
     load, report = reading.requests(source, class_, preset)
-    tokens = _capacity(memory.tokens(), source, report)
+    tokens = logged_capacity(memory.tokens(), source, report)
     series, measurement = _measurement(measured, window)
     with progress("certifying the equilibrium") as line:
         from fluidkv.answers.study import study_system
         from fluidkv.workload import System, Workload
 
-        workload = load if isinstance(load, Workload) else _workload(load, reading.scaling)
+        workload = load if isinstance(load, Workload) else scaled_workload(load, reading.scaling)
         with as_written(_ARGUMENTS):
             result = study_system(
                 System(workload, tokens),
@@ -120,24 +123,6 @@ def study(
         beside=beside,
         notes=memory.notes(),
     )
-
-
-def _workload(trace: "Trace", scaling: "Scaling") -> "Workload":
-    """What the trace says of lengths, and how they were scaled."""
-    workload = trace.workload()
-    return replace(workload, note=f"{workload.note}; {scaling}") if scaling else workload
-
-
-def _capacity(given: Fraction | None, source: str | None, report: "LoadReport | None") -> Fraction:
-    if given is None and report is not None and report.of_log:
-        from fluidkv.logs import read_log
-
-        with read.as_options({"source": "SOURCE"}):
-            logged = read_log(source or "").capacity
-        given = None if logged is None else Fraction(logged)
-    if given is None:
-        raise InputError("--capacity", "none", "a number of KV tokens")
-    return given
 
 
 def _own_series(source: str | None, report: "LoadReport | None") -> "Timeseries | None":
