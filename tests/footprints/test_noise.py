@@ -73,9 +73,7 @@ def server_of(footprint: fk.FootprintMix, running: float) -> fk.FullServer:
     return fk.FullServer(footprint, int(running * float(share)))
 
 
-def stable_servers(
-    rng: np.random.Generator, least: float, most: float
-) -> Iterator[fk.FullServer]:
+def stable_servers(rng: np.random.Generator, least: float, most: float) -> Iterator[fk.FullServer]:
     """Drawn ones with so many running whose slowest mode is at most 0.99: about one of five."""
     while True:
         footprint = drawn(rng)
