@@ -332,5 +332,21 @@ def moments_on_circle(footprint: Footprint, points: int, *, tokens: bool = False
         >>> moments_on_circle(fk.RequestFootprint(2, 3), 4).memory_power.round(3).tolist()
         [144.0, 20.0, 16.0]
     """
-    parts = [circle_moments(walks, points, tokens=tokens) for walks in walks_of(footprint)]
-    return jax.tree.map(lambda *each: sum(each[1:], each[0]), *parts)
+    longest = max(growth.iterations for _, growth in footprint.growths)
+    least = min(points, 2 << (longest - 1).bit_length())
+    parts = [circle_moments(walks, least, tokens=tokens) for walks in walks_of(footprint)]
+    found = jax.tree.map(lambda *each: sum(each[1:], each[0]), *parts)
+    return found if points == least else _finer(found, points)
+
+
+@partial(jax.jit, static_argnames="points")
+def _finer(moments: CircleMoments, points: int) -> CircleMoments:
+    """The same at more points: sums over z^-n ... z^n are known from any 2 n of them."""
+
+    def values(few: Array) -> Array:
+        ahead, behind = jnp.split(jnp.fft.irfft(few.astype(moments.memory.dtype)), 2)
+        between = jnp.zeros(points - 2 * len(ahead), ahead.dtype)
+        return jnp.fft.rfft(jnp.concatenate([ahead, between, behind]))
+
+    memory, running, *powers, both = map(values, moments)
+    return CircleMoments(memory, running, powers[0].real, powers[1].real, both)
