@@ -22,7 +22,7 @@ what the linear system holds for.
 
 import math
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import jax
 import jax.numpy as jnp
@@ -226,13 +226,12 @@ class Noise(Record):
         stability: the certificate. Unless it is stable, the deviations and the period are None, and
             the spectra are those of the formula, which nothing has.
         running_mean: requests, whole requests' slack left out of the memory.
-        running_std, admissions_std, completions_std, tokens_std: standard deviations.
+        running_std, admissions_std, completions_std: standard deviations.
         peak_period: iterations; where the spectrum of running requests peaks, None where that is at
             frequency 0 or there is no noise.
         slack: what whole requests leave free.
         frequency: radians an iteration, 0 ... pi.
-        running, admissions, completions, tokens: spectral densities there; the last of tokens that
-            requests yield in an iteration.
+        running, admissions, completions: spectral densities there.
 
     Examples:
         >>> mix = fk.footprint_of(fk.Workload.from_lengths((300, n) for n in range(5, 41)))
@@ -246,14 +245,26 @@ class Noise(Record):
     running_std: float | None
     admissions_std: float | None
     completions_std: float | None
-    tokens_std: float | None
     peak_period: float | None
     slack: Slack
     frequency: Float[np.ndarray, " frequency"]
     running: Float[np.ndarray, " frequency"]
     admissions: Float[np.ndarray, " frequency"]
     completions: Float[np.ndarray, " frequency"]
-    tokens: Float[np.ndarray, " frequency"]
+
+    @cached_property
+    def tokens(self) -> Float[np.ndarray, " frequency"]:
+        """The density of the tokens that requests yield in an iteration."""
+        rate = self.running_mean / float(self.stability.weights.mean_lifetime)
+        with in_float64():
+            footprint = self.stability.server.footprint
+            yielded = moments_on_circle(footprint, 2 * len(self.frequency) - 2, tokens=True)
+            return np.asarray(running_density(yielded, rate, self.slack.variance))
+
+    @property
+    def tokens_std(self) -> float | None:
+        """Its standard deviation."""
+        return None if self.running_std is None else float(circle_mean(self.tokens)) ** 0.5
 
 
 def noise(server: FullServer, *, points: int | None = None) -> Noise:
@@ -284,8 +295,6 @@ def noise(server: FullServer, *, points: int | None = None) -> Noise:
             np.asarray(density(moments, rate, slack.variance))
             for density in (running_density, admissions_density, completions_density)
         )
-        yielded = moments_on_circle(server.footprint, points, tokens=True)
-        tokens = np.asarray(running_density(yielded, rate, slack.variance))
     stable = found.verdict is Stability.STABLE
 
     def deviation(density: Float[np.ndarray, " frequency"]) -> float | None:
@@ -299,14 +308,12 @@ def noise(server: FullServer, *, points: int | None = None) -> Noise:
         running_std=deviation(running),
         admissions_std=deviation(admissions),
         completions_std=deviation(completions),
-        tokens_std=deviation(tokens),
         peak_period=points / peak if swinging else None,
         slack=slack,
         frequency=2 * np.pi * np.arange(points // 2 + 1) / points,
         running=running,
         admissions=admissions,
         completions=completions,
-        tokens=tokens,
     )
 
 
@@ -325,5 +332,21 @@ def moments_on_circle(footprint: Footprint, points: int, *, tokens: bool = False
         >>> moments_on_circle(fk.RequestFootprint(2, 3), 4).memory_power.round(3).tolist()
         [144.0, 20.0, 16.0]
     """
-    parts = [circle_moments(walks, points, tokens=tokens) for walks in walks_of(footprint)]
-    return jax.tree.map(lambda *each: sum(each[1:], each[0]), *parts)
+    longest = max(growth.iterations for _, growth in footprint.growths)
+    least = min(points, 2 << (longest - 1).bit_length())
+    parts = [circle_moments(walks, least, tokens=tokens) for walks in walks_of(footprint)]
+    found = jax.tree.map(lambda *each: sum(each[1:], each[0]), *parts)
+    return found if points == least else _finer(found, points)
+
+
+@partial(jax.jit, static_argnames="points")
+def _finer(moments: CircleMoments, points: int) -> CircleMoments:
+    """The same at more points: sums over z^-n ... z^n are known from any 2 n of them."""
+
+    def values(few: Array) -> Array:
+        ahead, behind = jnp.split(jnp.fft.irfft(few.astype(moments.memory.dtype)), 2)
+        between = jnp.zeros(points - 2 * len(ahead), ahead.dtype)
+        return jnp.fft.rfft(jnp.concatenate([ahead, between, behind]))
+
+    memory, running, *powers, both = map(values, moments)
+    return CircleMoments(memory, running, powers[0].real, powers[1].real, both)

@@ -15,10 +15,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Array, Float
 from scipy.optimize import root_scalar
 
 from fluidkv.errors import InputError
+from fluidkv.footprints.circle import CircleMoments, circle_angles
 from fluidkv.footprints.densities import (
     circle_mean,
     first_tokens,
@@ -212,6 +214,15 @@ def _way(growth: Growth, rng: np.random.Generator) -> np.ndarray:
     return np.concatenate([growth.start, walked]) / growth.unit
 
 
+@jax.jit
+def _variances(moments: CircleMoments) -> Float[Array, "3"]:
+    """At u = 1: of running requests, of admissions, and of those who run and are admitted next."""
+    angles = circle_angles(2 * (moments.memory.shape[0] - 1))
+    turned = lax.complex(jnp.cos(angles), -jnp.sin(angles))
+    of = (0.0, 1.0), (1.0, 0.0), (1.0, turned)
+    return jnp.stack([jnp.asarray(circle_mean(power(moments, *each))) for each in of])
+
+
 _Paths = tuple[Float[np.ndarray, " path"], Float[np.ndarray, "path age"]]
 
 
@@ -235,11 +246,7 @@ def _fold(server: FullServer, driven: Driven) -> dict[str, Any]:
     points = max(2048, 2 << mean.ages.bit_length())
     with in_float64():
         moments = moments_on_circle(server.footprint, points)
-        turned = jnp.asarray(np.exp(-2j * np.pi * np.arange(points // 2 + 1) / points))
-        spread, of_admissions, of_both = (
-            rate * float(circle_mean(power(moments, *x)))
-            for x in ((0.0, 1.0), (1.0, 0.0), (1.0, turned))
-        )
+        spread, of_admissions, of_both = rate * np.asarray(_variances(moments))
     first = float(np.asarray(driven.share) @ np.asarray(driven.first))
     beyond = float(mean.lifetime_memory / mean.mean_lifetime) / first - 1
     memory, n = float(server.capacity) / first, np.arange(1, 40)

@@ -163,17 +163,12 @@ def _log_mean(share: Array, exponent: Array) -> Array:
 def _slack(h: Array, driven: Driven, met: Array) -> Array:
     """log E exp(h (s - E s)), s uniform on grains from 0 to below what is needed; [3]."""
     grain, size = driven.grain, jnp.where(driven.first > 0, driven.first, 1.0)
-    middle = (size - grain) / 2
-
-    def exponent(at: Array) -> Array:
-        spread = _log_sinhc(at * size / 2) - _log_sinhc(at * grain / 2)
-        return at * (middle - met @ middle) + spread
-
-    def slope(at: Array, change: Array) -> Array:
-        return jax.jvp(exponent, (at,), (change,))[1]
-
-    first, second = jax.jvp(slope, (h[0], h[1]), (h[1], h[2]))
-    found = _log_mean(met, jnp.stack([exponent(h[0]), first, second]))
+    middle, at = (size - grain) / 2, h[0]
+    whole, fine = _log_sinhc(at * size / 2), _log_sinhc(at * grain / 2)
+    exponent = at * (middle - met @ middle) + whole[0] - fine[0]
+    slope = middle - met @ middle + (size * whole[1] - grain * fine[1]) / 2
+    bend = (size**2 * whole[2] - grain**2 * fine[2]) / 4
+    found = _log_mean(met, jnp.stack([exponent, slope * h[1], bend * h[1] ** 2 + slope * h[2]]))
     return jnp.where(met.sum() > 0, found, 0.0)
 
 
@@ -208,12 +203,20 @@ def _lattice(h: Array, driven: Driven) -> Array:
     return jnp.stack([exponent(h[0]), first, second])
 
 
-def _log_sinhc(x: Array) -> Array:
-    """log(sinh(x) / x), even and smooth."""
-    small = jnp.abs(x) < 1e-2
-    size = jnp.where(small, 1.0, jnp.abs(x))
-    large = size + jnp.log1p(-jnp.exp(-2 * size)) - jnp.log(2 * size)
-    return jnp.where(small, x**2 / 6 - x**4 / 180, large)
+def _log_sinhc(x: Array) -> tuple[Array, Array, Array]:
+    """log(sinh(x) / x), even and smooth, and two derivatives."""
+    near = jnp.abs(x) < 3e-2  # the series are then as exact as what they stand for
+    size = jnp.where(near, 1.0, jnp.abs(x))
+    fade, rest = jnp.exp(-2 * size), -jnp.expm1(-2 * size)
+    value = size + jnp.log(rest / (2 * size))
+    slope = jnp.sign(x) * ((1 + fade) / rest - 1 / size)
+    bend = 1 / size**2 - 4 * fade / rest**2
+    y = x**2
+    return (
+        jnp.where(near, y * (1 / 6 - y * (1 / 180 - y / 2835)), value),
+        jnp.where(near, x * (1 / 3 - y * (1 / 45 - y * 2 / 945)), slope),
+        jnp.where(near, 1 / 3 - y * (1 / 15 - y * 2 / 189), bend),
+    )
 
 
 def _inverse(series: Array, lags: int) -> Array:

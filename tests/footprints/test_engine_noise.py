@@ -32,10 +32,10 @@ def compared(count: int, iterations: int) -> list[tuple[float, float]]:
         stored = fk.Workload.from_lengths([(max(i - 1, 1), o) for i, o in lengths])
         running = float(100 * 10 ** rng.uniform(0, 0.6))
         server = server_of(fk.footprint_of(stored, block=BLOCK), running)
-        found = fk.noise(server)
-        if found.running_std is None or found.running_std <= 1:
+        if fk.footprint_stability(server).spectral_radius[1] > 0.99:
             continue
-        if found.stability.spectral_radius[1] > 0.99:
+        found = fk.noise(server, points=4096)
+        if found.running_std is None or found.running_std <= 1:
             continue
         lives = float(found.stability.weights.mean_lifetime)
         chosen = rng.integers(0, len(lengths), int(1.2 * iterations * running / lives))
@@ -55,7 +55,7 @@ def compared(count: int, iterations: int) -> list[tuple[float, float]]:
 
 
 def test_an_engine_swings_as_predicted() -> None:
-    ratios = np.array(compared(4, 20_000))
+    ratios = np.array(compared(3, 10_000))
     assert np.abs(ratios[:, 0] - 1).max() < 0.01
     assert np.abs(ratios[:, 1] - 1).max() < 0.1
 

@@ -1,4 +1,8 @@
-"""The server of `fluidkv.footprints.simulation.reference`, as machine code: one run a call."""
+"""The server of `fluidkv.footprints.simulation.reference`, as machine code: one run a call.
+
+What an admitted request holds until it leaves is added to the sums of the iterations to come, so
+that an iteration costs what is admitted in it, however many requests run.
+"""
 
 import numpy as np
 
@@ -19,13 +23,6 @@ def _draw(cumulative: np.ndarray, uniform: float) -> int:
     return low
 
 
-@inner
-def _moved(tables: Tables, growth: int, place: int, uniform: float) -> int:
-    if place < tables.walk[growth]:
-        return place + 1
-    return place + 1 + _draw(tables.steps[growth], uniform)
-
-
 @kernel
 def simulated(
     tables: Tables,
@@ -35,63 +32,91 @@ def simulated(
     rng: np.random.Generator,
     record: np.ndarray,
 ) -> bool:
-    """Fill `record` [iteration, column]; False where more than `most` run."""
-    growth, place = np.zeros(most, np.int64), np.zeros(most, np.int64)
-    waiting = np.zeros(most, np.int64)  # who was evicted; who came first is last
-    running, waits = 0, 0
-    for iteration in range(-warm, len(record)):
+    """Fill `record` [iteration, column]; False where more than `most` run.
+
+    Args:
+        warm: iterations before the first recorded one; at least the longest life.
+    """
+    tokens, first, places, walk, steps, shares = tables
+    last = warm + len(record)
+    held, leaving = np.zeros(last + warm + 1, np.int64), np.zeros(last + warm + 1, np.int64)
+    # in order of admission: those who have left stay until there is no room for another
+    room = 2 * most
+    order = np.zeros((3, room), np.int64)
+    growth, since, until = order[0], order[1], order[2]
+    paths = np.empty((room, warm), np.int64)  # places of walks
+    waiting = np.zeros(most + 1, np.int64)  # growths of the evicted; first come last
+    top, running, waits = 0, 0, 0
+    for now in range(last):
+        recorded = now >= warm
         # execute
-        left, used = 0, 0
-        for i in range(running):
-            kind, at = growth[i], place[i]
-            uniform = rng.random() if at >= tables.walk[kind] else 0.0
-            at = _moved(tables, kind, at, uniform)
-            if at < tables.places[kind]:
-                growth[left], place[left] = kind, at
-                left += 1
-                used += tables.tokens[tables.first[kind] + at]
-        running = left
+        running -= leaving[now]
+        used = held[now]
         # arrive
         count = -1
-        if iteration < 0:
-            k = iteration + warm
-            count = int(np.floor(rules.rate * (k + 1)) - np.floor(rules.rate * k))
+        if not recorded:
+            count = int(np.floor(rules.rate * (now + 1)) - np.floor(rules.rate * now))
         elif rules.arrivals >= 0:
             count = rng.poisson(rules.arrivals / rules.batch) * rules.batch
         # evict
         free, evicted = rules.capacity - used, 0
-        bounded = iteration >= 0 and rules.capacity >= 0
+        bounded = recorded and rules.capacity >= 0
         while bounded and used > rules.capacity:
+            top -= 1
+            if until[top] <= now:
+                continue
+            kind, age = growth[top], now - since[top]
+            for then in range(now, until[top]):
+                place = age if age < walk[kind] else paths[top, age]
+                held[then] -= tokens[first[kind] + place]
+                age += 1
+            used = held[now]
+            leaving[until[top]] -= 1
             running -= 1
-            used -= tables.tokens[tables.first[growth[running]] + place[running]]
-            waiting[waits] = growth[running]
+            waiting[waits] = growth[top]
             waits += 1
             evicted += 1
         # admit
         admitted = 0
         while count < 0 or admitted < count:
-            if iteration >= 0 and (
-                running >= rules.most_running or admitted >= rules.most_admitted
-            ):
+            if recorded and (running >= rules.most_running or admitted >= rules.most_admitted):
                 break
             if running >= most:
                 return False
             if waits == 0:
-                waiting[0] = _draw(tables.shares, rng.random())
+                waiting[0] = _draw(shares, rng.random())
                 waits = 1
             kind = waiting[waits - 1]
-            tokens = tables.tokens[tables.first[kind]]
-            if bounded and used + tokens > rules.capacity - rules.watermark:
+            start, place, end = first[kind], walk[kind], places[kind]
+            if bounded and used + tokens[start] > rules.capacity - rules.watermark:
                 break
+            if top == room:
+                top = 0
+                for i in range(room):
+                    if until[i] > now:
+                        growth[top], since[top], until[top] = growth[i], since[i], until[i]
+                        for age in range(walk[growth[i]], until[i] - since[i]):
+                            paths[top, age] = paths[i, age]
+                        top += 1
+            for age in range(place):
+                held[now + age] += tokens[start + age]
+            life = place
+            while place < end:
+                held[now + life] += tokens[start + place]
+                paths[top, life] = place
+                life += 1
+                place += 1 + _draw(steps[kind], rng.random())
+            growth[top], since[top], until[top] = kind, now, now + life
+            leaving[now + life] += 1
+            top += 1
             waits -= 1
-            growth[running], place[running] = kind, 0
             running += 1
-            used += tokens
+            used += tokens[start]
             admitted += 1
-        if iteration >= 0:
-            record[iteration, 0] = running
-            record[iteration, 1] = admitted
-            record[iteration, 2] = evicted
-            record[iteration, 3] = used
-            record[iteration, 4] = free
+        if recorded:
+            record[now - warm, 0] = running
+            record[now - warm, 1] = admitted
+            record[now - warm, 2] = evicted
+            record[now - warm, 3] = used
+            record[now - warm, 4] = free
     return True

@@ -13,10 +13,15 @@ from fluidkv.footprints.simulation.tables import Rules, Tables
 
 @dataclass
 class _Request:
-    """A request of a growth, at a place along what it holds."""
+    """A request of a growth, what it will hold in each iteration, and how old it is."""
 
     growth: int
-    place: int = 0
+    path: list[int]
+    age: int = 0
+
+    @property
+    def held(self) -> int:
+        return self.path[self.age]
 
 
 def simulated_literally(
@@ -27,23 +32,26 @@ def simulated_literally(
     Iterations before the first recorded one admit the rate of the equilibrium, whatever fits.
     """
     running: list[_Request] = []
-    waiting: list[
-        int
-    ] = []  # growths of who was evicted, or drawn and not admitted; first come last
-
-    def held(request: _Request) -> int:
-        return int(tables.tokens[tables.first[request.growth] + request.place])
+    # growths of the evicted, or drawn and not admitted; first come last
+    waiting: list[int] = []
 
     def drawn(cumulative: np.ndarray) -> int:
         uniform = rng.random()
         return next(n for n, chance in enumerate(cumulative) if chance > uniform)
 
+    def walked(growth: int) -> list[int]:
+        path, place = list[int](), 0
+        while place < tables.places[growth]:
+            path.append(int(tables.tokens[tables.first[growth] + place]))
+            walks = place + 1 > tables.walk[growth]
+            place += 1 + (drawn(tables.steps[growth]) if walks else 0)
+        return path
+
     for iteration in range(-warm, len(record)):
         # execute
         for request in running:
-            walks = request.place >= tables.walk[request.growth]
-            request.place += 1 + (drawn(tables.steps[request.growth]) if walks else 0)
-        running = [r for r in running if r.place < tables.places[r.growth]]
+            request.age += 1
+        running = [request for request in running if request.age < len(request.path)]
         # arrive
         count = None
         if iteration < 0:
@@ -52,8 +60,8 @@ def simulated_literally(
             count = int(rng.poisson(rules.arrivals / rules.batch)) * rules.batch
         # evict
         bounded = iteration >= 0 and rules.capacity >= 0
-        free, evicted = rules.capacity - sum(map(held, running)), 0
-        while bounded and sum(map(held, running)) > rules.capacity:
+        free, evicted = rules.capacity - sum(r.held for r in running), 0
+        while bounded and sum(r.held for r in running) > rules.capacity:
             waiting.append(running.pop().growth)
             evicted += 1
         # admit
@@ -65,15 +73,15 @@ def simulated_literally(
                 break
             if not waiting:
                 waiting.append(drawn(tables.shares))
-            first = _Request(waiting[-1])
-            used = sum(map(held, running))
-            if bounded and used + held(first) > rules.capacity - rules.watermark:
+            used = sum(r.held for r in running)
+            first = int(tables.tokens[tables.first[waiting[-1]]])
+            if bounded and used + first > rules.capacity - rules.watermark:
                 break
-            running.append(first)
-            waiting.pop()
+            growth = waiting.pop()
+            running.append(_Request(growth, walked(growth)))
             admitted += 1
         if iteration >= 0:
-            used = sum(map(held, running))
+            used = sum(r.held for r in running)
             record[iteration] = len(running), admitted, evicted, used, free
 
 
