@@ -239,7 +239,7 @@ def test_whole_requests_swing_as_predicted() -> None:
 
 @pytest.mark.thorough
 def test_two_hundred_drawn_servers_swing_as_predicted() -> None:
-    """Runs are uncertain by 0.3 to 0.8 % themselves; docs/noise.md says which are not within 3 %."""
+    """Runs are uncertain by 0.3 to 0.8 % themselves; docs/noise.md says what is further off."""
     ratios, inside = compared(200, 40)
     assert np.mean(np.abs(ratios - 1) < 0.03) > 0.98
     assert np.abs(ratios - 1).max() < 0.1
