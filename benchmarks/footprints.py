@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.report import load
-from fluidkv.footprints import Walks, circle_moments, running_density, swings
+from fluidkv.footprints import Walks, circle_moments, spectral_density, swings
 from fluidkv.footprints.tails import Driven, chance_below
 from fluidkv.runs.precision import in_float64
 from fluidkv.suite.tables import markdown_table as table
@@ -72,7 +72,7 @@ def _walks(share: jax.Array, held: jax.Array) -> Walks:
 
 def _spectrum(share: jax.Array, held: jax.Array, memory: jax.Array) -> jax.Array:
     moments = circle_moments(_walks(share, held), _POINTS)
-    return running_density(moments, memory / moments.memory[0].real)
+    return spectral_density(moments, memory / moments.memory[0].real)
 
 
 def _variances(share: jax.Array, held: jax.Array, memory: jax.Array) -> jax.Array:

@@ -20,13 +20,11 @@ from .control import controlled as controlled
 from .control import integral_control as integral_control
 from .densities import Noise as Noise
 from .densities import Slack as Slack
-from .densities import admissions_density as admissions_density
 from .densities import circle_mean as circle_mean
-from .densities import completions_density as completions_density
 from .densities import moments_on_circle as moments_on_circle
 from .densities import noise as noise
-from .densities import running_density as running_density
 from .densities import slack_of as slack_of
+from .densities import spectral_density as spectral_density
 from .densities import swings as swings
 from .eviction_rates import MOST_PATHS as MOST_PATHS
 from .eviction_rates import Evictions as Evictions

@@ -95,74 +95,38 @@ def first_tokens(footprint: Footprint) -> tuple[np.ndarray, np.ndarray, float]:
 
 
 @jax.jit
-def running_density(
-    moments: CircleMoments, rate: Float[Array, ""] | float, slack: Float[Array, ""] | float = 0.0
+def spectral_density(
+    moments: CircleMoments,
+    rate: Float[Array, ""] | float,
+    slack: Float[Array, ""] | float = 0.0,
+    admissions: Complex[Array, " *frequency"] | float = 0.0,
+    running: Complex[Array, " *frequency"] | float = 1.0,
 ) -> Float[Array, " frequency"]:
-    """S_R: spectral density of running requests, requests squared; its mean is the variance.
+    """Density of admissions times one number and running requests times another; mean: variance.
+
+    S_R if these are left out, S_u with 1 and 0; what completes is 1 and z - 1.
 
     Args:
         rate: u, requests admitted an iteration.
         slack: v, the variance of what is left free, tokens squared.
+        admissions, running: the two numbers, or one of each at each frequency.
 
     Examples:
-        >>> from fluidkv.footprints import circle_moments, running_density, walks_of
+        >>> from fluidkv.footprints import circle_moments, spectral_density, walks_of
         >>> mix = fk.footprint_of(fk.Workload.from_lengths([(90, 3), (90, 5)]))
-        >>> density = running_density(circle_moments(walks_of(mix)[0], 8), 2.0)
+        >>> density = spectral_density(circle_moments(walks_of(mix)[0], 8), 2.0)
         >>> density.shape, bool((density >= 0).all())
         ((5,), True)
     """
-    return rate * power(moments, 0.0, 1.0) + slack * jnp.abs(moments.running / moments.memory) ** 2
-
-
-@jax.jit
-def admissions_density(
-    moments: CircleMoments, rate: Float[Array, ""] | float, slack: Float[Array, ""] | float = 0.0
-) -> Float[Array, " frequency"]:
-    """S_u: spectral density of admissions an iteration; arguments as of `running_density`.
-
-    Examples:
-        >>> from fluidkv.footprints import admissions_density, circle_moments, walks_of
-        >>> (walks,) = walks_of(fk.RequestFootprint(90, 3))
-        >>> float(abs(admissions_density(circle_moments(walks, 8), 2.0)).max()) < 1e-5
-        True
-    """
-    return rate * power(moments, 1.0, 0.0) + slack / jnp.abs(moments.memory) ** 2
-
-
-@jax.jit
-def completions_density(
-    moments: CircleMoments, rate: Float[Array, ""] | float, slack: Float[Array, ""] | float = 0.0
-) -> Float[Array, " frequency"]:
-    """The same of requests that complete in an iteration.
-
-    Examples:
-        >>> from fluidkv.footprints import circle_moments, completions_density, walks_of
-        >>> mix = fk.footprint_of(fk.Workload.from_lengths([(90, 3), (90, 5)]))
-        >>> bool((completions_density(circle_moments(walks_of(mix)[0], 8), 2.0) >= 0).all())
-        True
-    """
-    angles = circle_angles(2 * (moments.memory.shape[0] - 1))
-    left = lax.complex(1 - jnp.cos(angles), jnp.sin(angles))
-    mean = (1 - left * moments.running) / moments.memory
-    return rate * power(moments, 1.0, -left) + slack * jnp.abs(mean) ** 2
-
-
-def power(
-    moments: CircleMoments,
-    one: Complex[Array, " *frequency"] | float,
-    running: Complex[Array, " *frequency"] | float,
-) -> Float[Array, " frequency"]:
-    """E|X - (E X / A) P|^2 of X = one + running Q, whatever multiple of P is added to it.
-
-    Times u it is the spectral density of one * admissions + running * running requests.
-    """
     A, B, P2, Q2, QP = moments
-    admitted = P2 / jnp.abs(A) ** 2 - 1
-    alive = Q2 - 2 * (QP * (B / A).conj()).real + jnp.abs(B / A) ** 2 * P2
+    one, alive = jnp.asarray(admissions), jnp.asarray(running)
     both = (P2.astype(A.dtype) * (B / A).conj() - QP.conj()) / A
-    cross = jnp.asarray(one) * jnp.conj(jnp.asarray(running)) * both
-    squares = jnp.abs(jnp.asarray(one)) ** 2 * admitted + jnp.abs(jnp.asarray(running)) ** 2 * alive
-    return jnp.maximum(squares + 2 * cross.real, 0)
+    power = (
+        jnp.abs(one) ** 2 * (P2 / jnp.abs(A) ** 2 - 1)
+        + jnp.abs(alive) ** 2 * (Q2 - 2 * (QP * (B / A).conj()).real + jnp.abs(B / A) ** 2 * P2)
+        + 2 * (one * jnp.conj(alive) * both).real
+    )
+    return rate * jnp.maximum(power, 0) + slack * jnp.abs((one + alive * B) / A) ** 2
 
 
 def circle_mean(
@@ -211,8 +175,8 @@ def swings(
     moments = circle_moments(walks, points)
     rate = capacity / moments.memory[0].real
     densities = (
-        running_density(moments, rate, slack),
-        admissions_density(moments, rate, slack),
+        spectral_density(moments, rate, slack),
+        spectral_density(moments, rate, slack, 1.0, 0.0),
     )
     running, admitted = (jnp.sqrt(jnp.asarray(circle_mean(each))) for each in densities)
     return running, admitted
@@ -259,7 +223,7 @@ class Noise(Record):
         with in_float64():
             footprint = self.stability.server.footprint
             yielded = moments_on_circle(footprint, 2 * len(self.frequency) - 2, tokens=True)
-            return np.asarray(running_density(yielded, rate, self.slack.variance))
+            return np.asarray(spectral_density(yielded, rate, self.slack.variance))
 
     @property
     def tokens_std(self) -> float | None:
@@ -291,9 +255,11 @@ def noise(server: FullServer, *, points: int | None = None) -> Noise:
     rate = (float(server.capacity) - slack.mean) / float(found.weights.lifetime_memory)
     with in_float64():
         moments = moments_on_circle(server.footprint, points)
+        angles = circle_angles(points)
+        gone = lax.complex(jnp.cos(angles) - 1, -jnp.sin(angles))
         running, admissions, completions = (
-            np.asarray(density(moments, rate, slack.variance))
-            for density in (running_density, admissions_density, completions_density)
+            np.asarray(spectral_density(moments, rate, slack.variance, *of))
+            for of in ((0.0, 1.0), (1.0, 0.0), (1.0, gone))
         )
     stable = found.verdict is Stability.STABLE
 

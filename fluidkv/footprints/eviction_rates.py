@@ -25,8 +25,8 @@ from fluidkv.footprints.densities import (
     circle_mean,
     first_tokens,
     moments_on_circle,
-    power,
     slack_of,
+    spectral_density,
 )
 from fluidkv.footprints.footprint import Footprint, Growth
 from fluidkv.footprints.second_moments import mean_weights
@@ -60,6 +60,8 @@ class Evictions(Record):
         ripple: 2 exp(-2 pi^2 v), v the variance of running requests without slack: how far whole
             requests are from leaving uniform slack. Below 0.05 it does not matter; above, rate is
             corrected for it, well near the peaks of rate over memory and less well in its troughs.
+            Where requests give memory back before they end, as behind a window, and fewer than 40
+            run, rate is too high whatever it is: by up to 300 times.
 
     Examples:
         >>> mix = fk.footprint_of(fk.Workload.from_lengths((300, n) for n in range(5, 41)))
@@ -119,13 +121,12 @@ def evictions(
     if not (endless or watermark):  # below a watermark slack may be any number
         driven = driven._replace(**fold)
     ripple = float(2 * np.exp(-2 * np.pi**2 * fold["spread"]))
-    capped = [
-        _of_cap(paths, float(server.capacity), most_running),
-        _of_limit(paths, float(server.capacity), most_admitted),
-    ]
-    for other in capped:
-        if other is not None and other.rate < driven.rate:
-            driven, endless, watermark = other, False, 0
+    there, newest = paths[1] > 0, np.arange(paths[1].shape[1]) == 0
+    for most, constrained in ((most_running, there), (most_admitted, there & newest)):
+        if most is not None:
+            other = _of_limit(paths, float(server.capacity), most, constrained.astype(float))
+            if other.rate < driven.rate:
+                driven, endless, watermark = other, False, 0
     lags = _lags(found, paths[1].shape[1])
     level = -float(watermark) - 0.5 * first_tokens(server.footprint)[2]
     if not endless:
@@ -220,7 +221,7 @@ def _variances(moments: CircleMoments) -> Float[Array, "3"]:
     angles = circle_angles(2 * (moments.memory.shape[0] - 1))
     turned = lax.complex(jnp.cos(angles), -jnp.sin(angles))
     of = (0.0, 1.0), (1.0, 0.0), (1.0, turned)
-    return jnp.stack([jnp.asarray(circle_mean(power(moments, *each))) for each in of])
+    return jnp.stack([jnp.asarray(circle_mean(spectral_density(moments, 1.0, 0.0, *each))) for each in of])
 
 
 _Paths = tuple[Float[np.ndarray, " path"], Float[np.ndarray, "path age"]]
@@ -263,27 +264,11 @@ def _fold(server: FullServer, driven: Driven) -> dict[str, Any]:
     return {"spread": np.float64(spread), "phase": np.float64(phase)}
 
 
-def _of_cap(paths: _Paths, capacity: float, most: int | None) -> Driven | None:
-    """The same where so many run always: memory that those who stay do not take."""
-    if most is None:
-        return None
+def _of_limit(paths: _Paths, capacity: float, most: int, taken: np.ndarray) -> Driven:
+    """The same where so many always run or are admitted: memory that those who stay do not take."""
     share, held = paths
-    there = (held > 0).astype(float)
-    rate = most / float((share @ there).sum())
-    return _driven(share, there, -_stayed(held), rate, capacity)
-
-
-def _of_limit(paths: _Paths, capacity: float, most: int | None) -> Driven | None:
-    """The same where so many are admitted always: nothing drives them."""
-    if most is None:
-        return None
-    share, held = paths
-    always = np.where(np.arange(held.shape[1]) == 0, np.ones_like(held), 0.0)
-    return _driven(share, always, -_stayed(held), float(most), capacity)
-
-
-def _stayed(held: np.ndarray) -> np.ndarray:
-    return np.where(np.arange(held.shape[1]) == 0, 0.0, held)
+    stayed = np.where(np.arange(held.shape[1]) == 0, 0.0, held)
+    return _driven(share, taken, -stayed, most / float((share @ taken).sum()), capacity)
 
 
 def _driven(

@@ -68,22 +68,36 @@ def test_a_mean_flow_settles_below_the_largest_gain_and_cycles_above(sets, every
 
 
 def served(server: fk.FullServer, controller: fk.Controller, law, *, readings: int) -> np.ndarray:
-    """Usage as read, of whole requests that are drawn: admitted at a rate, by a Poisson number."""
+    """Usage as read, of whole requests that are drawn: a Poisson number, or up to a cap."""
     rng = np.random.default_rng(7)
     kinds = [np.asarray(growth.start, float) for _, growth in server.footprint.growths]
     shares = [float(share) for share, _ in server.footprint.growths]
-    ages, capacity = max(map(len, kinds)), float(server.capacity)
-    ahead = np.zeros(ages)  # memory of this iteration and the next ones, of who is there
-    rate = 0.8 * capacity / float(mean_weights(server.footprint).lifetime_memory)
+    ages, capacity, capped = max(map(len, kinds)), float(server.capacity), False
+    held = np.array([np.pad(kind, (0, ages - len(kind))) for kind in kinds])
+    weights = mean_weights(server.footprint)
+    setting = 0.8 * capacity / float(weights.lifetime_memory)
+    if controller.sets == "running":
+        capped, setting = True, setting * float(weights.mean_lifetime)
+    memory, running = (
+        np.zeros(ages),
+        np.zeros(ages),
+    )  # of who is there, in this and later iterations
     usage = []
     for n in range(readings * controller.every):
-        for kind in rng.choice(len(kinds), size=rng.poisson(rate), p=shares):
-            ahead[: len(kinds[kind])] += kinds[kind]
+        come = max(0, int(setting) - int(running[0])) if capped else rng.poisson(setting)
+        classes = rng.multinomial(come, shares)
+        memory += classes @ held
+        running += classes @ (held > 0)
         if n % controller.every == controller.every - 1:
-            usage.append(ahead[0] / capacity)
-            rate = law(rate, usage[-1])
-        ahead = np.append(ahead[1:], 0.0)
+            usage.append(memory[0] / capacity)
+            setting = law(setting, usage[-1])
+        memory, running = (np.append(x[1:], 0.0) for x in (memory, running))
     return np.array(usage)
+
+
+def main_period(usage: np.ndarray, every: int) -> float:
+    """Iterations; where most of the power is."""
+    return len(usage) / np.abs(np.fft.rfft(usage - usage.mean())).argmax() * every
 
 
 def test_whole_requests_swing_little_below_the_largest_gain_and_cycle_above_at_its_period():
@@ -103,9 +117,7 @@ def test_whole_requests_swing_little_below_the_largest_gain_and_cycle_above_at_i
     calm, wild = usage(0.5 * found.largest_gain), usage(1.1 * found.largest_gain)
     assert calm.std() < 0.02
     assert wild.std() > 10 * calm.std()
-    spectrum = np.abs(np.fft.rfft(wild - wild.mean()))
-    period = len(wild) / spectrum.argmax() * controller.every
-    assert period == pytest.approx(found.period, rel=0.1)
+    assert main_period(wild, controller.every) == pytest.approx(found.period, rel=0.1)
 
 
 def test_a_taper_over_a_turnover_is_far_from_cycling_and_a_cut_by_half_cycles():
@@ -118,6 +130,11 @@ def test_a_taper_over_a_turnover_is_far_from_cycling_and_a_cut_by_half_cycles():
     flow = fk.controlled(server, fk.Controller(every=10), law, readings=2000)
     assert flow.period is not None
     assert flow.usage[1000:].min() < 0.5
+    usage = served(server, fk.Controller(every=10), law, readings=4200)[200:]
+    # chance crosses the middle more than once in a round: by the spectrum
+    assert main_period(usage, 10) == pytest.approx(flow.period, rel=0.1)
+    assert usage.min() == pytest.approx(flow.usage[1000:].min(), abs=0.05)
+    assert usage.max() == pytest.approx(flow.usage[1000:].max(), abs=0.05)
 
 
 def test_a_cap_keeps_the_rhythm_of_requests_that_are_all_alike():

@@ -4,12 +4,16 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
 from fluidkv.footprints import (
     MOST_PATHS,
     Attention,
+    FootprintMix,
     FootprintStability,
     FullServer,
     Hybrid,
+    Noise,
     SlidingWindow,
     Speculation,
     StateSpace,
@@ -33,8 +37,12 @@ SLOWEST_MODE = 0.99
 FASTEST_MODE = 1.005
 # So it does where so many ways of requests last so long, taken together.
 MOST_PLACES = 2**14
-# With fewer running, whole requests in small memory are no Gaussian sum: 30 times off were seen.
+# Above, whole requests do not leave uniform slack: estimates 300 times off were seen.
+LARGEST_RIPPLE = 0.05
+# An unstable server with fewer running is no linear map even at first.
 FEWEST_RUNNING = 30
+# So is one that gives memory back before a request ends: 300 times too high with 31, 6 with 38.
+FEWEST_BEHIND_WINDOWS = 40
 
 
 @dataclass(frozen=True)
@@ -127,13 +135,15 @@ class Chance(Record):
         running_std, admissions_std: standard deviations; None unless it is stable.
         peak_period: iterations; where the spectrum of running peaks, None where that is at no
             frequency.
-        evictions_per_iteration: chance that an iteration must evict; None unless stable, where
-            lives are longer than `LONGEST_TAIL`, the slowest mode is above `SLOWEST_MODE`, or fewer
-            than `FEWEST_RUNNING` run.
+        evictions_per_iteration: chance that an iteration must evict; None unless stable, and where
+            `no_tail` says why.
         rare_from: tokens of memory from which on it is below `RARE`; None likewise.
         first_eviction: iterations from the equilibrium to the first eviction, on average; None
-            where lives are longer, few run, no mode of an unstable server is above `FASTEST_MODE`,
-            its classes take more than `MOST_PLACES` iterations in all, or a stable one has no rate.
+            likewise.
+        no_tail: why evictions are not estimated, or "": lives longer than `LONGEST_TAIL`, a slowest
+            mode above `SLOWEST_MODE`, slack that is not uniform (`LARGEST_RIPPLE`), few running
+            behind windows; of an unstable server few running, no mode above `FASTEST_MODE`, or
+            classes of more than `MOST_PLACES` iterations in all.
 
     Examples:
         >>> from fluidkv.answers.study.chance import chance
@@ -152,6 +162,7 @@ class Chance(Record):
     evictions_per_iteration: float | None
     rare_from: float | None
     first_eviction: float | None
+    no_tail: str = ""
 
     def to_dict(self) -> dict[str, object]:
         """Plain values for JSON."""
@@ -190,16 +201,15 @@ def chance(system: System, holding: Holding | None = None) -> Chance:
     server = FullServer(mix, system.capacity)
     found = noise(server)
     rate = least = first = None
-    low, high = found.stability.spectral_radius
-    few = found.running_mean < FEWEST_RUNNING
-    ways = MOST_PATHS if holds.speculation is not None else len(mix.parts)
-    quick = ways * found.stability.weights.ages <= MOST_PLACES
-    clear = high <= SLOWEST_MODE or (low >= FASTEST_MODE and quick)
-    if found.stability.weights.ages <= LONGEST_TAIL and clear and not few:
+    no_tail = _no_tail(found, mix, MOST_PATHS if holds.speculation is not None else len(mix.parts))
+    if not no_tail:
         tail = evictions(server)
-        first = tail.first if math.isfinite(tail.first) else None
-        rate = tail.rate
-        least = least_memory(mix, RARE)
+        if tail.rate is not None and tail.ripple > LARGEST_RIPPLE:
+            no_tail = "whole requests of such sizes leave free memory too regularly for an estimate"
+        else:
+            first = tail.first if math.isfinite(tail.first) else None
+            rate = tail.rate
+            least = least_memory(mix, RARE)
     return Chance(
         holds,
         found.stability,
@@ -210,4 +220,27 @@ def chance(system: System, holding: Holding | None = None) -> Chance:
         rate,
         least,
         first,
+        no_tail,
     )
+
+
+def _no_tail(found: Noise, mix: FootprintMix, ways: int) -> str:
+    """Why evictions are not estimated, before the tail is computed."""
+    low, high = found.stability.spectral_radius
+    stable, ages = found.running_std is not None, found.stability.weights.ages
+    if ages > LONGEST_TAIL:
+        return f"lives beyond {LONGEST_TAIL} iterations"
+    fewest = FEWEST_RUNNING
+    if stable:
+        fewest = FEWEST_BEHIND_WINDOWS if _gives_back(mix) else 0
+    if found.running_mean < fewest:
+        return f"fewer than {fewest} running are too few for an estimate"
+    if high > SLOWEST_MODE and (low < FASTEST_MODE or ways * ages > MOST_PLACES):
+        return f"a mode above {SLOWEST_MODE} is too near the boundary for an estimate"
+    return ""
+
+
+def _gives_back(mix: FootprintMix) -> bool:
+    """Whether a request holds less at some age than before it, as behind a window."""
+    held = (np.concatenate([growth.start, growth.held]) for _, growth in mix.growths)
+    return any(bool((np.diff(tokens) < 0).any()) for tokens in held)

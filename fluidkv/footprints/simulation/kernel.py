@@ -23,6 +23,21 @@ def _draw(cumulative: np.ndarray, uniform: float) -> int:
     return low
 
 
+@inner
+def _closed_up(
+    growth: np.ndarray, since: np.ndarray, until: np.ndarray, paths: np.ndarray, now: int
+) -> int:
+    """Those who have left go from the order of admission; how many are there."""
+    top = 0
+    for i in range(len(until)):
+        if until[i] > now:
+            growth[top], since[top], until[top] = growth[i], since[i], until[i]
+            for age in range(until[i] - since[i]):
+                paths[top, age] = paths[i, age]
+            top += 1
+    return top
+
+
 @kernel
 def simulated(
     tables: Tables,
@@ -32,11 +47,7 @@ def simulated(
     rng: np.random.Generator,
     record: np.ndarray,
 ) -> bool:
-    """Fill `record` [iteration, column]; False where more than `most` run.
-
-    Args:
-        warm: iterations before the first recorded one; at least the longest life.
-    """
+    """Fill `record` [iteration, column], `warm` iterations on; False where more than `most` run."""
     tokens, first, places, walk, steps, shares = tables
     last = warm + len(record)
     held, leaving = np.zeros(last + warm + 1, np.int64), np.zeros(last + warm + 1, np.int64)
@@ -44,7 +55,7 @@ def simulated(
     room = 2 * most
     order = np.zeros((3, room), np.int64)
     growth, since, until = order[0], order[1], order[2]
-    paths = np.empty((room, warm), np.int64)  # places of walks
+    paths = np.empty((room, warm), np.int64)  # what is held
     waiting = np.zeros(most + 1, np.int64)  # growths of the evicted; first come last
     top, running, waits = 0, 0, 0
     for now in range(last):
@@ -65,11 +76,8 @@ def simulated(
             top -= 1
             if until[top] <= now:
                 continue
-            kind, age = growth[top], now - since[top]
             for then in range(now, until[top]):
-                place = age if age < walk[kind] else paths[top, age]
-                held[then] -= tokens[first[kind] + place]
-                age += 1
+                held[then] -= paths[top, then - since[top]]
             used = held[now]
             leaving[until[top]] -= 1
             running -= 1
@@ -91,19 +99,14 @@ def simulated(
             if bounded and used + tokens[start] > rules.capacity - rules.watermark:
                 break
             if top == room:
-                top = 0
-                for i in range(room):
-                    if until[i] > now:
-                        growth[top], since[top], until[top] = growth[i], since[i], until[i]
-                        for age in range(walk[growth[i]], until[i] - since[i]):
-                            paths[top, age] = paths[i, age]
-                        top += 1
+                top = _closed_up(growth, since, until, paths, now)
             for age in range(place):
                 held[now + age] += tokens[start + age]
+                paths[top, age] = tokens[start + age]
             life = place
             while place < end:
                 held[now + life] += tokens[start + place]
-                paths[top, life] = place
+                paths[top, life] = tokens[start + place]
                 life += 1
                 place += 1 + _draw(steps[kind], rng.random())
             growth[top], since[top], until[top] = kind, now, now + life
@@ -114,9 +117,5 @@ def simulated(
             used += tokens[start]
             admitted += 1
         if recorded:
-            record[now - warm, 0] = running
-            record[now - warm, 1] = admitted
-            record[now - warm, 2] = evicted
-            record[now - warm, 3] = used
-            record[now - warm, 4] = free
+            record[now - warm] = (running, admitted, evicted, used, free)
     return True

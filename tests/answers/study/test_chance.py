@@ -8,6 +8,7 @@ import pytest
 import fluidkv as fk
 from fluidkv.answers.study.chance import (
     FASTEST_MODE,
+    FEWEST_BEHIND_WINDOWS,
     FEWEST_RUNNING,
     LONGEST_TAIL,
     SLOWEST_MODE,
@@ -87,9 +88,29 @@ def test_the_command_says_it_of_the_server_that_is_asked_about(
     assert noise["running_std"] > 0
 
 
-def test_of_few_requests_no_number_of_evictions_is_given() -> None:
+def test_few_requests_of_many_inputs_evict_as_drawn_ones_do() -> None:
     found = chance(fk.System(MIX, 8_000))
     assert found.running < FEWEST_RUNNING
+    runs = fk.simulate_footprints(found.stability.server, iterations=20_000, runs=4)
+    assert found.evictions_per_iteration == pytest.approx((runs.free < 0).mean(), rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("holding", "lengths", "why"),
+    [
+        (Holding(), [(300, n) for n in range(5, 41)], "too regularly"),
+        (
+            Holding(((Fraction(1, 2), SlidingWindow(64)),)),
+            [(c.input_length, c.decode_length) for c in MIX.classes],
+            f"fewer than {FEWEST_BEHIND_WINDOWS} running",
+        ),
+    ],
+)
+def test_where_an_estimate_was_wrong_no_number_of_evictions_is_given(
+    holding: Holding, lengths: list[tuple[int, int]], why: str
+) -> None:
+    found = chance(fk.System(fk.Workload.from_lengths(lengths), 8_000), holding)
+    assert why in found.no_tail
     assert found.running_std is not None
     assert found.evictions_per_iteration is found.rare_from is found.first_eviction is None
 

@@ -2,7 +2,7 @@
 
 from rich.text import Text
 
-from fluidkv.answers.study.chance import FEWEST_RUNNING, LONGEST_TAIL, SLOWEST_MODE, Chance
+from fluidkv.answers.study.chance import Chance
 from fluidkv.answers.study.swing import MeasuredSwing, Swings
 from fluidkv.report.numbers import counted, short
 from fluidkv.report.page import Row
@@ -54,12 +54,7 @@ def chance_rows(found: Chance) -> list[Row]:
         swing += f", most of all in {short(found.peak_period)} iterations"
     rows.append(("running", f"{swing} (standard deviation; requests come one by one)"))
     if found.evictions_per_iteration is None:
-        why = f"lives beyond {LONGEST_TAIL} iterations"
-        if found.stability.weights.ages <= LONGEST_TAIL:
-            why = f"a mode above {SLOWEST_MODE} is too near the boundary for an estimate"
-            if found.running < FEWEST_RUNNING:
-                why = f"fewer than {FEWEST_RUNNING} running are too few for an estimate"
-        return [*rows, ("evictions", f"not computed: {why}")]
+        return [*rows, ("evictions", f"not computed: {found.no_tail}")]
     often = 1000 * found.evictions_per_iteration
     rows.append(("evictions", f"{_often(often)} of 1,000 iterations must evict (approximation)"))
     if found.rare_from is not None:
