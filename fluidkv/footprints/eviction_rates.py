@@ -221,7 +221,9 @@ def _variances(moments: CircleMoments) -> Float[Array, "3"]:
     angles = circle_angles(2 * (moments.memory.shape[0] - 1))
     turned = lax.complex(jnp.cos(angles), -jnp.sin(angles))
     of = (0.0, 1.0), (1.0, 0.0), (1.0, turned)
-    return jnp.stack([jnp.asarray(circle_mean(spectral_density(moments, 1.0, 0.0, *each))) for each in of])
+    return jnp.stack(
+        [jnp.asarray(circle_mean(spectral_density(moments, 1.0, 0.0, *each))) for each in of]
+    )
 
 
 _Paths = tuple[Float[np.ndarray, " path"], Float[np.ndarray, "path age"]]
