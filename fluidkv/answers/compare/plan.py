@@ -127,12 +127,12 @@ def planned(
         asked.limits(engine)  # refuses what is out of range, before requests are drawn
     equilibrium = equilibrium_of(workload, asked.capacity)
     longest = max(c.decode_length for c in workload.classes)
-    window = window_of(source, demand, Draws(asked.requests, asked.runs))
+    window = window_of(source, demand, Draws(asked.requests, asked.runs), times=len(served))
     runs = RUNS if asked.runs is None else asked.runs
     if window is None:
         size = requests_of_run(asked.requests, demand, equilibrium, longest)
     else:
-        size, runs = window.requests, window.runs
+        size, runs, source = window.requests, window.runs, window.of_trace(source)
     tables = tables_of(source, workload, demand, clock, size, runs, asked.seed)
     if len(served) * len(tables) > MOST_RUNS:
         tried = f"{len(served)} engines, {len(tables)} runs each"

@@ -11,8 +11,8 @@ from fluidkv.answers.compare.plan import Asked, Plan, planned
 from fluidkv.answers.compare.result import THROUGHPUTS, EngineComparison
 from fluidkv.answers.served.bias import OUTPUT, Bias, Totals, biases
 from fluidkv.answers.served.cases import measured_cases
-from fluidkv.answers.served.demand import Demand
-from fluidkv.answers.served.fresh import Days, Horizon, days_like, draws_of, part_of
+from fluidkv.answers.served.demand import Demand, requests_of_log
+from fluidkv.answers.served.fresh import Days, Horizon, days_like, draws_of
 from fluidkv.answers.served.paired import Against, against_first
 from fluidkv.answers.served.segments import by_segment
 from fluidkv.answers.served.setting import Setting
@@ -103,7 +103,7 @@ def compare_engines(
         now or Setting(),
         block_size,
         max_num_batched_tokens,
-        requests,
+        requests_of_log(requests, log, demand),
         runs,
         seed,
     )
@@ -148,8 +148,7 @@ def _days(source: Workload | Trace, plan: Plan, draws: int | None, horizon: Hori
         return None
     if not draws_of(draws):
         return None
-    assert isinstance(source, Trace)  # windows are of traces
-    part = part_of(source, slice(window.requests * window.runs))
+    part = window.of_trace(source)
     caching = any(engine.finds_prefixes for engine in plan.engines)
     asked = plan.asked
     return days_like(

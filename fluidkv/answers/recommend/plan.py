@@ -116,12 +116,12 @@ def planned(
     equilibrium = equilibrium_of(workload, limits.capacity)
     settings = settings_of(served, limits, demand, workload, equilibrium, now, candidates)
     longest = max(c.decode_length for c in workload.classes)
-    window = window_of(source, demand, draws)
+    window = window_of(source, demand, draws, times=len(settings))
     runs = RUNS if draws.runs is None else draws.runs
     if window is None:
         size = requests_of_run(draws.requests, demand, equilibrium, longest)
     else:
-        size, runs = window.requests, window.runs
+        size, runs, source = window.requests, window.runs, window.of_trace(source)
     tables = tables_of(source, workload, demand, clock, size, runs, draws.seed)
     if len(settings) * len(tables) > MOST_RUNS:
         tried = f"{len(settings)} settings, {len(tables)} runs each"

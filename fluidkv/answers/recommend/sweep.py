@@ -21,7 +21,7 @@ from fluidkv.answers.recommend.result import Picks, Recommendation
 from fluidkv.answers.recommend.runs import Backend, Progress, Ran, run_all, run_now
 from fluidkv.answers.recommend.what_if import WhatIf, what_if
 from fluidkv.answers.served.bias import OUTPUT, Bias, Totals, biases
-from fluidkv.answers.served.demand import Demand, Draws, mostly_start
+from fluidkv.answers.served.demand import Demand, Draws, mostly_start, requests_of_log
 from fluidkv.answers.served.fresh import Horizon, draws_of
 from fluidkv.answers.served.goodput import bounds_of
 from fluidkv.answers.served.memory import BLOCK_SIZES
@@ -122,7 +122,7 @@ def recommend_settings(
         candidates,
         tuple(slos),
         objective,
-        Draws(requests, runs, seed),
+        Draws(requests_of_log(requests, log, demand), runs, seed),
     )
     bias = {} if log is None else _held_against(plan, log, totals)
     if on_first is not None and bias:
