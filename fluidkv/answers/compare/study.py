@@ -12,7 +12,7 @@ from fluidkv.answers.compare.result import THROUGHPUTS, EngineComparison
 from fluidkv.answers.served.bias import OUTPUT, Bias, Totals, biases
 from fluidkv.answers.served.cases import measured_cases
 from fluidkv.answers.served.demand import Demand, requests_of_log
-from fluidkv.answers.served.fresh import Days, Horizon, days_like, draws_of
+from fluidkv.answers.served.fresh import HORIZON, Days, Horizon, days_like, draws_of
 from fluidkv.answers.served.paired import Against, against_first
 from fluidkv.answers.served.segments import by_segment
 from fluidkv.answers.served.setting import Setting
@@ -157,6 +157,7 @@ def _days(source: Workload | Trace, plan: Plan, draws: int | None, horizon: Hori
         horizon,
         asked.demand,
         asked.clock,
+        usual=min(len(part), HORIZON),
         caching=caching,
         seed=asked.seed,
     )

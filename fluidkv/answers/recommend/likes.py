@@ -13,7 +13,7 @@ from fluidkv.answers.recommend.gains import Gain, Gains, Pick
 from fluidkv.answers.recommend.plan import Plan
 from fluidkv.answers.recommend.runs import Backend, run_settings
 from fluidkv.answers.served.demand import tables_of
-from fluidkv.answers.served.fresh import Days, Horizon, days_like
+from fluidkv.answers.served.fresh import HORIZON, Days, Horizon, days_like
 from fluidkv.answers.served.setting import Setting
 from fluidkv.errors import InputError
 from fluidkv.record import Record
@@ -99,7 +99,8 @@ def days_of(source: Workload | Trace, plan: Plan, draws: int, horizon: Horizon, 
         part = plan.window.of_trace(source)
         if plan.window.rate is not None:
             caching = plan.engine.finds_prefixes
-            return days_like(part, draws, horizon, demand, clock, caching=caching, seed=seed)
+            how = {"usual": min(len(part), HORIZON), "caching": caching, "seed": seed}
+            return days_like(part, draws, horizon, demand, clock, **how)
     size = plan.size
     if horizon != Horizon():
         if demand.kind == "saturated" or (horizon.seconds is not None and demand.rate is None):

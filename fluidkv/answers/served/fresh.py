@@ -14,7 +14,7 @@ from jaxtyping import Float
 
 from fluidkv.answers.served.demand import Demand, prompts_of, tables_of
 from fluidkv.answers.served.paired import CONFIDENCE
-from fluidkv.answers.served.part import busiest, rate_of
+from fluidkv.answers.served.part import busiest, rate_of_trace
 from fluidkv.answers.served.population import Population
 from fluidkv.errors import InputError
 from fluidkv.prefix.prompts import Prompts
@@ -144,38 +144,6 @@ def spread(values: Float[np.ndarray, " draw"]) -> tuple[float, float]:
     return float(order[first]), float(order[first + inner])
 
 
-def fresh_of_trace(
-    trace: Trace,
-    draws: int,
-    horizon: Horizon,
-    *,
-    speed: float = 1.0,
-    known: bool = False,
-    asks: MaxTokens = EXACT,
-    seed: int = 0,
-) -> tuple[list[Requests], Stretch]:
-    """Draws of the busiest stretch of a trace with times, and which that is.
-
-    Args:
-        speed: how many times as fast they come.
-        known: whether that rate is a given one, and not as uncertain as a log of this length is.
-    """
-    size = horizon.of(_rate(trace) * speed)
-    stretch = busiest(trace, size)
-    population = Population.of(stretch)
-    rate = _rate(stretch)
-    tables = [
-        population.table(
-            size, seed=(seed, _STREAM, place), rate=rate * speed if known else None, asks=asks
-        )
-        for place in range(draws)
-    ]
-    if not known and speed != 1:
-        tables = [faster(table, speed) for table in tables]
-    said = Stretch(len(stretch), len(trace), rate, _rate(trace), str(population.arrivals))
-    return tables, said
-
-
 @dataclass(frozen=True, eq=False)
 class Days(Record):
     """Fresh draws of what is like a trace, as runs.
@@ -215,34 +183,33 @@ def days_like(
     demand: Demand,
     clock: IterationClock,
     *,
-    caching: bool,
+    usual: int = HORIZON,
+    caching: bool = False,
+    known: bool = False,
     seed: int = 0,
 ) -> Days:
-    """Draws with what their prompts say, each as long as the trace where nobody says how long.
-
-    Of one with more than `HORIZON` requests, the busiest stretch of so many.
+    """Draws of the busiest stretch of a trace with times, as long as a draw.
 
     Args:
         demand: a replay, at some speed.
+        usual: requests of a draw where nobody says how long.
         caching: whether an engine looks at prompts.
+        known: whether the rate is a given one, and not as uncertain as a log of this length is.
     """
-    size = horizon.of(_rate(trace) * demand.speed, min(len(trace), HORIZON))
+    whole = rate_of_trace(trace)
+    size = horizon.of(whole * demand.speed, usual)
     stretch = busiest(trace, size)
-    population = Population.of(stretch)
+    population, rate = Population.of(stretch), rate_of_trace(stretch)
+    mix = stretch.workload()  # a replay has its own lengths
     tables: list[Requests] = []
     prompts: list[Prompts | None] = []
     for place in range(draws):
-        day = population.draw(size, seed=(seed, _STREAM, place))
-        tables += tables_of(day, day.workload(), demand, clock, len(day), 1, seed + place)
+        seeds, own = (seed, _STREAM, place), rate if known else None
+        day = population.draw(size, seed=seeds, rate=own, shares=caching)
+        tables += tables_of(day, mix, demand, clock, len(day), 1, seed + place)
         prompts += prompts_of(day, demand, tables[-1:], caching)
-    said = Stretch(len(stretch), len(trace), _rate(stretch), _rate(trace), str(population.arrivals))
-    return Days(tables, prompts, said)
-
-
-def faster(table: Requests, speed: float) -> Requests:
-    """The same requests so many times as fast."""
-    columns = {name: getattr(table, name) for name in table.__dataclass_fields__}
-    return Requests(**columns | {"arrival": table.arrival / speed})
+    like = Stretch(len(stretch), len(trace), rate, whole, str(population.arrivals))
+    return Days(tables, prompts, like)
 
 
 def fresh_of_mix(
@@ -260,8 +227,3 @@ def fresh_of_mix(
     streams = [np.random.default_rng((seed, _STREAM, place)) for place in range(draws)]
     tables = [poisson(workload, rate, size, rng=r, per_iteration=per_iteration) for r in streams]
     return [asks.of(table, seed + place) for place, table in enumerate(tables)]
-
-
-def _rate(trace: Trace) -> float:
-    assert trace.arrival_times_s is not None  # callers looked
-    return rate_of(trace.arrival_times_s)

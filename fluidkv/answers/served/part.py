@@ -70,6 +70,18 @@ def rate_of(times: Sequence[float]) -> float:
     return (len(times) - 1) / span if span > 0 else math.inf
 
 
+def rate_of_trace(trace: Trace) -> float:
+    """The same of a trace with times.
+
+    Examples:
+        >>> from fluidkv.answers.served.part import rate_of_trace
+        >>> rate_of_trace(fk.Trace((4, 4), (1, 2), (0.0, 2.0)))
+        0.5
+    """
+    assert trace.arrival_times_s is not None  # callers looked
+    return rate_of(trace.arrival_times_s)
+
+
 def rates_of_tenths(times: Sequence[float]) -> tuple[float, ...]:
     """Arrivals a second in each tenth of the time; none where all come at once.
 

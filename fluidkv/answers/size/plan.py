@@ -13,9 +13,9 @@ from fluidkv.answers.served.fresh import (
     DRAWS_OF_LOG,
     Horizon,
     Stretch,
+    days_like,
     draws_of,
     fresh_of_mix,
-    fresh_of_trace,
 )
 from fluidkv.answers.served.memory import BLOCK_SIZES
 from fluidkv.answers.served.setting import Setting, limits_of
@@ -270,24 +270,25 @@ def _fresh(
     rate: float,
     clock: IterationClock,
     asked: Asked,
-) -> tuple[list[Requests], Stretch | None]:
+) -> tuple[Sequence[Requests], Stretch | None]:
     """Draws of what is like the requests that are run, at the same rate.
 
     A rate that somebody names, or that is looked for, is just so; a trace's own is known no better
     than a trace of that length tells it.
     """
-    seed, asks = asked.draws.seed, asked.max_tokens or EXACT
+    seed = asked.draws.seed
     draws = draws_of(asked.fresh, DRAWS if window is None else DRAWS_OF_LOG)
     if not draws:
         return [], None
     if window is None or window.rate is None:
         whole = clock.unit == "iteration"
-        mix = {"per_iteration": whole, "asks": asks, "seed": seed}
+        mix = {"per_iteration": whole, "asks": asked.max_tokens or EXACT, "seed": seed}
         return fresh_of_mix(workload, draws, asked.horizon, rate, **mix), None
-    part = window.of_trace(source)
+    demand = Demand(replay=True, speed=rate / window.rate, max_tokens=asked.max_tokens)
     known = asked.rate is not None or asked.find == "rate"
-    how = {"known": known, "asks": asks, "seed": seed}
-    return fresh_of_trace(part, draws, asked.horizon, speed=rate / window.rate, **how)
+    part = window.of_trace(source)
+    days = days_like(part, draws, asked.horizon, demand, clock, known=known, seed=seed)
+    return days.tables, days.stretch
 
 
 def _mix(tables: Sequence[Requests], workload: Workload) -> Workload:
