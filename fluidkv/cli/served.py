@@ -9,9 +9,10 @@ from fluidkv.cli import options as opt
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
-    from fluidkv.answers.served.demand import Demand, Window
+    from fluidkv.answers.served.demand import Demand
     from fluidkv.answers.served.fresh import Horizon
     from fluidkv.answers.served.logged import LoggedServer, ServerSettings
+    from fluidkv.answers.served.window import Window
     from fluidkv.cli.memory import LoggedMemory
     from fluidkv.report.page import Row
     from fluidkv.runs.max_tokens import MaxTokens

@@ -8,7 +8,6 @@ from fluidkv.answers.served.demand import (
     MOST_RUNS,
     Demand,
     Draws,
-    Window,
     check_pace,
     horizon_of,
     length_of,
@@ -16,10 +15,10 @@ from fluidkv.answers.served.demand import (
     prompts_of,
     requests_of_run,
     tables_of,
-    window_of,
 )
 from fluidkv.answers.served.memory import BLOCK_SIZES, equilibrium_of
 from fluidkv.answers.served.setting import Setting, limits_of
+from fluidkv.answers.served.window import Window, window_of
 from fluidkv.errors import InputError
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.record import Record

@@ -11,11 +11,12 @@ from fluidkv.answers.compare.plan import Asked, Plan, planned
 from fluidkv.answers.compare.result import THROUGHPUTS, EngineComparison
 from fluidkv.answers.served.bias import OUTPUT, Bias, Totals, biases
 from fluidkv.answers.served.cases import measured_cases
-from fluidkv.answers.served.demand import Demand, requests_of_log
+from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.fresh import HORIZON, Days, Horizon, days_like, draws_of
 from fluidkv.answers.served.paired import Against, against_first
 from fluidkv.answers.served.segments import by_segment
 from fluidkv.answers.served.setting import Setting
+from fluidkv.answers.served.window import requests_of_log
 from fluidkv.errors import InputError
 from fluidkv.labels import completed, variable
 from fluidkv.logs.timed import TimedRun

@@ -14,16 +14,15 @@ from fluidkv.answers.served.demand import (
     MOST_RUNS,
     Demand,
     Draws,
-    Window,
     at_once,
     check_pace,
     length_of,
     tables_of,
     usual_requests,
-    window_of,
 )
 from fluidkv.answers.served.memory import BLOCK_SIZES, check_memory, equilibrium_of
 from fluidkv.answers.served.setting import Setting
+from fluidkv.answers.served.window import Window, window_of
 from fluidkv.errors import InputError
 from fluidkv.exact.survival import Equilibrium
 from fluidkv.runs.checks import count, instance

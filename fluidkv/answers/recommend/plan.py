@@ -11,19 +11,18 @@ from fluidkv.answers.served.demand import (
     MOST_RUNS,
     Demand,
     Draws,
-    Window,
     check_pace,
     horizon_of,
     length_of,
     prompts_of,
     requests_of_run,
     tables_of,
-    window_of,
 )
 from fluidkv.answers.served.goodput import bounds_of
 from fluidkv.answers.served.memory import check_memory, equilibrium_of
 from fluidkv.answers.served.setting import Setting
 from fluidkv.answers.served.slo import Slo
+from fluidkv.answers.served.window import Window, window_of
 from fluidkv.errors import InputError
 from fluidkv.exact.survival import Equilibrium
 from fluidkv.prefix.prompts import Prompts

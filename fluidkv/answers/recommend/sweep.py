@@ -21,12 +21,13 @@ from fluidkv.answers.recommend.result import Picks, Recommendation
 from fluidkv.answers.recommend.runs import Backend, Progress, Ran, run_all, run_now
 from fluidkv.answers.recommend.what_if import WhatIf, what_if
 from fluidkv.answers.served.bias import OUTPUT, Bias, Totals, biases
-from fluidkv.answers.served.demand import Demand, Draws, mostly_start, requests_of_log
+from fluidkv.answers.served.demand import Demand, Draws, mostly_start
 from fluidkv.answers.served.fresh import Horizon, draws_of
 from fluidkv.answers.served.goodput import bounds_of
 from fluidkv.answers.served.memory import BLOCK_SIZES
 from fluidkv.answers.served.setting import Setting, engine_of, limits_of
 from fluidkv.answers.served.slo import Slo
+from fluidkv.answers.served.window import requests_of_log
 from fluidkv.errors import InputError
 from fluidkv.logs.timed import TimedRun
 from fluidkv.runs.dataset import RunStatus

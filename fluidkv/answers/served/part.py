@@ -58,7 +58,7 @@ def part_of(trace: Trace, rows: slice) -> Trace:
     return replace(trace, **columns)
 
 
-def rate_of(times: Sequence[float]) -> float:
+def rate_of(times: Sequence[float] | np.ndarray) -> float:
     """Arrivals a second; infinite where all come at once.
 
     Examples:
@@ -82,7 +82,7 @@ def rate_of_trace(trace: Trace) -> float:
     return rate_of(trace.arrival_times_s)
 
 
-def rates_of_tenths(times: Sequence[float]) -> tuple[float, ...]:
+def rates_of_tenths(times: Sequence[float] | np.ndarray) -> tuple[float, ...]:
     """Arrivals a second in each tenth of the time; none where all come at once.
 
     Examples:

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from fluidkv.answers.served.demand import Demand, Draws, Window, tables_of, window_of
+from fluidkv.answers.served.demand import Demand, Draws, tables_of
 from fluidkv.answers.served.fresh import (
     DRAWS,
     DRAWS_OF_LOG,
@@ -20,6 +20,7 @@ from fluidkv.answers.served.fresh import (
 from fluidkv.answers.served.memory import BLOCK_SIZES
 from fluidkv.answers.served.setting import Setting, limits_of
 from fluidkv.answers.served.slo import Slo
+from fluidkv.answers.served.window import Window, window_of
 from fluidkv.answers.size.load import Theory
 from fluidkv.answers.size.sizes import Axis, Size, axis_of
 from fluidkv.answers.size.trials import SizedServer

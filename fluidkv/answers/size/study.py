@@ -5,10 +5,11 @@ from dataclasses import replace
 from typing import Literal
 
 from fluidkv.answers.served.bias import OUTPUT, Bias, Totals, biases
-from fluidkv.answers.served.demand import Demand, Draws, requests_of_log
+from fluidkv.answers.served.demand import Demand, Draws
 from fluidkv.answers.served.fresh import Horizon
 from fluidkv.answers.served.setting import Setting
 from fluidkv.answers.served.slo import Slo
+from fluidkv.answers.served.window import requests_of_log
 from fluidkv.answers.size.bar import bar_of, slower
 from fluidkv.answers.size.cliff import cliff_of
 from fluidkv.answers.size.nearly import nearly_every

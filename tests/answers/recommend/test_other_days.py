@@ -48,15 +48,17 @@ def sold(seed: int, days: int) -> Sold | None:
     if not pick:
         return None
     assert found.likes is not None
-    metrics = [name for name in found.felt if found.likes.of(pick, name).counts]
+    likes = {name: found.likes.of(pick, name) for name in found.felt}
+    metrics = [name for name, gain in likes.items() if gain is not None and gain.counts]
     now, then = ([_run(day, found, i, capacity) for day in every_day[1:]] for i in (0, pick))
     return Sold(pick, {name: _gain(found, name, now, then) for name in metrics})
 
 
-def _run(day: tuple, found: Recommendation, index: int, capacity: int) -> Served:
+def _run(day: tuple[np.ndarray, ...], found: Recommendation, index: int, capacity: int) -> Served:
     setting = found.settings[index]
     how = {"watermark": setting.watermark, "most": setting.max_num_seqs}
-    return one_by_one(*day, capacity, CLOCK, **how)
+    times, inputs, outputs = day
+    return one_by_one(times, inputs, outputs, capacity, CLOCK, **how)
 
 
 def _gain(found: Recommendation, metric: str, now: list[Served], then: list[Served]) -> float:

@@ -10,9 +10,10 @@ from fluidkv.answers import (
     recommend_settings,
     size_server,
 )
-from fluidkv.answers.served import demand
-from fluidkv.answers.served.demand import Draws, requests_of_log, seconds_of, window_of
+from fluidkv.answers.served import window as window_module
+from fluidkv.answers.served.demand import Draws
 from fluidkv.answers.served.setting import Setting
+from fluidkv.answers.served.window import requests_of_log, seconds_of, window_of
 from fluidkv.cli import main
 from fluidkv.errors import InputError
 from fluidkv.logs.read import read_log
@@ -91,8 +92,8 @@ def test_a_window_has_its_own_rate_beside_that_of_the_whole() -> None:
 
 
 def test_the_busiest_part_is_served_where_the_whole_would_take_over_a_minute(monkeypatch) -> None:
-    monkeypatch.setattr(demand, "MINUTE_S", 10 * seconds_of(200, 2000) + 1e-9)
-    monkeypatch.setattr(demand, "_FEWEST_OF_TRACE", 100)
+    monkeypatch.setattr(window_module, "MINUTE_S", 10 * seconds_of(200, 2000) + 1e-9)
+    monkeypatch.setattr(window_module, "_FEWEST_OF_TRACE", 100)
     window = window_of(LATE, REPLAY, Draws(), times=10)
     assert window is not None
     assert (window.first, window.requests, window.busiest) == (900, 200, True)
@@ -109,8 +110,8 @@ def test_the_busiest_part_is_served_where_the_whole_would_take_over_a_minute(mon
 
 
 def test_answers_are_of_the_busiest_part_and_name_it(monkeypatch, capsys, tmp_path) -> None:
-    monkeypatch.setattr(demand, "MINUTE_S", 0.0)
-    monkeypatch.setattr(demand, "_FEWEST_OF_TRACE", BURST)
+    monkeypatch.setattr(window_module, "MINUTE_S", 0.0)
+    monkeypatch.setattr(window_module, "_FEWEST_OF_TRACE", BURST)
     waits = _recommended(draws=0).table.ttft_p99.values[0]
     for found in (_compared(draws=0), _preempted()):
         assert found.window is not None
@@ -127,8 +128,8 @@ def test_answers_are_of_the_busiest_part_and_name_it(monkeypatch, capsys, tmp_pa
 
 
 def test_a_log_that_holds_an_answer_is_served_whole(monkeypatch) -> None:
-    monkeypatch.setattr(demand, "MINUTE_S", 0.0)
-    monkeypatch.setattr(demand, "_FEWEST_OF_TRACE", BURST)
+    monkeypatch.setattr(window_module, "MINUTE_S", 0.0)
+    monkeypatch.setattr(window_module, "_FEWEST_OF_TRACE", BURST)
     log = read_log("sample:vllm-rtx4090").timed()
     few = len(log.input_lengths)
     assert requests_of_log(None, log, REPLAY) == few

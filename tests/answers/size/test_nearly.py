@@ -2,7 +2,7 @@
 
 # Sizes and traces here have what may be None:
 # pyright: reportOptionalMemberAccess=false, reportOptionalIterable=false
-# pyright: reportOptionalSubscript=false
+# pyright: reportOptionalSubscript=false, reportArgumentType=false
 
 from dataclasses import replace
 
