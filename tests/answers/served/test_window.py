@@ -49,17 +49,19 @@ def _preempted(**draws):
 
 def test_the_end_of_a_trace_is_in_every_answer() -> None:
     """Only who comes in the burst waits more than 0.2 s, and a tenth of all requests do."""
-    advice, table, rules = _recommended(), _compared(), _preempted()
+    advice, table, rules = _recommended(draws=0), _compared(draws=0), _preempted()
     assert advice.table.ttft_p99.values[0] == pytest.approx(table.table.ttft_p99.values[0])
     assert advice.table.ttft_p99.values[0] == pytest.approx(rules.table.ttft_p99.values[0])
     assert advice.table.ttft_p99.values[0] > 0.2
-    sized = size_server(LATE, [Slo("ttft_p99", 0.2)], engine="vllm", clock=CLOCK, within=0.5)
+    sized = size_server(
+        LATE, [Slo("ttft_p99", 0.2)], engine="vllm", clock=CLOCK, within=0.5, draws=0
+    )
     assert sized.tokens(sized.answer) > 400
     for window in (advice.plan.window, table.window, rules.window, sized.plan.window):
         assert window is not None
         assert window.whole
         assert window.rate == window.rate_of_all == pytest.approx(1099 / 1000.099)
-    quiet = _recommended(requests=QUIET)
+    quiet = _recommended(requests=QUIET, draws=0)
     assert quiet.table.ttft_p99.values[0] < 0.02
 
 
