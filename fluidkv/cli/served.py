@@ -9,9 +9,10 @@ from fluidkv.cli import options as opt
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
-    from fluidkv.answers.served.demand import Demand, Window
+    from fluidkv.answers.served.demand import Demand
     from fluidkv.answers.served.fresh import Horizon
     from fluidkv.answers.served.logged import LoggedServer, ServerSettings
+    from fluidkv.answers.served.window import Window
     from fluidkv.cli.memory import LoggedMemory
     from fluidkv.report.page import Row
     from fluidkv.runs.max_tokens import MaxTokens
@@ -72,7 +73,7 @@ Budget = Annotated[
 
 _DRAWS = (
     "Fresh draws that the answer is to hold for: conversations of SOURCE drawn again, arrivals by "
-    r"their own process; 0: none. \[default: 20]"
+    r"their own process; 0: none. \[default: 20; of a trace that is sized 40]"
 )
 FreshDraws = Annotated[
     int | None,
@@ -267,17 +268,26 @@ def completed(
 
 
 def window_rows(window: "Window | None") -> list[tuple[str, str]]:
-    """Which part of a trace is served, and how its rate compares; nothing of one served whole."""
-    if window is None or window.whole:
+    """Which part of a trace is served, and how its rate compares; the rate in each tenth of it."""
+    if window is None:
         return []
-    served_ones = f"the first {window.requests * window.runs:,} of {window.of:,} requests"
-    if window.runs > 1:
-        served_ones += f", in {window.runs} parts that each find an empty server"
-    if window.rate is None or window.rate_of_all is None:
-        return [("window", served_ones)]
-    part, whole = (f"{rate:.2f}" for rate in (window.rate, window.rate_of_all))
-    rates = f"at the trace's own times {part} a second, and {whole} in all of it"
-    return [("window", f"{served_ones}; {rates}")]
+    rows: list[tuple[str, str]] = []
+    if not window.whole:
+        which = f"the {'busiest' if window.busiest else 'first'} {window.requests * window.runs:,}"
+        part = f"{which} of {window.of:,} requests" + " in a row" * window.busiest
+        if window.runs > 1:
+            part += f", in {window.runs} parts that each find an empty server"
+        if window.rate is not None and window.rate_of_all is not None:
+            own, whole = (f"{rate:.2f}" for rate in (window.rate, window.rate_of_all))
+            part += f"; at the trace's own times {own} a second, and {whole} in all of it"
+        rows.append(("window", part))
+        if window.busiest:
+            rest = f"the other {window.of - window.requests:,} are not served: all of them would"
+            rows.append(("", f"{rest} take over a minute; --requests {window.of} serves them"))
+    if window.tenths:
+        rates = ", ".join(f"{rate:.2f}" for rate in window.tenths)
+        rows.append(("tenths", f"{rates} arrivals a second, at its own times, in each of them"))
+    return rows
 
 
 def tokens_of(server: "ServerSettings", block_size: int | None) -> int:

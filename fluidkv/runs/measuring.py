@@ -5,6 +5,7 @@ metric speaks of (`Span`), and how a window that is partly outside of a span cou
 """
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -200,6 +201,7 @@ def metrics(run: xr.Dataset, *, first: int = 0) -> xr.Dataset:
 
     later = Span(start, np.inf)
 
+    @cache
     def flow(name: str) -> xr.DataArray:
         return total(bare, name, later)
 

@@ -59,7 +59,7 @@ def test_the_next_day_needs_a_server_more(capsys):
     assert (found["answer"]["value"], found["of_runs"]["value"]) == (3, 2)
     assert found["against_bias"]["value"] == 3
     draws = found["draws"]
-    assert (draws["count"], draws["requests"], draws["may_miss"]) == (20, 3000, 0)
+    assert (draws["count"], draws["requests"], draws["may_miss"]) == (40, 3000, 0)
     assert draws["not_met_at"] == 2
     assert draws["worst"]["ttft_p99"] <= 2
     assert draws["stretch"]["arrivals"] == "Poisson"

@@ -8,7 +8,6 @@ from fluidkv.answers.served.demand import (
     MOST_RUNS,
     Demand,
     Draws,
-    Window,
     check_pace,
     horizon_of,
     length_of,
@@ -16,10 +15,10 @@ from fluidkv.answers.served.demand import (
     prompts_of,
     requests_of_run,
     tables_of,
-    window_of,
 )
 from fluidkv.answers.served.memory import BLOCK_SIZES, equilibrium_of
 from fluidkv.answers.served.setting import Setting, limits_of
+from fluidkv.answers.served.window import Window, window_of
 from fluidkv.errors import InputError
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.record import Record
@@ -127,12 +126,12 @@ def planned(
         asked.limits(engine)  # refuses what is out of range, before requests are drawn
     equilibrium = equilibrium_of(workload, asked.capacity)
     longest = max(c.decode_length for c in workload.classes)
-    window = window_of(source, demand, Draws(asked.requests, asked.runs))
+    window = window_of(source, demand, Draws(asked.requests, asked.runs), times=len(served))
     runs = RUNS if asked.runs is None else asked.runs
     if window is None:
         size = requests_of_run(asked.requests, demand, equilibrium, longest)
     else:
-        size, runs = window.requests, window.runs
+        size, runs, source = window.requests, window.runs, window.of_trace(source)
     tables = tables_of(source, workload, demand, clock, size, runs, asked.seed)
     if len(served) * len(tables) > MOST_RUNS:
         tried = f"{len(served)} engines, {len(tables)} runs each"

@@ -11,9 +11,9 @@ from jaxtyping import Float
 
 from fluidkv.answers.compare.plan import Asked
 from fluidkv.answers.served.bias import Bias
-from fluidkv.answers.served.demand import Window
 from fluidkv.answers.served.fresh import Days, spread
 from fluidkv.answers.served.paired import CONFIDENCE, Against
+from fluidkv.answers.served.window import Window
 from fluidkv.plain import finite
 from fluidkv.record import Record
 from fluidkv.serving.engine_text import ServedEngine

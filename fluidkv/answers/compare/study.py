@@ -12,10 +12,11 @@ from fluidkv.answers.compare.result import THROUGHPUTS, EngineComparison
 from fluidkv.answers.served.bias import OUTPUT, Bias, Totals, biases
 from fluidkv.answers.served.cases import measured_cases
 from fluidkv.answers.served.demand import Demand
-from fluidkv.answers.served.fresh import Days, Horizon, days_like, draws_of, part_of
+from fluidkv.answers.served.fresh import HORIZON, Days, Horizon, days_like, draws_of
 from fluidkv.answers.served.paired import Against, against_first
 from fluidkv.answers.served.segments import by_segment
 from fluidkv.answers.served.setting import Setting
+from fluidkv.answers.served.window import requests_of_log
 from fluidkv.errors import InputError
 from fluidkv.labels import completed, variable
 from fluidkv.logs.timed import TimedRun
@@ -103,7 +104,7 @@ def compare_engines(
         now or Setting(),
         block_size,
         max_num_batched_tokens,
-        requests,
+        requests_of_log(requests, log, demand),
         runs,
         seed,
     )
@@ -148,8 +149,7 @@ def _days(source: Workload | Trace, plan: Plan, draws: int | None, horizon: Hori
         return None
     if not draws_of(draws):
         return None
-    assert isinstance(source, Trace)  # windows are of traces
-    part = part_of(source, slice(window.requests * window.runs))
+    part = window.of_trace(source)
     caching = any(engine.finds_prefixes for engine in plan.engines)
     asked = plan.asked
     return days_like(
@@ -158,6 +158,7 @@ def _days(source: Workload | Trace, plan: Plan, draws: int | None, horizon: Hori
         horizon,
         asked.demand,
         asked.clock,
+        usual=min(len(part), HORIZON),
         caching=caching,
         seed=asked.seed,
     )

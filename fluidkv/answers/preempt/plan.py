@@ -14,16 +14,15 @@ from fluidkv.answers.served.demand import (
     MOST_RUNS,
     Demand,
     Draws,
-    Window,
     at_once,
     check_pace,
     length_of,
     tables_of,
     usual_requests,
-    window_of,
 )
 from fluidkv.answers.served.memory import BLOCK_SIZES, check_memory, equilibrium_of
 from fluidkv.answers.served.setting import Setting
+from fluidkv.answers.served.window import Window, window_of
 from fluidkv.errors import InputError
 from fluidkv.exact.survival import Equilibrium
 from fluidkv.runs.checks import count, instance
@@ -102,14 +101,15 @@ def planned(
     if demand.kind != "replay":
         check_memory(own, limits, workload, demand.asks)
     equilibrium = equilibrium_of(workload, limits.capacity)
-    window = window_of(source, demand, draws, runs_named="seeds")
+    named = {PERFECT: Forecast()} if predictors is None else dict(predictors)
+    combinations = _grid(own, limits, chosen, named)
+    times = len(combinations)
+    window = window_of(source, demand, draws, runs_named="seeds", times=times)
     if window is None:
         size, seeds = _drawn(demand, equilibrium, draws)
     else:
-        size, seeds = window.requests, window.runs
-    named = {PERFECT: Forecast()} if predictors is None else dict(predictors)
+        size, seeds, source = window.requests, window.runs, window.of_trace(source)
     check_lists(named, source if isinstance(source, Trace) and demand.kind == "replay" else None)
-    combinations = _grid(own, limits, chosen, named)
     if len(combinations) * seeds > MOST_RUNS:
         tried = f"{len(combinations):,} combinations, {seeds} runs each"
         raise InputError("seeds", tried, f"{MOST_RUNS:,} runs in all")

@@ -13,9 +13,10 @@ from fluidkv.answers.preempt.pick import Aim, Pick
 from fluidkv.answers.preempt.rules import PROPOSED, RELEASED, Combination
 from fluidkv.answers.served import bias as of_log
 from fluidkv.answers.served.clock import clock_values
-from fluidkv.answers.served.demand import Demand, Window
+from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.paired import CONFIDENCE, Against
 from fluidkv.answers.served.slo import first_tokens
+from fluidkv.answers.served.window import Window
 from fluidkv.plain import finite
 from fluidkv.preempt.slo import MeanTimes
 from fluidkv.record import Record

@@ -13,7 +13,7 @@ from fluidkv.answers.recommend.gains import Gain, Gains, Pick
 from fluidkv.answers.recommend.plan import Plan
 from fluidkv.answers.recommend.runs import Backend, run_settings
 from fluidkv.answers.served.demand import tables_of
-from fluidkv.answers.served.fresh import Days, Horizon, days_like, part_of
+from fluidkv.answers.served.fresh import HORIZON, Days, Horizon, days_like
 from fluidkv.answers.served.setting import Setting
 from fluidkv.errors import InputError
 from fluidkv.record import Record
@@ -96,11 +96,11 @@ def days_of(source: Workload | Trace, plan: Plan, draws: int, horizon: Horizon, 
     """
     demand, clock = plan.demand, plan.clock
     if plan.window is not None:
-        assert isinstance(source, Trace)  # windows are of traces
-        part = part_of(source, slice(plan.window.requests * plan.window.runs))
+        part = plan.window.of_trace(source)
         if plan.window.rate is not None:
             caching = plan.engine.finds_prefixes
-            return days_like(part, draws, horizon, demand, clock, caching=caching, seed=seed)
+            how = {"usual": min(len(part), HORIZON), "caching": caching, "seed": seed}
+            return days_like(part, draws, horizon, demand, clock, **how)
     size = plan.size
     if horizon != Horizon():
         if demand.kind == "saturated" or (horizon.seconds is not None and demand.rate is None):
@@ -122,12 +122,10 @@ def likes_of(
     fresh = replace(plan, tables=list(days.tables), prompts=tuple(days.prompts))
     ran = run_settings(fresh, [settings[index] for index in places], backend)
     gains = Gains(ran.table, None, {}, plan.felt, days.widen)
+    asked = [slo.over(days.requests / plan.size) for slo in plan.asked]
     met = tuple(
         sum(
-            all(
-                bool(slo.met(ran.table[slo.metric].values[[place]][:, [run]])[0])
-                for slo in plan.asked
-            )
+            all(bool(slo.met(ran.table[slo.metric].values[[place]][:, [run]])[0]) for slo in asked)
             for run in range(len(days.tables))
         )
         for place in range(len(places))

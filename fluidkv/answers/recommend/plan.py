@@ -11,19 +11,18 @@ from fluidkv.answers.served.demand import (
     MOST_RUNS,
     Demand,
     Draws,
-    Window,
     check_pace,
     horizon_of,
     length_of,
     prompts_of,
     requests_of_run,
     tables_of,
-    window_of,
 )
 from fluidkv.answers.served.goodput import bounds_of
 from fluidkv.answers.served.memory import check_memory, equilibrium_of
 from fluidkv.answers.served.setting import Setting
 from fluidkv.answers.served.slo import Slo
+from fluidkv.answers.served.window import Window, window_of
 from fluidkv.errors import InputError
 from fluidkv.exact.survival import Equilibrium
 from fluidkv.prefix.prompts import Prompts
@@ -116,12 +115,12 @@ def planned(
     equilibrium = equilibrium_of(workload, limits.capacity)
     settings = settings_of(served, limits, demand, workload, equilibrium, now, candidates)
     longest = max(c.decode_length for c in workload.classes)
-    window = window_of(source, demand, draws)
+    window = window_of(source, demand, draws, times=len(settings))
     runs = RUNS if draws.runs is None else draws.runs
     if window is None:
         size = requests_of_run(draws.requests, demand, equilibrium, longest)
     else:
-        size, runs = window.requests, window.runs
+        size, runs, source = window.requests, window.runs, window.of_trace(source)
     tables = tables_of(source, workload, demand, clock, size, runs, draws.seed)
     if len(settings) * len(tables) > MOST_RUNS:
         tried = f"{len(settings)} settings, {len(tables)} runs each"

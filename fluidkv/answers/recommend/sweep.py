@@ -27,6 +27,7 @@ from fluidkv.answers.served.goodput import bounds_of
 from fluidkv.answers.served.memory import BLOCK_SIZES
 from fluidkv.answers.served.setting import Setting, engine_of, limits_of
 from fluidkv.answers.served.slo import Slo
+from fluidkv.answers.served.window import requests_of_log
 from fluidkv.errors import InputError
 from fluidkv.logs.timed import TimedRun
 from fluidkv.runs.dataset import RunStatus
@@ -122,7 +123,7 @@ def recommend_settings(
         candidates,
         tuple(slos),
         objective,
-        Draws(requests, runs, seed),
+        Draws(requests_of_log(requests, log, demand), runs, seed),
     )
     bias = {} if log is None else _held_against(plan, log, totals)
     if on_first is not None and bias:

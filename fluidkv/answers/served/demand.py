@@ -27,7 +27,6 @@ from fluidkv.workload import Workload
 _TURNOVERS, _FEWEST, _MOST = 10, 200, 2000
 LEAST_TURNOVERS = 4
 MOST_REQUESTS = 100_000
-MOST_OF_TRACE = 10**6
 MOST_RUNS = 20_000
 _SLOWEST = 10**7  # iterations that arrivals or permits alone may take
 
@@ -111,78 +110,6 @@ class Draws(Record):
     requests: int | None = None
     runs: int | None = None
     seed: int = 0
-
-
-@dataclass(frozen=True)
-class Window(Record):
-    """What is served of a trace that is replayed: all of it, or its first requests.
-
-    Fields:
-        requests: of each run; with several runs, consecutive parts of the trace.
-        runs: how many; each begins with an empty server.
-        of: requests that the trace has.
-        rate, rate_of_all: arrivals a second at the trace's own times, of what is served and of the
-            whole; None where all come at once.
-    """
-
-    requests: int
-    runs: int
-    of: int
-    rate: float | None
-    rate_of_all: float | None
-
-    @property
-    def whole(self) -> bool:
-        """Whether the trace is served as it came, in one run."""
-        return self.requests == self.of
-
-
-def window_of(
-    source: Workload | Trace, demand: Demand, draws: Draws, *, runs_named: str = "runs"
-) -> Window | None:
-    """What is served of a trace that is replayed: the whole, unless somebody asks for less.
-
-    A part of a trace says nothing of the rest: its start may be quiet.
-
-    Args:
-        runs_named: what the caller calls the number of runs.
-
-    Returns:
-        None where nothing is replayed.
-
-    Raises:
-        InputError: no trace, or one without times, whose times go backwards, or that is too long
-            for a run; more requests or runs than it has.
-    """
-    if demand.kind != "replay":
-        return None
-    if not isinstance(source, Trace) or source.arrival_times_s is None:
-        raise InputError("replay", "no arrival times", "a trace that has them")
-    times, there = np.asarray(source.arrival_times_s), len(source)
-    if (late := np.flatnonzero(np.diff(times) < 0)).size:
-        row = int(late[0]) + 1
-        raise InputError(
-            "source",
-            f"request {row} at {times[row]:g} s",
-            f"times that do not go backwards: no earlier than {times[row - 1]:g} s",
-        )
-    size = there if draws.requests is None else count("requests", draws.requests)
-    if size > there:
-        raise InputError("requests", size, f"at most the {there:,} that the trace has")
-    if size > MOST_OF_TRACE:
-        few = f"at most {MOST_OF_TRACE:,} in a run; a number of requests takes the first ones"
-        raise InputError("source", f"{size:,} requests", few)
-    runs = 1 if draws.runs is None else count(runs_named, draws.runs)
-    if runs > there // size:
-        parts = f"at most {there // size}: the trace has {there:,} requests, and a run {size:,}"
-        raise InputError(runs_named, runs, parts)
-    return Window(size, runs, there, _rate(times[: runs * size]), _rate(times))
-
-
-def _rate(times: np.ndarray) -> float | None:
-    """Arrivals a second; None where all come at once."""
-    span = float(times[-1] - times[0])
-    return (len(times) - 1) / span if span > 0 else None
 
 
 def requests_of_run(

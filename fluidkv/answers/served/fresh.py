@@ -1,18 +1,20 @@
 """Fresh draws of what asks a server: how many, how long, and what holds for nearly all of them.
 
 Of n draws that all meet a bound, another one misses it with a chance of at most 1 in n + 1, however
-the draws are made (the largest of n + 1 alike is the last one no more often than any other).
+the draws are made (the largest of n + 1 alike is the last one no more often than any other). Days
+are not draws: they are of what the log is a sample of, and some logs are unlike that.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 
 from fluidkv.answers.served.demand import Demand, prompts_of, tables_of
 from fluidkv.answers.served.paired import CONFIDENCE
+from fluidkv.answers.served.part import busiest, rate_of_trace
 from fluidkv.answers.served.population import Population
 from fluidkv.errors import InputError
 from fluidkv.prefix.prompts import Prompts
@@ -27,6 +29,15 @@ from fluidkv.workload import Workload
 
 DRAWS = 20
 """Fresh draws where nobody says how many: if all meet a bound, 95 % of others do."""
+DRAWS_OF_LOG = 40
+"""The same where a bound is to be met on other days of a log."""
+LEFT_OPEN = 0.025
+"""Share of other days that is given to logs unlike their days, beside that of draws.
+
+>>> from fluidkv.answers.served.fresh import DRAWS_OF_LOG, LEFT_OPEN, share_of
+>>> share_of(DRAWS_OF_LOG, 0, LEFT_OPEN) >= 0.95  # on servers of known truth: docs/size.md
+True
+"""
 HORIZON = 3_000
 """Requests of each where nobody says how many: 30 of them are beyond a 99th percentile."""
 NINE_OF_TEN = 0.9
@@ -39,11 +50,6 @@ True
 MOST_DRAWS = 1_000
 MOST_REQUESTS = 10**6
 _STREAM = 34  # beside seeds of runs, so that a draw repeats no run
-_COLUMNS = (
-    *("input_lengths", "decode_lengths", "max_tokens"),
-    *("prefix_blocks", "prompt_segments", "output_segments"),
-)
-_DAY_S, _HOUR_S = 86_400.0, 3_600.0
 
 
 @dataclass(frozen=True)
@@ -89,101 +95,53 @@ class Stretch(Record):
     arrivals: str
 
 
-def draws_of(draws: int | None) -> int:
+def draws_of(draws: int | None, usual: int = DRAWS) -> int:
     """How many: what was asked for, checked, or the usual number; 0: none."""
-    return DRAWS if draws is None else count("draws", draws, least=0, most=MOST_DRAWS)
+    return usual if draws is None else count("draws", draws, least=0, most=MOST_DRAWS)
 
 
-def misses_allowed(draws: int) -> int:
-    """Of so many draws, how many may miss a bound that nearly every other one is to meet.
+def misses_allowed(draws: int, left_open: float = 0.0) -> int:
+    """Of so many draws, how many may miss a bound that nearly every other day is to meet.
+
+    Args:
+        left_open: share of days that draws say nothing of: `LEFT_OPEN` of a log's.
 
     Examples:
         >>> from fluidkv.answers.served.fresh import misses_allowed
         >>> [misses_allowed(n) for n in (5, 20, 39, 100)]
         [0, 0, 1, 4]
     """
-    return max(0, math.floor((1 - CONFIDENCE) * (draws + 1) + 1e-9) - 1)
+    return max(0, math.floor((1 - CONFIDENCE - left_open) * (draws + 1) + 1e-9) - 1)
 
 
-def share_of(draws: int, misses: int) -> float:
-    """Of other draws, at least so many meet what all but `misses` of these did.
+def share_of(draws: int, misses: int, left_open: float = 0.0) -> float:
+    """Of other days, at least so many meet what all but `misses` of these draws did.
 
     Examples:
         >>> from fluidkv.answers.served.fresh import share_of
         >>> round(share_of(20, 0), 3), share_of(3, 0)
         (0.952, 0.75)
     """
-    return 1 - (misses + 1) / (draws + 1)
+    return max(0.0, 1 - (misses + 1) / (draws + 1) - left_open)
 
 
 def spread(values: Float[np.ndarray, " draw"]) -> tuple[float, float]:
     """From where to where nine of ten other draws lie: of 20, from the least to the most.
 
+    Of more draws the narrowest of what holds so many: a count that is often 0 has nothing below it.
+
     Examples:
         >>> from fluidkv.answers.served.fresh import spread
-        >>> spread(np.arange(20.0)), spread(np.arange(40.0))
-        ((0.0, 19.0), (1.0, 38.0))
+        >>> spread(np.arange(20.0)), spread(np.arange(40.0)), spread(np.arange(40.0) ** 2)
+        ((0.0, 19.0), (1.0, 38.0), (0.0, 1369.0))
     """
-    outside = max(1, math.floor((1 - NINE_OF_TEN) / 2 * (len(values) + 1) + 1e-9))
-    order = np.sort(values)
-    return float(order[outside - 1]), float(order[-outside])
-
-
-def busiest(trace: Trace, requests: int) -> Trace:
-    """The stretch of a trace with the highest rate: of so many requests, or an hour of days."""
-    times = np.array(trace.arrival_times_s)
-    if times[-1] >= _DAY_S:
-        ends = np.searchsorted(times, times + _HOUR_S)
-        first = int((ends - np.arange(len(times))).argmax())
-        return part_of(trace, slice(first, int(ends[first])))
-    if requests >= len(times):
-        return trace
-    first = int((times[requests - 1 :] - times[: len(times) - requests + 1]).argmin())
-    return part_of(trace, slice(first, first + requests))
-
-
-def part_of(trace: Trace, rows: slice) -> Trace:
-    """Some requests of a trace, from time 0 on."""
-    columns = {
-        name: values[rows] for name in _COLUMNS if (values := getattr(trace, name)) is not None
-    }
-    times = trace.arrival_times_s
-    if times is not None:
-        part = times[rows]
-        columns["arrival_times_s"] = tuple(time - part[0] for time in part)
-    return replace(trace, **columns)
-
-
-def fresh_of_trace(
-    trace: Trace,
-    draws: int,
-    horizon: Horizon,
-    *,
-    speed: float = 1.0,
-    known: bool = False,
-    asks: MaxTokens = EXACT,
-    seed: int = 0,
-) -> tuple[list[Requests], Stretch]:
-    """Draws of the busiest stretch of a trace with times, and which that is.
-
-    Args:
-        speed: how many times as fast they come.
-        known: whether that rate is a given one, and not as uncertain as a log of this length is.
-    """
-    size = horizon.of(_rate(trace) * speed)
-    stretch = busiest(trace, size)
-    population = Population.of(stretch)
-    rate = _rate(stretch)
-    tables = [
-        population.table(
-            size, seed=(seed, _STREAM, place), rate=rate * speed if known else None, asks=asks
-        )
-        for place in range(draws)
-    ]
-    if not known and speed != 1:
-        tables = [faster(table, speed) for table in tables]
-    said = Stretch(len(stretch), len(trace), rate, _rate(trace), str(population.arrivals))
-    return tables, said
+    order, inner = np.sort(values), math.ceil(NINE_OF_TEN * (len(values) + 1) - 1e-9)
+    if inner >= len(order):
+        return float(order[0]), float(order[-1])
+    widths = order[inner:] - order[:-inner]
+    narrowest = np.flatnonzero(widths == widths.min())
+    first = int(narrowest[len(narrowest) // 2])
+    return float(order[first]), float(order[first + inner])
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,34 +183,33 @@ def days_like(
     demand: Demand,
     clock: IterationClock,
     *,
-    caching: bool,
+    usual: int = HORIZON,
+    caching: bool = False,
+    known: bool = False,
     seed: int = 0,
 ) -> Days:
-    """Draws with what their prompts say, each as long as the trace where nobody says how long.
-
-    Of one with more than `HORIZON` requests, the busiest stretch of so many.
+    """Draws of the busiest stretch of a trace with times, as long as a draw.
 
     Args:
         demand: a replay, at some speed.
+        usual: requests of a draw where nobody says how long.
         caching: whether an engine looks at prompts.
+        known: whether the rate is a given one, and not as uncertain as a log of this length is.
     """
-    size = horizon.of(_rate(trace) * demand.speed, min(len(trace), HORIZON))
+    whole = rate_of_trace(trace)
+    size = horizon.of(whole * demand.speed, usual)
     stretch = busiest(trace, size)
-    population = Population.of(stretch)
+    population, rate = Population.of(stretch), rate_of_trace(stretch)
+    mix = stretch.workload()  # a replay has its own lengths
     tables: list[Requests] = []
     prompts: list[Prompts | None] = []
     for place in range(draws):
-        day = population.draw(size, seed=(seed, _STREAM, place))
-        tables += tables_of(day, day.workload(), demand, clock, len(day), 1, seed + place)
+        seeds, own = (seed, _STREAM, place), rate if known else None
+        day = population.draw(size, seed=seeds, rate=own, shares=caching)
+        tables += tables_of(day, mix, demand, clock, len(day), 1, seed + place)
         prompts += prompts_of(day, demand, tables[-1:], caching)
-    said = Stretch(len(stretch), len(trace), _rate(stretch), _rate(trace), str(population.arrivals))
-    return Days(tables, prompts, said)
-
-
-def faster(table: Requests, speed: float) -> Requests:
-    """The same requests so many times as fast."""
-    columns = {name: getattr(table, name) for name in table.__dataclass_fields__}
-    return Requests(**columns | {"arrival": table.arrival / speed})
+    like = Stretch(len(stretch), len(trace), rate, whole, str(population.arrivals))
+    return Days(tables, prompts, like)
 
 
 def fresh_of_mix(
@@ -270,9 +227,3 @@ def fresh_of_mix(
     streams = [np.random.default_rng((seed, _STREAM, place)) for place in range(draws)]
     tables = [poisson(workload, rate, size, rng=r, per_iteration=per_iteration) for r in streams]
     return [asks.of(table, seed + place) for place, table in enumerate(tables)]
-
-
-def _rate(trace: Trace) -> float:
-    assert trace.arrival_times_s is not None  # callers looked
-    span = trace.arrival_times_s[-1] - trace.arrival_times_s[0]
-    return (len(trace) - 1) / span if span > 0 else math.inf

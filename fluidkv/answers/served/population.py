@@ -14,13 +14,12 @@ from jaxtyping import Float, Int
 from fluidkv.errors import InputError
 from fluidkv.record import Record
 from fluidkv.runs.checks import above_0, count
-from fluidkv.runs.max_tokens import EXACT, MaxTokens
-from fluidkv.runs.requests import Requests
 from fluidkv.traces import Trace
 
 _WINDOW = 10  # arrivals in a window, about, in which bursts are looked for
 _LEAST = 6  # windows, with fewer of which nothing but Poisson is told
 _TENTHS = 10
+_SHARED = ("prefix_blocks", "prefix_block_size", "prompt_segments", "output_segments")
 _LEVEL = 0.01  # at which Poisson, and one rate throughout, are given up
 
 
@@ -149,7 +148,9 @@ class Population(Record):
         starts = np.sort([times[rows[0]] for rows in conversations])
         return cls(trace, conversations, Arrivals.of(starts))
 
-    def draw(self, requests: int, *, seed: object, rate: float | None = None) -> Trace:
+    def draw(
+        self, requests: int, *, seed: object, rate: float | None = None, shares: bool = True
+    ) -> Trace:
         """Another day: at least so many requests, in whole conversations.
 
         Args:
@@ -157,6 +158,7 @@ class Population(Record):
             seed: of `numpy.random.default_rng`.
             rate: requests a second, just so; None: the trace's own, known no better than a trace of
                 this length tells it.
+            shares: whether it says what prompts share, as the trace does.
 
         Examples:
             >>> from fluidkv.answers.served.population import Population
@@ -172,29 +174,8 @@ class Population(Record):
             values = getattr(trace, name)
             columns[name] = values and tuple(values[row] for row in each)
         if trace.shares_prefixes:
-            columns |= self._said(each, copies.tolist())
+            columns |= self._said(each, copies.tolist()) if shares else dict.fromkeys(_SHARED)
         return replace(trace, arrival_times_s=tuple(at), **columns)
-
-    def table(
-        self,
-        requests: int,
-        *,
-        seed: object,
-        rate: float | None = None,
-        asks: MaxTokens = EXACT,
-    ) -> Requests:
-        """The same draw as a table for a run.
-
-        Args:
-            asks: what each asks for at most.
-        """
-        rows, _, times = self.rows(requests, seed=seed, rate=rate)
-        trace = self.trace
-        inputs, outputs = np.array(trace.input_lengths)[rows], np.array(trace.decode_lengths)[rows]
-        table = Requests(inputs, outputs, arrival=times - times[0])
-        if asks.rule == "column" and trace.max_tokens is not None:
-            return table.asking(np.array(trace.max_tokens)[rows])
-        return asks.of(table, int(np.random.default_rng(seed).integers(2**31)))  # pyright: ignore
 
     def rows(
         self, requests: int, *, seed: object, rate: float | None = None

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -25,8 +25,9 @@ _THROUGHPUTS = (
     "throughput",
     "throughput_per_time",
 )
+_COUNT = "preemptions"
 SLO_METRICS: Mapping[str, bool] = MappingProxyType(
-    dict.fromkeys((*_TIMES, "preemptions", "preemption_rate", "recompute_tax"), False)
+    dict.fromkeys((*_TIMES, _COUNT, "preemption_rate", "recompute_tax"), False)
     | dict.fromkeys(_THROUGHPUTS, True)
 )
 """Metric of `fluidkv.runs.measuring` -> whether its bound is a least value, not a most.
@@ -73,6 +74,16 @@ class Slo(Record):
         """Settings that meet it in every run; where a run has no value, it is not met."""
         fine = values >= self.bound if self.at_least else values <= self.bound
         return np.all(fine, axis=1)
+
+    def over(self, longer: float) -> "Slo":
+        """The same of a run with so many times as many requests: a count grows with them.
+
+        Examples:
+            >>> from fluidkv.answers import Slo
+            >>> Slo("preemptions", 3).over(10).bound, Slo("ttft_p99", 2).over(10).bound
+            (30, 2)
+        """
+        return replace(self, bound=self.bound * longer) if self.metric == _COUNT else self
 
     def excess(self, values: Float[np.ndarray, "setting run"]) -> Float[np.ndarray, " setting"]:
         """By how much the worst run misses it, relative to the bound; 0 where it is met.

@@ -95,18 +95,21 @@ class Theory(Record):
         lasts = clock.duration(*self._work(Fraction(1)), float(outputs)) - clock.base
         return Bounds(free.carried(tokens).rate, 1 / lasts if lasts else math.inf)
 
+    @cached_property
+    def _prefill(self) -> tuple[Fraction, Fraction, Fraction]:
+        """Tokens of a prompt, pairs of them, and outputs, in the mean."""
+        mix = self.workload
+        pairs = mix.mean([c.input_length * (c.input_length + 1) // 2 for c in mix.classes])
+        return mix.mean_input_length, pairs, mix.mean_decode_length
+
     def _work(self, rate: Fraction) -> tuple[float, float, float]:
         """KV tokens read, tokens of prefill and their pairs, at so many requests an iteration."""
-        pairs = sum(
-            c.share * Fraction(c.input_length * (c.input_length + 1), 2)
-            for c in self.workload.classes
-        )
-        inputs = self.workload.mean_input_length
+        inputs, pairs, _ = self._prefill
         return float(rate * self._lifetime[0]), float(rate * inputs), float(rate * pairs)
 
     def _full(self, tokens: int, lifetime: Fraction) -> tuple[float, float, float]:
         """Requests in flight, completed an iteration, and how long that lasts."""
-        outputs = self.workload.mean_decode_length
+        outputs = self._prefill[2]
         running = tokens / lifetime * outputs
         if self.max_num_seqs is not None:
             running = min(running, Fraction(self.max_num_seqs))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fluidkv.answers.served.fresh import Stretch, misses_allowed, share_of
+from fluidkv.answers.served.fresh import LEFT_OPEN, Stretch, misses_allowed, share_of
 from fluidkv.answers.size.edge import Edge
 from fluidkv.answers.size.plan import Plan
 from fluidkv.answers.size.search import close, met_by_run
@@ -41,8 +41,8 @@ class Nearly(Record):
 
     @property
     def share(self) -> float:
-        """Of other draws, how many meet it at least."""
-        return share_of(self.draws, self.misses)
+        """Of other days, how many meet it at least."""
+        return share_of(self.draws, self.misses, _left_open(self.stretch))
 
 
 def nearly_every(plan: Plan, start: Size, within: float, tell: Callable[[int], None]) -> Nearly:
@@ -56,13 +56,13 @@ def nearly_every(plan: Plan, start: Size, within: float, tell: Callable[[int], N
         tell: told how many sizes were tried.
     """
     draws = len(plan.fresh)
-    misses, along = misses_allowed(draws), dict[Size, Values]()
+    misses, along = misses_allowed(draws, _left_open(plan.stretch)), dict[Size, Values]()
 
     def enough(size: Size) -> bool:
         if size not in along:
             along[size] = _tried(plan, size, misses)
             tell(len(along))
-        met = met_by_run(along[size], plan.slos)
+        met = met_by_run(along[size], plan.slos_of_draws)
         return len(met) == draws and int((~met).sum()) <= misses
 
     axis, last, answer = plan.axis, None, None
@@ -83,6 +83,10 @@ def nearly_every(plan: Plan, start: Size, within: float, tell: Callable[[int], N
     return Nearly(edge, order, draws, max(map(len, plan.fresh)), misses, plan.stretch)
 
 
+def _left_open(stretch: Stretch | None) -> float:
+    return 0.0 if stretch is None else LEFT_OPEN
+
+
 def _easier(plan: Plan, start: Size) -> list[Size]:
     axis, at = plan.axis, plan.axis.of(start)
     if axis.find == "replicas":
@@ -95,7 +99,7 @@ def _easier(plan: Plan, start: Size) -> list[Size]:
 def _tried(plan: Plan, size: Size, misses: int) -> Values:
     """Of every draw, or of the first few where these already refute it."""
     first = _measured(plan, size, slice(0, _FEW))
-    if int((~met_by_run(first, plan.slos)).sum()) > misses or len(plan.fresh) <= _FEW:
+    if int((~met_by_run(first, plan.slos_of_draws)).sum()) > misses or len(plan.fresh) <= _FEW:
         return first
     rest = _measured(plan, size, slice(_FEW, None))
     return {name: np.concatenate([first[name], rest[name]]) for name in first}

@@ -7,18 +7,20 @@ from typing import Literal
 
 import numpy as np
 
-from fluidkv.answers.served.demand import Demand, Draws, Window, tables_of, window_of
+from fluidkv.answers.served.demand import Demand, Draws, tables_of
 from fluidkv.answers.served.fresh import (
+    DRAWS,
+    DRAWS_OF_LOG,
     Horizon,
     Stretch,
+    days_like,
     draws_of,
     fresh_of_mix,
-    fresh_of_trace,
-    part_of,
 )
 from fluidkv.answers.served.memory import BLOCK_SIZES
 from fluidkv.answers.served.setting import Setting, limits_of
 from fluidkv.answers.served.slo import Slo
+from fluidkv.answers.served.window import Window, window_of
 from fluidkv.answers.size.load import Theory
 from fluidkv.answers.size.sizes import Axis, Size, axis_of
 from fluidkv.answers.size.trials import SizedServer
@@ -37,8 +39,9 @@ from fluidkv.serving.server import Server
 from fluidkv.traces import Trace
 from fluidkv.workload import Workload
 
-REQUESTS, DRAWS = 1000, 2
+REQUESTS, RUNS = 1000, 2
 """Requests of a run and runs, where requests are drawn and nobody says how many."""
+_SIZES = {"kv": 55, "rate": 55, "replicas": 10}  # tried, about
 _RECORDS, _RECORDS_FRESH = 20_000, 1_000  # of a run, at most, roughly
 
 
@@ -108,6 +111,12 @@ class Plan(Record):
     @property
     def tables(self) -> Sequence[Requests]:
         return self.server.tables
+
+    @property
+    def slos_of_draws(self) -> tuple[Slo, ...]:
+        """What has to hold in a draw: as often for as many requests, where it is a count."""
+        longer = max(map(len, self.fresh)) / len(self.tables[0])
+        return tuple(slo.over(longer) for slo in self.slos)
 
     @property
     def clock(self) -> IterationClock:
@@ -226,7 +235,7 @@ def _window(source: Workload | Trace, asked: Asked, clock: IterationClock) -> Wi
     """What is served of a trace with times; None without them, or where all come at once."""
     if not isinstance(source, Trace) or source.arrival_times_s is None:
         return None
-    window = window_of(source, Demand(replay=True), asked.draws)
+    window = window_of(source, Demand(replay=True), asked.draws, times=_SIZES[asked.find])
     if window is None or window.rate is None:
         return None
     if clock.unit != "s":
@@ -247,11 +256,11 @@ def _tables(
     draws = asked.draws
     if window is not None and window.rate is not None:
         demand = Demand(replay=True, speed=rate / window.rate, max_tokens=asked.max_tokens)
-        size, runs = window.requests, window.runs
+        size, runs, source = window.requests, window.runs, window.of_trace(source)
     else:
         demand = Demand(rate=rate, max_tokens=asked.max_tokens)
         size = REQUESTS if draws.requests is None else count("requests", draws.requests)
-        runs = DRAWS if draws.runs is None else draws.runs
+        runs = RUNS if draws.runs is None else draws.runs
     return tables_of(source, workload, demand, clock, size, runs, draws.seed)
 
 
@@ -262,25 +271,25 @@ def _fresh(
     rate: float,
     clock: IterationClock,
     asked: Asked,
-) -> tuple[list[Requests], Stretch | None]:
+) -> tuple[Sequence[Requests], Stretch | None]:
     """Draws of what is like the requests that are run, at the same rate.
 
     A rate that somebody names, or that is looked for, is just so; a trace's own is known no better
     than a trace of that length tells it.
     """
-    draws, seed = draws_of(asked.fresh), asked.draws.seed
-    asks = asked.max_tokens or EXACT
+    seed = asked.draws.seed
+    draws = draws_of(asked.fresh, DRAWS if window is None else DRAWS_OF_LOG)
     if not draws:
         return [], None
     if window is None or window.rate is None:
         whole = clock.unit == "iteration"
-        mix = {"per_iteration": whole, "asks": asks, "seed": seed}
+        mix = {"per_iteration": whole, "asks": asked.max_tokens or EXACT, "seed": seed}
         return fresh_of_mix(workload, draws, asked.horizon, rate, **mix), None
-    assert isinstance(source, Trace)  # windows are of traces
-    part = part_of(source, slice(window.requests * window.runs))
+    demand = Demand(replay=True, speed=rate / window.rate, max_tokens=asked.max_tokens)
     known = asked.rate is not None or asked.find == "rate"
-    how = {"known": known, "asks": asks, "seed": seed}
-    return fresh_of_trace(part, draws, asked.horizon, speed=rate / window.rate, **how)
+    part = window.of_trace(source)
+    days = days_like(part, draws, asked.horizon, demand, clock, known=known, seed=seed)
+    return days.tables, days.stretch
 
 
 def _mix(tables: Sequence[Requests], workload: Workload) -> Workload:

@@ -5,10 +5,11 @@ from dataclasses import replace
 from typing import Literal
 
 from fluidkv.answers.served.bias import OUTPUT, Bias, Totals, biases
-from fluidkv.answers.served.demand import Draws
+from fluidkv.answers.served.demand import Demand, Draws
 from fluidkv.answers.served.fresh import Horizon
 from fluidkv.answers.served.setting import Setting
 from fluidkv.answers.served.slo import Slo
+from fluidkv.answers.served.window import requests_of_log
 from fluidkv.answers.size.bar import bar_of, slower
 from fluidkv.answers.size.cliff import cliff_of
 from fluidkv.answers.size.nearly import nearly_every
@@ -89,7 +90,7 @@ def size_server(
         runs: draws, or consecutive parts of a trace of so many requests; None: 2, or one of a
             trace.
         seed: of the first run; of draws others.
-        draws: fresh ones that the answer is to hold for; None: 20; 0: none.
+        draws: fresh ones that the answer is to hold for; None: 40, or 20 of a mix; 0: none.
         horizon: length of a draw; None: 3,000 requests.
         max_tokens: what clients ask for at most; None: what they get.
         within: an edge is narrowed until neighbours differ by no more than this share.
@@ -110,7 +111,8 @@ def size_server(
         >>> found.answer.replicas, found.edge.answer.replicas  # of fresh draws; of 20 requests
         (5, 2)
     """
-    which, long = Draws(requests, runs, seed), horizon or Horizon()
+    which = Draws(requests_of_log(requests, log, Demand(replay=True)), runs, seed)
+    long = horizon or Horizon()
     asked = Asked(find, tuple(slos), capacity, rate, which, draws, long, max_tokens)
     plan = planned(
         source,

@@ -103,12 +103,13 @@ def dealt_out(table: Requests, size: Size) -> list[Requests]:
 # --- what is measured ---------------------------------------------------------------------------
 
 _SUMS = ("completions", "preemptions", "admissions", "running_mean", "queue_mean", "censored")
+_FLOWS = ("new_outputs", "tokens", "recomputed_tokens")
 _RATES = {  # over the longest run of a fleet -> the flow
     "throughput": "completions",
-    "output_throughput": "outputs",
+    "output_throughput": "new_outputs",
     "preemption_rate": "preemptions",
     "throughput_per_time": "completions",
-    "output_throughput_per_time": "outputs",
+    "output_throughput_per_time": "new_outputs",
 }
 
 
@@ -128,7 +129,7 @@ def measured(run: xr.Dataset, fleets: Sequence[int]) -> dict[str, Float[np.ndarr
     rows = [np.arange(end - size, end) for end, size in zip(ends, fleets, strict=True)]
     of_runs = {str(name): column.values for name, column in metrics(run).data_vars.items()}
     of_runs |= _extras(run)
-    of_runs["outputs"] = run.new_outputs.sum("window").values
+    of_runs |= {name: np.nansum(_windows(run, name), axis=1) for name in _FLOWS}
 
     def over(values: np.ndarray, how: Callable[[np.ndarray], float]) -> np.ndarray:
         return np.array([how(values[row]) for row in rows], float)
@@ -140,25 +141,33 @@ def measured(run: xr.Dataset, fleets: Sequence[int]) -> dict[str, Float[np.ndarr
     for name, flow in _RATES.items():
         per = found["duration" if name.endswith("per_time") else "iterations"]
         found[name] = over(of_runs[flow], np.sum) / per
-    tokens = over(run.tokens.sum("window").values, np.sum)
-    again = over(run.recomputed_tokens.sum("window").values, np.sum)
+    tokens, again = (over(of_runs[name], np.sum) for name in ("tokens", "recomputed_tokens"))
     found["recompute_tax"] = again / np.where(tokens > 0, tokens, np.nan)
+    if len(fleets) == len(of_runs["completions"]):  # of one replica each
+        return found | {name: values for name, values in of_runs.items() if _of_a_request(name)}
     return found | _of_requests(run, rows)
 
 
+def _windows(run: xr.Dataset, name: str) -> np.ndarray:
+    """[run, window]"""
+    return run.variables[name].transpose("run", "window").values
+
+
 def _extras(run: xr.Dataset) -> dict[str, np.ndarray]:
-    share = run.used_blocks / run.blocks
-    lasts = run.time.diff("window", label="upper")
-    first = run.time.isel(window=[0])
-    lasts = xr.concat([first, lasts], "window").where(run.time.notnull(), 0.0)
+    share = _windows(run, "used_blocks") / run.variables["blocks"].values[:, None]
+    ends = _windows(run, "time")
+    lasts = np.nan_to_num(np.diff(ends, axis=1, prepend=0.0))
+    nearly = np.where(share >= NEAR_FULL, lasts, 0.0)
     return {
-        "peak_kv": run.kv_tokens.max("window").values,
-        "peak_share": share.max("window").values,
-        "near_full": (
-            lasts.where(share >= NEAR_FULL, 0).sum("window") / lasts.sum("window")
-        ).values,
-        "unfinished": (run.status != RunStatus.DONE.name).values.astype(float),
+        "peak_kv": np.nanmax(_windows(run, "kv_tokens"), axis=1),
+        "peak_share": np.nanmax(share, axis=1),
+        "near_full": nearly.sum(axis=1) / lasts.sum(axis=1),
+        "unfinished": (run.variables["status"].values != RunStatus.DONE.name).astype(float),
     }
+
+
+def _of_a_request(metric: str) -> bool:
+    return metric.rpartition("_")[0] in TITLES_OF_REQUESTS
 
 
 def _of_requests(run: xr.Dataset, rows: Sequence[np.ndarray]) -> dict[str, np.ndarray]:

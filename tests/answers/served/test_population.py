@@ -35,17 +35,15 @@ def test_lengths_are_drawn_together() -> None:
 def test_means_of_draws_scatter_as_means_of_logs_do() -> None:
     """By the weights alone, as a draw of 20,000 adds a seventh to it."""
     population = Population.of(LOG)
-    means = [population.table(20_000, seed=n).output_length.mean() for n in range(100)]
+    draws = (population.rows(20_000, seed=n)[0] for n in range(100))
+    means = [OUTPUTS[rows].mean() for rows in draws]
     error = OUTPUTS.std() / SIZE**0.5
     assert abs(np.mean(means) - OUTPUTS.mean()) < 4 * error / 10
     assert np.std(means) == pytest.approx(error, rel=0.25)  # 3.5 sigma of a deviation of 100
 
 
-def test_a_seed_is_a_draw_as_a_trace_and_as_a_table() -> None:
+def test_a_seed_is_a_draw() -> None:
     population = Population.of(LOG)
-    table, day = population.table(50, seed=3), population.draw(50, seed=3)
-    np.testing.assert_array_equal(table.input_length, day.input_lengths)
-    np.testing.assert_array_equal(table.arrival, day.arrival_times_s)
     assert population.draw(50, seed=(1, 2)) == population.draw(50, seed=(1, 2))
     assert population.draw(50, seed=(1, 2)) != population.draw(50, seed=(1, 3))
 

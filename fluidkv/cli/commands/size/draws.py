@@ -23,10 +23,11 @@ def holds_rows(answer: SizeAnswer, memory: Memory) -> list[Row]:
     all_of = f"all of {draws} meet it" if not nearly.misses else f"{draws} meet it"
     if nearly.misses:
         all_of += f" but for at most {nearly.misses}"
-    at = nearly.edge.answer
+    at, plan = nearly.edge.answer, answer.plan
     worst = [
         f"{slo.metric} {short(worst_of(nearly.along[at], slo.metric))}{unit_of(answer, slo.metric)}"
-        for slo in answer.plan.slos
+        + (f" (<= {short(slo.bound)} of so many requests)" if slo not in plan.slos else "")
+        for slo in plan.slos_of_draws
     ]
     rows: list[Row] = [
         ("holds for", f"{nearly.share:.0%} of draws like it: {all_of}"),
@@ -44,7 +45,7 @@ def holds_rows(answer: SizeAnswer, memory: Memory) -> list[Row]:
 def _draws_miss(answer: SizeAnswer, size: Size) -> str:
     """How many draws a size fails, of those that it was tried with, and the worst of them."""
     assert answer.nearly is not None  # it has tried the size
-    values, slos = answer.nearly.along[size], answer.plan.slos
+    values, slos = answer.nearly.along[size], answer.plan.slos_of_draws
     met = met_by_run(values, slos)
     worst = [
         f"{slo.metric} {short(worst_of(values, slo.metric))}{unit_of(answer, slo.metric)}"

@@ -1,0 +1,142 @@
+"""How much of a replayed trace is served: all, what is asked for, or where it is busiest."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from fluidkv.answers.served.demand import Demand, Draws
+from fluidkv.answers.served.part import busiest_rows, part_of, rate_of, rates_of_tenths
+from fluidkv.errors import InputError
+from fluidkv.logs.timed import TimedRun
+from fluidkv.record import Record
+from fluidkv.runs.checks import count
+from fluidkv.traces import Trace
+from fluidkv.workload import Workload
+
+MOST_OF_TRACE = 10**6
+_FEWEST_OF_TRACE = 3_000  # however long they take: 30 are beyond a 99th percentile
+MINUTE_S = 60.0
+"""What a trace may take in all where nobody says how much of it is served: else a part is.
+
+>>> from fluidkv.answers.served.window import MINUTE_S, seconds_of
+>>> seconds_of(1_000_000, 200_000_000) * 40 > MINUTE_S  # of 40 settings
+True
+"""
+_REQUEST_S, _OUTPUT_S = 3e-5, 1.2e-7  # of a core of 2026
+
+
+@dataclass(frozen=True)
+class Window(Record):
+    """What is served of a trace that is replayed: all of it, its first requests, or the busiest.
+
+    Fields:
+        requests: of each run; with several runs, consecutive parts of the trace.
+        runs: how many; each begins with an empty server.
+        of: requests that the trace has.
+        rate, rate_of_all: arrivals a second at the trace's own times, of what is served and of the
+            whole; None where all come at once.
+        first: row of the trace with which it begins.
+        busiest: whether it is the busiest part, since the whole would take over a minute.
+        tenths: the rate in each tenth of the time that is served; none where all come at once.
+    """
+
+    requests: int
+    runs: int
+    of: int
+    rate: float | None
+    rate_of_all: float | None
+    first: int
+    busiest: bool
+    tenths: tuple[float, ...]
+
+    @property
+    def rows(self) -> slice:
+        """Of the trace."""
+        return slice(self.first, self.first + self.requests * self.runs)
+
+    def of_trace(self, source: Workload | Trace) -> Trace:
+        """What is served of the trace that it is of."""
+        assert isinstance(source, Trace)  # windows are of traces
+        return part_of(source, self.rows)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the trace is served as it came, in one run."""
+        return self.requests == self.of
+
+
+def window_of(
+    source: Workload | Trace,
+    demand: Demand,
+    draws: Draws,
+    *,
+    runs_named: str = "runs",
+    times: int = 1,
+) -> Window | None:
+    """What is served of a trace that is replayed: the whole, unless somebody asks for less.
+
+    A part of a trace says nothing of the rest: its start may be quiet. So where nobody asks, and
+    the whole would take over a minute, its busiest requests in a row are served.
+
+    Args:
+        runs_named: what the caller calls the number of runs.
+        times: how often it is going to be served, about.
+
+    Returns:
+        None where nothing is replayed.
+
+    Raises:
+        InputError: no trace, or one without times, or whose times go backwards; more requests or
+            runs than it has, or than a run can be of.
+    """
+    if demand.kind != "replay":
+        return None
+    if not isinstance(source, Trace) or source.arrival_times_s is None:
+        raise InputError("replay", "no arrival times", "a trace that has them")
+    at, there = np.asarray(source.arrival_times_s), len(source)
+    if (late := np.flatnonzero(np.diff(at) < 0)).size:
+        row = int(late[0]) + 1
+        raise InputError(
+            "source",
+            f"request {row} at {at[row]:g} s",
+            f"times that do not go backwards: no earlier than {at[row - 1]:g} s",
+        )
+    size, first, busy = there, 0, False
+    if draws.requests is not None:
+        size = count("requests", draws.requests)
+    elif draws.runs is None:
+        share = MINUTE_S / times / seconds_of(there, sum(source.decode_lengths))
+        size = min(there, max(_FEWEST_OF_TRACE, int(share * there)), MOST_OF_TRACE)
+        first, busy = busiest_rows(source.arrival_times_s, size).start, size < there
+    if size > there:
+        raise InputError("requests", size, f"at most the {there:,} that the trace has")
+    if size > MOST_OF_TRACE:
+        few = f"at most {MOST_OF_TRACE:,} in a run; a number of requests takes the first ones"
+        raise InputError("source", f"{size:,} requests", few)
+    runs = 1 if draws.runs is None else count(runs_named, draws.runs)
+    if runs > there // size:
+        parts = f"at most {there // size}: the trace has {there:,} requests, and a run {size:,}"
+        raise InputError(runs_named, runs, parts)
+    part = at[first : first + runs * size]
+    rate, of_all = (rate if math.isfinite(rate) else None for rate in map(rate_of, (part, at)))
+    return Window(size, runs, there, rate, of_all, first, busy, rates_of_tenths(part))
+
+
+def requests_of_log(
+    requests: int | None, log: TimedRun | None, demand: Demand | None
+) -> int | None:
+    """All where a log holds the answer: its error is that of all its requests."""
+    replayed = demand is not None and demand.kind == "replay"
+    return len(log.input_lengths) if log and replayed and requests is None else requests
+
+
+def seconds_of(requests: int, outputs: int) -> float:
+    """How long a run takes, roughly, on a core: what Azure's and Mooncake's traces did.
+
+    Examples:
+        >>> from fluidkv.answers.served.window import seconds_of
+        >>> round(seconds_of(19_366, 4_088_665), 1)  # Azure's conversations: 0.1 to 1.2 s
+        1.1
+    """
+    return _REQUEST_S * requests + _OUTPUT_S * outputs
