@@ -6,9 +6,10 @@ z^(d-1) A(1/z), and the equilibrium is stable if and only if all zeros of A lie 
 unit disc. With phi(j) = l0 + 1 + j this is `fluidkv.stability`, by the same certificates.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fluidkv.errors import InputError
 from fluidkv.exact.linear_stability import judged
@@ -126,3 +127,68 @@ def footprint_stability(server: FullServer) -> FootprintStability:
         weights=weights,
         certificate=certificate,
     )
+
+
+@dataclass(frozen=True)
+class FootprintBoundary(Record):
+    """Two values of a parameter of footprints, the verdict certified at each of them.
+
+    Fields:
+        unstable, stable: the nearest to each other that were looked at.
+
+    Examples:
+        >>> fk.footprint_boundary(lambda n: fk.RequestFootprint(n, 1), 5, 5)
+        Traceback (most recent call last):
+        fluidkv.errors.InputError: high: got 5; allowed: another verdict than at 5, stable
+    """
+
+    unstable: Fraction
+    stable: Fraction
+
+
+def footprint_boundary(
+    footprint: Callable[[Any], Footprint],
+    low: Fraction | int,
+    high: Fraction | int,
+    *,
+    width: Fraction = Fraction(1, 64),
+) -> FootprintBoundary:
+    """Where stability begins or ends along any parameter of what requests hold.
+
+    Bisection: where the verdict changes more than once between the ends, one of the changes. It
+    stops early where a verdict is undecided, at a root exactly on the circle.
+
+    Args:
+        footprint: of a value of the parameter: an acceptance rate, a window, a chunk, a share of
+            layers. Between whole ends it is called with whole numbers alone, with fractions else.
+        low, high: values with different verdicts.
+        width: distance of the two values to stop at.
+
+    Raises:
+        InputError: the same verdict at both ends, or an undecided one.
+
+    Examples:
+        >>> def drafts(acceptance):
+        ...     return fk.RequestFootprint(100, 24, speculation=fk.Speculation(3, acceptance))
+        ...
+        >>> found = fk.footprint_boundary(drafts, Fraction(0), Fraction(1, 2))
+        >>> [str(value) for value in (found.unstable, found.stable)]
+        ['15/64', '1/4']
+    """
+    whole = isinstance(low, int) and isinstance(high, int)
+    at = {_verdict(footprint(value)): value for value in (low, high)}
+    if set(at) != {Stability.STABLE, Stability.UNSTABLE}:
+        verdict = _verdict(footprint(low))
+        raise InputError("high", high, f"another verdict than at {low}, {verdict}")
+    while abs(at[Stability.STABLE] - at[Stability.UNSTABLE]) > (1 if whole else width):
+        total = at[Stability.STABLE] + at[Stability.UNSTABLE]
+        middle = total // 2 if whole else Fraction(total, 2)
+        verdict = _verdict(footprint(middle))
+        if verdict not in at:
+            break
+        at[verdict] = middle
+    return FootprintBoundary(Fraction(at[Stability.UNSTABLE]), Fraction(at[Stability.STABLE]))
+
+
+def _verdict(footprint: Footprint) -> Stability:
+    return judged(certify_spectrum(mean_weights(footprint)))[0]

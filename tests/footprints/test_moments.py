@@ -152,3 +152,33 @@ def test_a_window_alone_leaves_modes_that_neither_grow_nor_decay() -> None:
     found = fk.footprint_stability(fk.FullServer(alone, 1000))
     assert found.verdict is fk.Stability.UNDECIDED
     assert (found.unstable_modes, found.certificate.on_circle) == (0, len(held) - 1)
+
+
+def test_a_boundary_is_certified_on_both_sides() -> None:
+    """One token more than the input is neutral, so that the bisection ends beside it."""
+
+    def windowed(window: int) -> fk.RequestFootprint:
+        return fk.RequestFootprint(20, 60, attention=SlidingWindow(window))
+
+    found = fk.footprint_boundary(windowed, 1, 200)
+    assert (found.stable, found.unstable) == (20, 22)
+
+    def drafted(acceptance: Fraction) -> fk.RequestFootprint:
+        return fk.RequestFootprint(100, 24, speculation=fk.Speculation(3, acceptance))
+
+    ends = fk.footprint_boundary(drafted, Fraction(0), Fraction(1, 2), width=Fraction(1, 10))
+    verdicts = [
+        str(fk.footprint_stability(fk.FullServer(drafted(at), 10**6)).verdict)
+        for at in (ends.unstable, ends.stable)
+    ]
+    assert verdicts == ["unstable", "stable"]
+    assert 0 < ends.stable - ends.unstable <= Fraction(1, 10)
+
+
+def test_a_boundary_needs_two_verdicts() -> None:
+    with pytest.raises(fk.InputError, match="another verdict than at 1/2, stable"):
+        fk.footprint_boundary(
+            lambda a: fk.RequestFootprint(100, 24, speculation=fk.Speculation(3, a)),
+            Fraction(1, 2),
+            Fraction(3, 5),
+        )
