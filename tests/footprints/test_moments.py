@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
