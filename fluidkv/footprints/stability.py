@@ -135,15 +135,22 @@ class FootprintBoundary(Record):
 
     Fields:
         unstable, stable: the nearest to each other that were looked at.
+        undecided: a value between them with a root exactly on the circle, where the search ended;
+            None: it ended within its width.
 
     Examples:
-        >>> fk.footprint_boundary(lambda n: fk.RequestFootprint(n, 1), 5, 5)
-        Traceback (most recent call last):
-        fluidkv.errors.InputError: high: got 5; allowed: another verdict than at 5, stable
+        >>> from fluidkv.footprints import SlidingWindow
+        >>> def windowed(tokens):
+        ...     return fk.RequestFootprint(20, 60, attention=SlidingWindow(tokens))
+        ...
+        >>> found = fk.footprint_boundary(windowed, 1, 200)
+        >>> [int(value) for value in (found.stable, found.undecided, found.unstable)]
+        [20, 21, 22]
     """
 
     unstable: Fraction
     stable: Fraction
+    undecided: Fraction | None
 
 
 def footprint_boundary(
@@ -155,17 +162,16 @@ def footprint_boundary(
 ) -> FootprintBoundary:
     """Where stability begins or ends along any parameter of what requests hold.
 
-    Bisection: where the verdict changes more than once between the ends, one of the changes. It
-    stops early where a verdict is undecided, at a root exactly on the circle.
+    Bisection: where the verdict changes more than once between the ends, one of the changes.
 
     Args:
         footprint: of a value of the parameter: an acceptance rate, a window, a chunk, a share of
             layers. Between whole ends it is called with whole numbers alone, with fractions else.
         low, high: values with different verdicts.
-        width: distance of the two values to stop at.
+        width: distance of fractions to stop at; whole numbers stop at neighbours.
 
     Raises:
-        InputError: the same verdict at both ends, or an undecided one.
+        InputError: the same verdict at both ends, one that is undecided, or a width of 0 or less.
 
     Examples:
         >>> def drafts(acceptance):
@@ -175,19 +181,28 @@ def footprint_boundary(
         >>> [str(value) for value in (found.unstable, found.stable)]
         ['15/64', '1/4']
     """
+    if not width > 0:
+        raise InputError("width", width, "a number above 0")
     whole = isinstance(low, int) and isinstance(high, int)
-    at = {_verdict(footprint(value)): value for value in (low, high)}
-    if set(at) != {Stability.STABLE, Stability.UNSTABLE}:
-        verdict = _verdict(footprint(low))
-        raise InputError("high", high, f"another verdict than at {low}, {verdict}")
+    at: dict[Stability, Fraction | int] = {}
+    for name, end in (("low", low), ("high", high)):
+        verdict = _verdict(footprint(end))
+        if verdict is Stability.UNDECIDED:
+            raise InputError(name, end, "a value whose verdict is not undecided")
+        if verdict in at:
+            raise InputError(name, end, f"another verdict than at {low}, {verdict}")
+        at[verdict] = end
+    undecided = None
     while abs(at[Stability.STABLE] - at[Stability.UNSTABLE]) > (1 if whole else width):
         total = at[Stability.STABLE] + at[Stability.UNSTABLE]
         middle = total // 2 if whole else Fraction(total, 2)
         verdict = _verdict(footprint(middle))
-        if verdict not in at:
+        if verdict is Stability.UNDECIDED:
+            undecided = Fraction(middle)
             break
         at[verdict] = middle
-    return FootprintBoundary(Fraction(at[Stability.UNSTABLE]), Fraction(at[Stability.STABLE]))
+    ends = Fraction(at[Stability.UNSTABLE]), Fraction(at[Stability.STABLE])
+    return FootprintBoundary(*ends, undecided)
 
 
 def _verdict(footprint: Footprint) -> Stability:

@@ -155,18 +155,18 @@ def test_a_window_alone_leaves_modes_that_neither_grow_nor_decay() -> None:
     assert (found.unstable_modes, found.certificate.on_circle) == (0, len(held) - 1)
 
 
+def windowed(window: int) -> fk.RequestFootprint:
+    return fk.RequestFootprint(20, 60, attention=SlidingWindow(window))
+
+
+def drafted(acceptance: Fraction) -> fk.RequestFootprint:
+    return fk.RequestFootprint(100, 24, speculation=fk.Speculation(3, acceptance))
+
+
 def test_a_boundary_is_certified_on_both_sides() -> None:
     """One token more than the input is neutral, so that the bisection ends beside it."""
-
-    def windowed(window: int) -> fk.RequestFootprint:
-        return fk.RequestFootprint(20, 60, attention=SlidingWindow(window))
-
     found = fk.footprint_boundary(windowed, 1, 200)
-    assert (found.stable, found.unstable) == (20, 22)
-
-    def drafted(acceptance: Fraction) -> fk.RequestFootprint:
-        return fk.RequestFootprint(100, 24, speculation=fk.Speculation(3, acceptance))
-
+    assert (found.stable, found.undecided, found.unstable) == (20, 21, 22)
     ends = fk.footprint_boundary(drafted, Fraction(0), Fraction(1, 2), width=Fraction(1, 10))
     verdicts = [
         str(fk.footprint_stability(fk.FullServer(drafted(at), 10**6)).verdict)
@@ -174,12 +174,21 @@ def test_a_boundary_is_certified_on_both_sides() -> None:
     ]
     assert verdicts == ["unstable", "stable"]
     assert 0 < ends.stable - ends.unstable <= Fraction(1, 10)
+    assert ends.undecided is None
 
 
-def test_a_boundary_needs_two_verdicts() -> None:
-    with pytest.raises(fk.InputError, match="another verdict than at 1/2, stable"):
-        fk.footprint_boundary(
-            lambda a: fk.RequestFootprint(100, 24, speculation=fk.Speculation(3, a)),
-            Fraction(1, 2),
-            Fraction(3, 5),
-        )
+@pytest.mark.parametrize(
+    ("low", "high", "width", "line"),
+    [
+        (Fraction(1, 2), Fraction(3, 5), 1, "high: .* another verdict than at 1/2, stable"),
+        (Fraction(0), Fraction(1, 2), 0, "width: got 0; allowed: a number above 0"),
+    ],
+)
+def test_a_boundary_needs_two_verdicts_and_a_width(low, high, width, line) -> None:
+    with pytest.raises(fk.InputError, match=line):
+        fk.footprint_boundary(drafted, low, high, width=width)
+
+
+def test_a_boundary_does_not_begin_where_nothing_is_decided() -> None:
+    with pytest.raises(fk.InputError, match=r"high: got 21; allowed: .* not undecided"):
+        fk.footprint_boundary(windowed, 20, 21)
