@@ -16,6 +16,7 @@ from fluidkv.answers.study.chance import (
     chance,
     layers_kept,
 )
+from fluidkv.cli.commands.study.chance import chance_rows
 from fluidkv.footprints import SlidingWindow, StateSpace
 from fluidkv.serving.machines.layers import layers_named
 from fluidkv.verdict import Stability
@@ -72,6 +73,9 @@ def test_what_takes_minutes_to_show_is_not_waited_for() -> None:
     assert slow.stability.verdict is Stability.UNSTABLE
     assert slow.stability.spectral_radius[0] < FASTEST_MODE
     assert slow.first_eviction is None
+    assert slow.no_tail == "no mode grows by 0.5% an iteration"
+    ((_, row),) = chance_rows(slow)
+    assert str(row).endswith("when that evicts is not computed: no mode grows by 0.5% an iteration")
 
 
 def test_the_command_says_it_of_the_server_that_is_asked_about(
