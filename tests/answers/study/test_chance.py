@@ -44,13 +44,14 @@ def test_requests_alike_swing_without_end_and_drafts_cure_them() -> None:
     system = fk.System(fk.Workload.from_lengths([(100, 24)]), 60_000)
     plain, drafts = (
         chance(system),
-        chance(system, Holding(speculation=fk.Speculation(3, Fraction(3, 5)))),
+        chance(system, Holding(speculation=fk.Speculation(3, Fraction(3, 10)))),
     )
     assert plain.stability.verdict is Stability.UNSTABLE
     assert plain.running_std is plain.evictions_per_iteration is plain.rare_from is None
     assert plain.first_eviction is not None
     assert drafts.stability.verdict is Stability.STABLE
     assert drafts.running_std is not None
+    assert "too near the boundary" in drafts.no_tail
 
 
 def test_the_rest_of_the_layers_keeps_every_token() -> None:
