@@ -67,6 +67,7 @@ from .footprints.limit_cycle import swing_test as swing_test
 from .footprints.shot import OpenMemory as OpenMemory
 from .footprints.simulation.run import simulate_footprints as simulate_footprints
 from .footprints.stability import FullServer as FullServer
+from .footprints.stability import footprint_boundary as footprint_boundary
 from .footprints.stability import footprint_stability as footprint_stability
 from .ledger.registry import verify as verify
 from .logs.read import read_log as read_log

@@ -49,6 +49,8 @@ from .second_moments import moments as moments
 from .shot import OpenMemory as OpenMemory
 from .simulation.run import FootprintRuns as FootprintRuns
 from .simulation.run import simulate_footprints as simulate_footprints
+from .stability import FootprintBoundary as FootprintBoundary
 from .stability import FootprintStability as FootprintStability
 from .stability import FullServer as FullServer
+from .stability import footprint_boundary as footprint_boundary
 from .stability import footprint_stability as footprint_stability

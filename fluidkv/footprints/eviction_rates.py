@@ -102,8 +102,8 @@ def evictions(
         >>> server = fk.FullServer(mix, capacity=20_000)
         >>> fk.evictions(server, watermark=400).rate < fk.evictions(server).rate
         True
-        >>> one = fk.RequestFootprint(100, 24, speculation=fk.Speculation(1, Fraction(1, 100)))
-        >>> shows = fk.evictions(fk.FullServer(one, capacity=60_000))
+        >>> alike = fk.FullServer(fk.RequestFootprint(100, 24), capacity=60_000)
+        >>> shows = fk.evictions(alike)
         >>> shows.rate is None, 10 < shows.first < 1000
         (True, True)
     """

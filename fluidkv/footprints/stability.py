@@ -6,9 +6,10 @@ z^(d-1) A(1/z), and the equilibrium is stable if and only if all zeros of A lie 
 unit disc. With phi(j) = l0 + 1 + j this is `fluidkv.stability`, by the same certificates.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fluidkv.errors import InputError
 from fluidkv.exact.linear_stability import judged
@@ -126,3 +127,83 @@ def footprint_stability(server: FullServer) -> FootprintStability:
         weights=weights,
         certificate=certificate,
     )
+
+
+@dataclass(frozen=True)
+class FootprintBoundary(Record):
+    """Two values of a parameter of footprints, the verdict certified at each of them.
+
+    Fields:
+        unstable, stable: the nearest to each other that were looked at.
+        undecided: a value between them with a root exactly on the circle, where the search ended;
+            None: it ended within its width.
+
+    Examples:
+        >>> from fluidkv.footprints import SlidingWindow
+        >>> def windowed(tokens):
+        ...     return fk.RequestFootprint(20, 60, attention=SlidingWindow(tokens))
+        ...
+        >>> found = fk.footprint_boundary(windowed, 1, 200)
+        >>> [int(value) for value in (found.stable, found.undecided, found.unstable)]
+        [20, 21, 22]
+    """
+
+    unstable: Fraction
+    stable: Fraction
+    undecided: Fraction | None
+
+
+def footprint_boundary(
+    footprint: Callable[[Any], Footprint],
+    low: Fraction | int,
+    high: Fraction | int,
+    *,
+    width: Fraction = Fraction(1, 64),
+) -> FootprintBoundary:
+    """Where stability begins or ends along any parameter of what requests hold.
+
+    Bisection: where the verdict changes more than once between the ends, one of the changes.
+
+    Args:
+        footprint: of a value of the parameter: an acceptance rate, a window, a chunk, a share of
+            layers. Between whole ends it is called with whole numbers alone, with fractions else.
+        low, high: values with different verdicts.
+        width: distance of fractions to stop at; whole numbers stop at neighbours.
+
+    Raises:
+        InputError: the same verdict at both ends, one that is undecided, or a width of 0 or less.
+
+    Examples:
+        >>> def drafts(acceptance):
+        ...     return fk.RequestFootprint(100, 24, speculation=fk.Speculation(3, acceptance))
+        ...
+        >>> found = fk.footprint_boundary(drafts, Fraction(0), Fraction(1, 2))
+        >>> [str(value) for value in (found.unstable, found.stable)]
+        ['15/64', '1/4']
+    """
+    if not width > 0:
+        raise InputError("width", width, "a number above 0")
+    whole = isinstance(low, int) and isinstance(high, int)
+    at: dict[Stability, Fraction | int] = {}
+    for name, end in (("low", low), ("high", high)):
+        verdict = _verdict(footprint(end))
+        if verdict is Stability.UNDECIDED:
+            raise InputError(name, end, "a value whose verdict is not undecided")
+        if verdict in at:
+            raise InputError(name, end, f"another verdict than at {low}, {verdict}")
+        at[verdict] = end
+    undecided = None
+    while abs(at[Stability.STABLE] - at[Stability.UNSTABLE]) > (1 if whole else width):
+        total = at[Stability.STABLE] + at[Stability.UNSTABLE]
+        middle = total // 2 if whole else Fraction(total, 2)
+        verdict = _verdict(footprint(middle))
+        if verdict is Stability.UNDECIDED:
+            undecided = Fraction(middle)
+            break
+        at[verdict] = middle
+    ends = Fraction(at[Stability.UNSTABLE]), Fraction(at[Stability.STABLE])
+    return FootprintBoundary(*ends, undecided)
+
+
+def _verdict(footprint: Footprint) -> Stability:
+    return judged(certify_spectrum(mean_weights(footprint)))[0]

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -152,3 +153,42 @@ def test_a_window_alone_leaves_modes_that_neither_grow_nor_decay() -> None:
     found = fk.footprint_stability(fk.FullServer(alone, 1000))
     assert found.verdict is fk.Stability.UNDECIDED
     assert (found.unstable_modes, found.certificate.on_circle) == (0, len(held) - 1)
+
+
+def windowed(window: int) -> fk.RequestFootprint:
+    return fk.RequestFootprint(20, 60, attention=SlidingWindow(window))
+
+
+def drafted(acceptance: Fraction) -> fk.RequestFootprint:
+    return fk.RequestFootprint(100, 24, speculation=fk.Speculation(3, acceptance))
+
+
+def test_a_boundary_is_certified_on_both_sides() -> None:
+    """One token more than the input is neutral, so that the bisection ends beside it."""
+    found = fk.footprint_boundary(windowed, 1, 200)
+    assert (found.stable, found.undecided, found.unstable) == (20, 21, 22)
+    ends = fk.footprint_boundary(drafted, Fraction(0), Fraction(1, 2), width=Fraction(1, 10))
+    verdicts = [
+        str(fk.footprint_stability(fk.FullServer(drafted(at), 10**6)).verdict)
+        for at in (ends.unstable, ends.stable)
+    ]
+    assert verdicts == ["unstable", "stable"]
+    assert 0 < ends.stable - ends.unstable <= Fraction(1, 10)
+    assert ends.undecided is None
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "width", "line"),
+    [
+        (Fraction(1, 2), Fraction(3, 5), 1, "high: .* another verdict than at 1/2, stable"),
+        (Fraction(0), Fraction(1, 2), 0, "width: got 0; allowed: a number above 0"),
+    ],
+)
+def test_a_boundary_needs_two_verdicts_and_a_width(low, high, width, line) -> None:
+    with pytest.raises(fk.InputError, match=line):
+        fk.footprint_boundary(drafted, low, high, width=width)
+
+
+def test_a_boundary_does_not_begin_where_nothing_is_decided() -> None:
+    with pytest.raises(fk.InputError, match=r"high: got 21; allowed: .* not undecided"):
+        fk.footprint_boundary(windowed, 20, 21)

@@ -67,3 +67,9 @@ def test_verdicts_are_what_long_runs_do() -> None:
 @pytest.mark.thorough
 def test_five_hundred_verdicts_are_what_long_runs_do() -> None:
     assert all(agreement(500))
+
+
+def test_long_lives_take_memory_for_requests_that_run() -> None:
+    """Room for all that might run would be 256 GB."""
+    server = fk.FullServer(fk.RequestFootprint(100, 20_000), 2_010_000)
+    assert fk.simulate_footprints(server, iterations=10).running.min() > 100

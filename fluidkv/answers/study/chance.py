@@ -25,6 +25,7 @@ from fluidkv.footprints import (
 from fluidkv.footprints.attention import FullAttention
 from fluidkv.record import Record
 from fluidkv.serving.machines.layers import Layers
+from fluidkv.verdict import Stability
 from fluidkv.workload import System
 
 RARE = 1e-6
@@ -224,23 +225,28 @@ def chance(system: System, holding: Holding | None = None) -> Chance:
     )
 
 
-def _no_tail(found: Noise, mix: FootprintMix, ways: int) -> str:
+def _no_tail(swings: Noise, mix: FootprintMix, ways: int) -> str:
     """Why evictions are not estimated, before the tail is computed."""
-    low, high = found.stability.spectral_radius
-    stable, ages = found.running_std is not None, found.stability.weights.ages
+    low, high = swings.stability.spectral_radius
+    stable, ages = swings.running_std is not None, swings.stability.weights.ages
     if ages > LONGEST_TAIL:
         return f"lives beyond {LONGEST_TAIL} iterations"
     fewest = FEWEST_RUNNING
     if stable:
-        fewest = FEWEST_BEHIND_WINDOWS if _gives_back(mix) else 0
-    if found.running_mean < fewest:
+        fewest = FEWEST_BEHIND_WINDOWS if gives_back(mix) else 0
+    if swings.running_mean < fewest:
         return f"fewer than {fewest} running are too few for an estimate"
-    if high > SLOWEST_MODE and (low < FASTEST_MODE or ways * ages > MOST_PLACES):
-        return f"a mode above {SLOWEST_MODE} is too near the boundary for an estimate"
+    if swings.stability.verdict is not Stability.UNSTABLE:
+        near = high > SLOWEST_MODE
+        return f"a mode above {SLOWEST_MODE} is too near the boundary for an estimate" * near
+    if low < FASTEST_MODE:
+        return f"no mode grows by {FASTEST_MODE - 1:.1%} an iteration"
+    if ways * ages > MOST_PLACES:
+        return f"its classes take more than {MOST_PLACES:,} iterations in all"
     return ""
 
 
-def _gives_back(mix: FootprintMix) -> bool:
+def gives_back(mix: FootprintMix) -> bool:
     """Whether a request holds less at some age than before it, as behind a window."""
     held = (np.concatenate([growth.start, growth.held]) for _, growth in mix.growths)
     return any(bool((np.diff(tokens) < 0).any()) for tokens in held)

@@ -47,12 +47,12 @@ def simulated(
     rng: np.random.Generator,
     record: np.ndarray,
 ) -> bool:
-    """Fill `record` [iteration, column], `warm` iterations on; False where more than `most` run."""
+    """Fill `record` [iteration, column] after `warm` of them; False where more than `most` run."""
     tokens, first, places, walk, steps, shares = tables
     last = warm + len(record)
     held, leaving = np.zeros(last + warm + 1, np.int64), np.zeros(last + warm + 1, np.int64)
-    # in order of admission: those who have left stay until there is no room for another
-    room = 2 * most
+    # in order of admission: those that have left stay until there is no room for another
+    room = 64
     order = np.zeros((3, room), np.int64)
     growth, since, until = order[0], order[1], order[2]
     paths = np.empty((room, warm), np.int64)  # what is held
@@ -100,6 +100,13 @@ def simulated(
                 break
             if top == room:
                 top = _closed_up(growth, since, until, paths, now)
+                if 2 * top > room:  # else it would be closed up again and again
+                    wider, longer = np.zeros((3, 2 * room), np.int64), paths
+                    wider[:, :top] = order[:, :top]
+                    paths = np.empty((2 * room, warm), np.int64)
+                    paths[:top] = longer[:top]
+                    order, room = wider, 2 * room
+                    growth, since, until = order[0], order[1], order[2]
             for age in range(place):
                 held[now + age] += tokens[start + age]
                 paths[top, age] = tokens[start + age]

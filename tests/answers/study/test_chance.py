@@ -16,6 +16,7 @@ from fluidkv.answers.study.chance import (
     chance,
     layers_kept,
 )
+from fluidkv.cli.commands.study.chance import chance_rows
 from fluidkv.footprints import SlidingWindow, StateSpace
 from fluidkv.serving.machines.layers import layers_named
 from fluidkv.verdict import Stability
@@ -43,13 +44,14 @@ def test_requests_alike_swing_without_end_and_drafts_cure_them() -> None:
     system = fk.System(fk.Workload.from_lengths([(100, 24)]), 60_000)
     plain, drafts = (
         chance(system),
-        chance(system, Holding(speculation=fk.Speculation(3, Fraction(3, 5)))),
+        chance(system, Holding(speculation=fk.Speculation(3, Fraction(3, 10)))),
     )
     assert plain.stability.verdict is Stability.UNSTABLE
     assert plain.running_std is plain.evictions_per_iteration is plain.rare_from is None
     assert plain.first_eviction is not None
     assert drafts.stability.verdict is Stability.STABLE
     assert drafts.running_std is not None
+    assert "too near the boundary" in drafts.no_tail
 
 
 def test_the_rest_of_the_layers_keeps_every_token() -> None:
@@ -72,6 +74,9 @@ def test_what_takes_minutes_to_show_is_not_waited_for() -> None:
     assert slow.stability.verdict is Stability.UNSTABLE
     assert slow.stability.spectral_radius[0] < FASTEST_MODE
     assert slow.first_eviction is None
+    assert slow.no_tail == "no mode grows by 0.5% an iteration"
+    ((_, row),) = chance_rows(slow)
+    assert str(row).endswith("when that evicts is not computed: no mode grows by 0.5% an iteration")
 
 
 def test_the_command_says_it_of_the_server_that_is_asked_about(

@@ -48,6 +48,8 @@ def chance_rows(found: Chance) -> list[Row]:
         grows = "an imbalance of chance grows as any other does"
         if found.first_eviction is not None:
             grows += f": the first eviction comes after {short(found.first_eviction)} iterations"
+        elif found.no_tail:
+            grows += f"; when that evicts is not computed: {found.no_tail}"
         return [*rows, ("running", f"{short(found.running)}; {grows}")]
     swing = f"{short(found.running)} on average, and swings by {short(found.running_std)}"
     if found.peak_period is not None:
