@@ -52,6 +52,14 @@ def test_the_page_says_for_how_many_draws_it_holds(capsys):
     assert "draws" not in none
 
 
+def test_a_count_is_said_of_as_many_requests_as_a_draw_has(capsys):
+    """3 in the 30 requests of a run are 20 in the 200 of a draw, to which the answer is held."""
+    page = " ".join(shown(capsys, *QUICK, "--slo", "preemptions=3").split())
+    assert "and preemptions <= 20 in 200 requests at 8 requests a second, in 83% of draws" in page
+    assert "(bound 20 for 200 requests)" in page
+    assert "asked preemptions <= 3: " in page
+
+
 def test_the_next_day_needs_a_server_more(capsys):
     """One draw of 300 requests says 2, with 78.5 % to spare; of longer ones, most miss with 2."""
     argv = "sample:vllm-rtx4090 --find replicas --qps 3 --slo ttft_p99=2s --json"

@@ -34,6 +34,8 @@ DRAWS_OF_LOG = 40
 LEFT_OPEN = 0.025
 """Share of other days that is given to logs unlike their days, beside that of draws.
 
+An allowance measured on logs of 400 requests, no bound: other logs may be less like their days.
+
 >>> from fluidkv.answers.served.fresh import DRAWS_OF_LOG, LEFT_OPEN, share_of
 >>> share_of(DRAWS_OF_LOG, 0, LEFT_OPEN) >= 0.95  # on servers of known truth: docs/size.md
 True
@@ -115,7 +117,10 @@ def misses_allowed(draws: int, left_open: float = 0.0) -> int:
 
 
 def share_of(draws: int, misses: int, left_open: float = 0.0) -> float:
-    """Of other days, at least so many meet what all but `misses` of these draws did.
+    """Of other draws, at least so many meet what all but `misses` of these did.
+
+    Args:
+        left_open: of days of a log less by so much, which makes it an estimate: `LEFT_OPEN`.
 
     Examples:
         >>> from fluidkv.answers.served.fresh import share_of

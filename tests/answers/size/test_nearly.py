@@ -150,6 +150,7 @@ def test_a_bound_on_a_count_grows_with_the_requests_of_a_draw():
     """4 in the 80 requests of the log are 15 in the 300 of a draw; a time is the same in both."""
     found = _sized_by((Slo("preemptions", 4), Slo("ttft_p99", 0.5)))
     assert [slo.bound for slo in found.plan.slos_of_draws] == [15, 0.5]
+    assert [slo["bound"] for slo in found.to_dict()["draws"]["slos"]] == [15, 0.5]
     counts = found.nearly.along[found.answer]["preemptions"]
     assert counts.max() <= 15
     assert found.nearly.along[found.nearly.edge.blocker]["preemptions"].max() > 15

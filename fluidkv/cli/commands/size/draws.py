@@ -2,6 +2,7 @@
 
 from fluidkv.answers import Size, SizeAnswer
 from fluidkv.answers.served.fresh import spread
+from fluidkv.answers.size.nearly import Nearly
 from fluidkv.answers.size.result import worst_of
 from fluidkv.answers.size.search import met_by_run
 from fluidkv.cli.commands.size.sizes import size_said, unit_of
@@ -26,11 +27,11 @@ def holds_rows(answer: SizeAnswer, memory: Memory) -> list[Row]:
     at, plan = nearly.edge.answer, answer.plan
     worst = [
         f"{slo.metric} {short(worst_of(nearly.along[at], slo.metric))}{unit_of(answer, slo.metric)}"
-        + (f" (<= {short(slo.bound)} of so many requests)" if slo not in plan.slos else "")
+        + (f" (bound {short(slo.bound)} for {nearly.horizon:,} requests)" if slo.is_count else "")
         for slo in plan.slos_of_draws
     ]
     rows: list[Row] = [
-        ("holds for", f"{nearly.share:.0%} of draws like it: {all_of}"),
+        ("holds for", f"{share_said(nearly)}: {all_of}"),
         ("worst draw", ", ".join(worst)),
     ]
     if nearly.edge.blocker is not None:
@@ -40,6 +41,12 @@ def holds_rows(answer: SizeAnswer, memory: Memory) -> list[Row]:
         said = size_said(answer, answer.edge.answer, memory)
         rows.append(("these alone", f"{said}, which the requests that are run would do with"))
     return rows
+
+
+def share_said(nearly: Nearly) -> str:
+    """How many others meet it: draws, or days of a log, of which that is an estimate."""
+    others = "draws like it" if nearly.stretch is None else "other days (estimated)"
+    return f"{nearly.share:.0%} of {others}"
 
 
 def _draws_miss(answer: SizeAnswer, size: Size) -> str:
