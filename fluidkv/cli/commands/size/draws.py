@@ -1,7 +1,7 @@
 """What holds for fresh draws, as a person reads it."""
 
 from fluidkv.answers import Size, SizeAnswer
-from fluidkv.answers.served.fresh import spread
+from fluidkv.answers.served.fresh import share_in, spread
 from fluidkv.answers.size.nearly import Nearly
 from fluidkv.answers.size.result import worst_of
 from fluidkv.answers.size.search import met_by_run
@@ -63,20 +63,23 @@ def _draws_miss(answer: SizeAnswer, size: Size) -> str:
 
 
 def count_rows(answer: SizeAnswer) -> list[Row]:
-    """Counts by clocks within their error, and by draws."""
+    """Counts by draws, and by clocks within their error."""
     nearly, against, at = answer.nearly, answer.against, answer.answer
     if nearly is None or at not in nearly.along:
         return []
     tried = [nearly.along[at]]
     if against is not None and at in against.along:
         tried.append(against.along[at])
-    said = []
+    counts = []
     for metric, name in (("preemptions", "preemptions"), ("peak_kv", "tokens held at most")):
         ends = [spread(values[metric]) for values in tried]
         low, high = min(end[0] for end in ends), max(end[1] for end in ends)
-        said.append(f"{short(low)} to {short(high)} {name}")
-    error = ", also with its error" if len(tried) > 1 else ""
-    return [("in 90% of draws", f"{', '.join(said)}{error}")]
+        counts.append(f"{short(low)} to {short(high)} {name}")
+    error, slow = "", len(tried[-1]["preemptions"])
+    if len(tried) > 1:
+        error = ", also with its error"
+        error += f" in the first {slow} of them" * (slow < nearly.draws)
+    return [(f"in {share_in(nearly.draws):.0%} of draws", f"{', '.join(counts)}{error}")]
 
 
 def stretch_rows(answer: SizeAnswer) -> list[Row]:
