@@ -92,7 +92,7 @@ def stretch_rows(answer: SizeAnswer) -> list[Row]:
     what = "its conversations, weighed anew in each"
     if stretch.requests < stretch.of:
         what = (
-            f"those of the busiest {stretch.requests:,} of its {stretch.of:,} requests in a row "
+            f"those of its busiest {stretch.requests:,} requests in a row, of {stretch.of:,} "
             f"({stretch.rate:.2f} a second at the trace's own times, {stretch.rate_of_all:.2f} in "
             "all of it), weighed anew in each"
         )
