@@ -73,7 +73,7 @@ Budget = Annotated[
 
 _DRAWS = (
     "Fresh draws that the answer is to hold for: conversations of SOURCE drawn again, arrivals by "
-    r"their own process; 0: none. \[default: 20; of a trace that is sized 40]"
+    r"their own process; 0: none. \[default: 20; size, of a SOURCE with times: 40]"
 )
 FreshDraws = Annotated[
     int | None,
@@ -273,8 +273,9 @@ def window_rows(window: "Window | None") -> list[tuple[str, str]]:
         return []
     rows: list[tuple[str, str]] = []
     if not window.whole:
-        which = f"the {'busiest' if window.busiest else 'first'} {window.requests * window.runs:,}"
-        part = f"{which} of {window.of:,} requests" + " in a row" * window.busiest
+        part = f"the first {window.requests * window.runs:,} of {window.of:,} requests"
+        if window.busiest:
+            part = f"the busiest {window.requests:,} requests in a row, of {window.of:,}"
         if window.runs > 1:
             part += f", in {window.runs} parts that each find an empty server"
         if window.rate is not None and window.rate_of_all is not None:
@@ -286,7 +287,8 @@ def window_rows(window: "Window | None") -> list[tuple[str, str]]:
             rows.append(("", f"{rest} take over a minute; --requests {window.of} serves them"))
     if window.tenths:
         rates = ", ".join(f"{rate:.2f}" for rate in window.tenths)
-        rows.append(("tenths", f"{rates} arrivals a second, at its own times, in each of them"))
+        each = "arrivals a second in each tenth of the time that is served"
+        rows.append(("tenths", f"{rates} {each}, at the trace's own times"))
     return rows
 
 

@@ -46,10 +46,19 @@ def test_the_page_says_for_how_many_draws_it_holds(capsys):
     page = " ".join(shown(capsys, *QUICK, "--horizon", "30s").split())
     assert "holds for 83% of draws like it: all of 5 fresh draws of 240 requests meet it" in page
     assert "worst draw ttft_p99 0." in page
+    assert "in 67% of draws" in page  # from the least to the most of 5
     assert "draws lengths by their shares, Poisson arrivals" in page
     none = " ".join(shown(capsys, *QUICK, "--draws", "0").split())
     assert "holds for" not in none
     assert "draws" not in none
+
+
+def test_a_count_is_said_of_as_many_requests_as_a_draw_has(capsys):
+    """3 in the 30 requests of a run are 20 in the 200 of a draw, to which the answer is held."""
+    page = " ".join(shown(capsys, *QUICK, "--slo", "preemptions=3").split())
+    assert "and preemptions <= 20 in 200 requests at 8 requests a second, in 83% of draws" in page
+    assert "(bound 20 for 200 requests)" in page
+    assert "asked preemptions <= 3: " in page
 
 
 def test_the_next_day_needs_a_server_more(capsys):

@@ -34,6 +34,8 @@ DRAWS_OF_LOG = 40
 LEFT_OPEN = 0.025
 """Share of other days that is given to logs unlike their days, beside that of draws.
 
+An allowance measured on logs of 400 requests, no bound: other logs may be less like their days.
+
 >>> from fluidkv.answers.served.fresh import DRAWS_OF_LOG, LEFT_OPEN, share_of
 >>> share_of(DRAWS_OF_LOG, 0, LEFT_OPEN) >= 0.95  # on servers of known truth: docs/size.md
 True
@@ -41,7 +43,7 @@ True
 HORIZON = 3_000
 """Requests of each where nobody says how many: 30 of them are beyond a 99th percentile."""
 NINE_OF_TEN = 0.9
-"""Of other draws, how many an interval of counts is to contain.
+"""Of other draws, how many an interval of counts is to contain, where so few draws allow it.
 
 >>> from fluidkv.answers.served.fresh import NINE_OF_TEN
 >>> (20 - 1) / (20 + 1) >= NINE_OF_TEN  # from the least to the most of 20
@@ -115,7 +117,10 @@ def misses_allowed(draws: int, left_open: float = 0.0) -> int:
 
 
 def share_of(draws: int, misses: int, left_open: float = 0.0) -> float:
-    """Of other days, at least so many meet what all but `misses` of these draws did.
+    """Of other draws, at least so many meet what all but `misses` of these did.
+
+    Args:
+        left_open: of days of a log less by so much, which makes it an estimate: `LEFT_OPEN`.
 
     Examples:
         >>> from fluidkv.answers.served.fresh import share_of
@@ -126,22 +131,34 @@ def share_of(draws: int, misses: int, left_open: float = 0.0) -> float:
 
 
 def spread(values: Float[np.ndarray, " draw"]) -> tuple[float, float]:
-    """From where to where nine of ten other draws lie: of 20, from the least to the most.
+    """From where to where nine of ten other draws lie: of 20 or fewer, from the least to the most.
 
-    Of more draws the narrowest of what holds so many: a count that is often 0 has nothing below it.
+    Of more draws up to the most, too, and by rank: what is cut where it was seldom holds too little
+    of others, and days of a log rather have more than its draws.
 
     Examples:
         >>> from fluidkv.answers.served.fresh import spread
-        >>> spread(np.arange(20.0)), spread(np.arange(40.0)), spread(np.arange(40.0) ** 2)
-        ((0.0, 19.0), (1.0, 38.0), (0.0, 1369.0))
+        >>> spread(np.arange(20.0)), spread(np.arange(40.0))
+        ((0.0, 19.0), (2.0, 39.0))
     """
-    order, inner = np.sort(values), math.ceil(NINE_OF_TEN * (len(values) + 1) - 1e-9)
-    if inner >= len(order):
-        return float(order[0]), float(order[-1])
-    widths = order[inner:] - order[:-inner]
-    narrowest = np.flatnonzero(widths == widths.min())
-    first = int(narrowest[len(narrowest) // 2])
-    return float(order[first]), float(order[first + inner])
+    order = np.sort(values)
+    return float(order[-1 - _gaps(len(values))]), float(order[-1])
+
+
+def share_in(draws: int) -> float:
+    """Of other draws, how many the interval of so many holds.
+
+    Examples:
+        >>> from fluidkv.answers.served.fresh import share_in
+        >>> [round(share_in(draws), 2) for draws in (5, 20, 40)]
+        [0.67, 0.9, 0.9]
+    """
+    return _gaps(draws) / (draws + 1)
+
+
+def _gaps(draws: int) -> int:
+    """How many of the draws + 1 gaps between draws, in order, the interval has."""
+    return min(draws - 1, math.ceil(NINE_OF_TEN * (draws + 1) - 1e-9))
 
 
 @dataclass(frozen=True, eq=False)

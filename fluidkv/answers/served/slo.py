@@ -70,6 +70,11 @@ class Slo(Record):
     def at_least(self) -> bool:
         return SLO_METRICS[self.metric]
 
+    @property
+    def is_count(self) -> bool:
+        """Whether a longer run has more of it."""
+        return self.metric == _COUNT
+
     def met(self, values: Float[np.ndarray, "setting run"]) -> Bool[np.ndarray, " setting"]:
         """Settings that meet it in every run; where a run has no value, it is not met."""
         fine = values >= self.bound if self.at_least else values <= self.bound
@@ -83,7 +88,7 @@ class Slo(Record):
             >>> Slo("preemptions", 3).over(10).bound, Slo("ttft_p99", 2).over(10).bound
             (30, 2)
         """
-        return replace(self, bound=self.bound * longer) if self.metric == _COUNT else self
+        return replace(self, bound=self.bound * longer) if self.is_count else self
 
     def excess(self, values: Float[np.ndarray, "setting run"]) -> Float[np.ndarray, " setting"]:
         """By how much the worst run misses it, relative to the bound; 0 where it is met.

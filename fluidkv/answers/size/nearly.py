@@ -41,7 +41,7 @@ class Nearly(Record):
 
     @property
     def share(self) -> float:
-        """Of other days, how many meet it at least."""
+        """Of other draws of a mix, how many meet it at least; of days of a log an estimate."""
         return share_of(self.draws, self.misses, _left_open(self.stretch))
 
 

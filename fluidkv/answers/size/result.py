@@ -244,6 +244,7 @@ class SizeAnswer(Record):
             "requests": nearly.horizon,
             "may_miss": nearly.misses,
             "share": nearly.share,
+            "slos": [_slo(slo) for slo in self.plan.slos_of_draws],
             "value": None if edge is None else self._value(edge.answer),
             "not_met_at": None if blocker is None else self._value(blocker),
             "worst": worst,

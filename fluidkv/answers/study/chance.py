@@ -42,7 +42,8 @@ MOST_PLACES = 2**14
 LARGEST_RIPPLE = 0.05
 # An unstable server with fewer running is no linear map even at first.
 FEWEST_RUNNING = 30
-# So is one that gives memory back before a request ends: 300 times too high with 31, 6 with 38.
+# A server that gives memory back before a request ends, with fewer running, evicts up to 328 times
+# less than estimated (docs/noise.md).
 FEWEST_BEHIND_WINDOWS = 40
 
 

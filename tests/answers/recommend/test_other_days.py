@@ -34,7 +34,7 @@ def sold(seed: int, days: int) -> Sold | None:
     largest = max(int((ins + outs).max()) for _, ins, outs in every_day)
     share = np.random.default_rng((seed, 1)).uniform(0.7, 1.6)
     capacity = max(int(busy * share), largest + 1)
-    found = recommend_settings(
+    answer = recommend_settings(
         truth.log,
         capacity,
         engine="vllm",
@@ -44,14 +44,14 @@ def sold(seed: int, days: int) -> Sold | None:
         candidates={"admission_rate": []},
         backend="kernel",
     )
-    pick = found.choice.index
+    pick = answer.choice.index
     if not pick:
         return None
-    assert found.likes is not None
-    likes = {name: found.likes.of(pick, name) for name in found.felt}
+    assert answer.likes is not None
+    likes = {name: answer.likes.of(pick, name) for name in answer.felt}
     metrics = [name for name, gain in likes.items() if gain is not None and gain.counts]
-    now, then = ([_run(day, found, i, capacity) for day in every_day[1:]] for i in (0, pick))
-    return Sold(pick, {name: _gain(found, name, now, then) for name in metrics})
+    now, then = ([_run(day, answer, i, capacity) for day in every_day[1:]] for i in (0, pick))
+    return Sold(pick, {name: _gain(answer, name, now, then) for name in metrics})
 
 
 def _run(day: tuple[np.ndarray, ...], found: Recommendation, index: int, capacity: int) -> Served:
@@ -68,10 +68,10 @@ def _gain(found: Recommendation, metric: str, now: list[Served], then: list[Serv
 
 
 def test_a_pick_gains_on_other_days_what_it_is_sold_for() -> None:
-    found = sold(1017, 4)
-    assert found is not None
-    assert found.gains
-    assert all(gain > 0 for gain in found.gains.values())
+    pick = sold(1017, 4)
+    assert pick is not None
+    assert pick.gains
+    assert all(gain > 0 for gain in pick.gains.values())
 
 
 @pytest.mark.thorough

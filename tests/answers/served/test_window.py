@@ -124,7 +124,7 @@ def test_answers_are_of_the_busiest_part_and_name_it(monkeypatch, capsys, tmp_pa
     argv = ["compare", str(path), "--clock", "0.01:1e-6:1e-5", "--capacity", "400", "--draws", "0"]
     assert main([*argv, "--engine", "vllm", "--engine", "sglang"]) == 0
     page = " ".join(capsys.readouterr().out.split())
-    assert "the busiest 100 of 1,100 requests in a row; at the trace's own times 1000.00" in page
+    assert "the busiest 100 requests in a row, of 1,100; at the trace's own times 1000.00" in page
     assert "the other 1,000 are not served: all of them would take over a minute" in page
     assert "--requests 1100 serves them" in page
 

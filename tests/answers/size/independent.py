@@ -47,7 +47,7 @@ def one_by_one(
 
     Args:
         clock: seconds of an iteration, more for a token held, and for one of a prompt.
-        watermark: share of memory that those who enter leave free, where somebody runs.
+        watermark: share of memory that requests which enter leave free, where any runs.
         most: requests that run at once.
     """
     base, per_token, per_prefill = clock

@@ -59,7 +59,7 @@ class Held:
 
 def held(seed: int, days: int) -> Held:
     truth = Truth(seed)
-    found = fk.size_server(
+    answer = fk.size_server(
         truth.log,
         [Slo("ttft_p99", BOUND)],
         engine="vllm",
@@ -68,8 +68,8 @@ def held(seed: int, days: int) -> Held:
         horizon=Horizon(DAY),
         backend="kernel",
     )
-    assert found.nearly is not None
-    capacity = found.tokens(found.answer)
+    assert answer.nearly is not None
+    capacity = answer.tokens(answer.answer)
     missed, counts = [], []
     for day in range(1, days + 1):
         times, inputs, outputs = truth.requests(day)
@@ -77,7 +77,7 @@ def held(seed: int, days: int) -> Held:
         run = one_by_one(times[fits], inputs[fits], outputs[fits], capacity, CLOCK)
         missed.append(not fits.all() or run.ttft_p99 > BOUND)
         counts.append(run.preemptions)
-    return Held(missed, counts, spread(found.nearly.along[found.answer]["preemptions"]))
+    return Held(missed, counts, spread(answer.nearly.along[answer.answer]["preemptions"]))
 
 
 def test_other_days_are_served_in_time_by_the_size_that_draws_ask_for() -> None:
@@ -87,12 +87,15 @@ def test_other_days_are_served_in_time_by_the_size_that_draws_ask_for() -> None:
 
 @pytest.mark.thorough
 def test_of_other_days_of_200_servers_no_more_miss_than_stated() -> None:
-    """Servers on which nothing of `size` was chosen; an interval of counts holds where some are."""
-    servers = [held(seed, 20) for seed in range(1000, 1200)]
+    """Servers on which nothing of `size` was chosen: neither how many draws, nor the interval of
+    counts, which holds also where some are.
+    """
+    servers = [held(seed, 20) for seed in range(2000, 2200)]
     assert np.mean([miss for each in servers for miss in each.missed]) <= 0.05
-    busy = [each.inside for each in servers if np.median(each.preemptions) >= 1]
-    assert len(busy) > 50
-    assert 0.85 <= np.mean(busy) <= 0.95
+    for least, some in ((1, 30), (5, 10)):
+        busy = [each.inside for each in servers if np.median(each.preemptions) >= least]
+        assert len(busy) > some
+        assert np.mean(busy) >= 0.9
 
 
 @pytest.mark.parametrize(("watermark", "most"), [(0.0, None), (0.1, None), (0.0, 8)])

@@ -8,7 +8,7 @@ from fluidkv.answers import Crossover, EngineComparison
 from fluidkv.answers.compare.crossover import POLICIES, Along, Crossing
 from fluidkv.answers.compare.result import Difference
 from fluidkv.answers.served.demand import Demand
-from fluidkv.answers.served.fresh import spread
+from fluidkv.answers.served.fresh import share_in, spread
 from fluidkv.answers.served.paired import CONFIDENCE
 from fluidkv.cli.held import measured_table
 from fluidkv.cli.price import PER_MILLION, Cost
@@ -140,7 +140,8 @@ def _engines_table(
     page.rows(cost.rows() if cost else ())
     if found.days is not None:
         counts = [_over_draws(found, i) for i in range(len(found.engines))]
-        page.paragraph(f"preemptions in 90% of draws like it: {'; '.join(counts)}", "dim")
+        share = f"{share_in(len(found.days.tables)):.0%}"
+        page.paragraph(f"preemptions in {share} of draws like it: {'; '.join(counts)}", "dim")
     page.line()
     page.rows([(_numbered(i), _named(found, i)) for i in range(len(found.engines))], width=4)
 

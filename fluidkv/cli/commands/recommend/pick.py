@@ -4,7 +4,7 @@ import math
 
 from fluidkv.answers.recommend import Recommendation, knobs
 from fluidkv.answers.recommend.choosing import MARGIN
-from fluidkv.answers.served.fresh import spread
+from fluidkv.answers.served.fresh import share_in, spread
 from fluidkv.answers.served.paired import gained
 from fluidkv.answers.served.setting import Setting
 from fluidkv.cli.held import TITLES, not_measured, published_rows
@@ -90,7 +90,9 @@ def _like_rows(found: Recommendation) -> list[Row]:
         " to ".join(short(end) for end in spread(likes.gains.table.preemptions.values[row]))
         for row in (0, place)
     )
-    rows.append(("", f"preemptions in 90% of draws: {now} today, {then} so"))
+    rows.append(
+        ("", f"preemptions in {share_in(likes.draws):.0%} of draws: {now} today, {then} so")
+    )
     if found.plan.asked:
         rows.append(("", f"{likes.met[place]} of {likes.draws} draws meet what is asked"))
     return rows

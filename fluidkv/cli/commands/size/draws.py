@@ -1,7 +1,8 @@
 """What holds for fresh draws, as a person reads it."""
 
 from fluidkv.answers import Size, SizeAnswer
-from fluidkv.answers.served.fresh import spread
+from fluidkv.answers.served.fresh import share_in, spread
+from fluidkv.answers.size.nearly import Nearly
 from fluidkv.answers.size.result import worst_of
 from fluidkv.answers.size.search import met_by_run
 from fluidkv.cli.commands.size.sizes import size_said, unit_of
@@ -26,11 +27,11 @@ def holds_rows(answer: SizeAnswer, memory: Memory) -> list[Row]:
     at, plan = nearly.edge.answer, answer.plan
     worst = [
         f"{slo.metric} {short(worst_of(nearly.along[at], slo.metric))}{unit_of(answer, slo.metric)}"
-        + (f" (<= {short(slo.bound)} of so many requests)" if slo not in plan.slos else "")
+        + (f" (bound {short(slo.bound)} for {nearly.horizon:,} requests)" if slo.is_count else "")
         for slo in plan.slos_of_draws
     ]
     rows: list[Row] = [
-        ("holds for", f"{nearly.share:.0%} of draws like it: {all_of}"),
+        ("holds for", f"{share_said(nearly)}: {all_of}"),
         ("worst draw", ", ".join(worst)),
     ]
     if nearly.edge.blocker is not None:
@@ -40,6 +41,12 @@ def holds_rows(answer: SizeAnswer, memory: Memory) -> list[Row]:
         said = size_said(answer, answer.edge.answer, memory)
         rows.append(("these alone", f"{said}, which the requests that are run would do with"))
     return rows
+
+
+def share_said(nearly: Nearly) -> str:
+    """How many others meet it: draws, or days of a log, of which that is an estimate."""
+    others = "draws like it" if nearly.stretch is None else "other days (estimated)"
+    return f"{nearly.share:.0%} of {others}"
 
 
 def _draws_miss(answer: SizeAnswer, size: Size) -> str:
@@ -56,20 +63,23 @@ def _draws_miss(answer: SizeAnswer, size: Size) -> str:
 
 
 def count_rows(answer: SizeAnswer) -> list[Row]:
-    """Counts by clocks within their error, and by draws."""
+    """Counts by draws, and by clocks within their error."""
     nearly, against, at = answer.nearly, answer.against, answer.answer
     if nearly is None or at not in nearly.along:
         return []
     tried = [nearly.along[at]]
     if against is not None and at in against.along:
         tried.append(against.along[at])
-    said = []
+    counts = []
     for metric, name in (("preemptions", "preemptions"), ("peak_kv", "tokens held at most")):
         ends = [spread(values[metric]) for values in tried]
         low, high = min(end[0] for end in ends), max(end[1] for end in ends)
-        said.append(f"{short(low)} to {short(high)} {name}")
-    error = ", also with its error" if len(tried) > 1 else ""
-    return [("in 90% of draws", f"{', '.join(said)}{error}")]
+        counts.append(f"{short(low)} to {short(high)} {name}")
+    error, slow = "", len(tried[-1]["preemptions"])
+    if len(tried) > 1:
+        error = ", also with its error"
+        error += f" in the first {slow} of them" * (slow < nearly.draws)
+    return [(f"in {share_in(nearly.draws):.0%} of draws", f"{', '.join(counts)}{error}")]
 
 
 def stretch_rows(answer: SizeAnswer) -> list[Row]:
@@ -82,7 +92,7 @@ def stretch_rows(answer: SizeAnswer) -> list[Row]:
     what = "its conversations, weighed anew in each"
     if stretch.requests < stretch.of:
         what = (
-            f"those of the busiest {stretch.requests:,} of its {stretch.of:,} requests in a row "
+            f"those of its busiest {stretch.requests:,} requests in a row, of {stretch.of:,} "
             f"({stretch.rate:.2f} a second at the trace's own times, {stretch.rate_of_all:.2f} in "
             "all of it), weighed anew in each"
         )

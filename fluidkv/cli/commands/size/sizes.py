@@ -1,6 +1,6 @@
 """A size that was tried, in words: memory, a rate or replicas."""
 
-from fluidkv.answers import Size, SizeAnswer
+from fluidkv.answers import Size, SizeAnswer, Slo
 from fluidkv.cli.memory import Memory
 from fluidkv.report.numbers import counted, short
 
@@ -48,6 +48,13 @@ def arrivals_said(answer: SizeAnswer) -> str:
     if abs(plan.rate / plan.own_rate - 1) < 1e-9:
         return f"the source's own times, {rate}"
     return f"the source's own times, {plan.rate / plan.own_rate:.4g} times as fast: {rate}"
+
+
+def slo_said(answer: SizeAnswer, slo: Slo, requests: int = 0) -> str:
+    """A bound; of a count also in how many requests, if that is given."""
+    sign, unit = ">=" if slo.at_least else "<=", unit_of(answer, slo.metric)
+    many = f" in {requests:,} requests" if requests and slo.is_count else ""
+    return f"{slo.metric} {sign} {slo.bound:g}{unit}{many}"
 
 
 def unit_of(answer: SizeAnswer, metric: str) -> str:

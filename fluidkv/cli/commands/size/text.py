@@ -13,6 +13,7 @@ from fluidkv.cli.commands.size.sizes import (
     pool_said,
     rate_said,
     size_said,
+    slo_said,
     unit_of,
 )
 from fluidkv.cli.commands.size.verdict import bound_said, cost_at, in_short
@@ -95,14 +96,13 @@ def _answer_rows(answer: SizeAnswer, memory: Memory) -> list[Row]:
     if plan.axis.find != "rate":
         rows.append(("arrivals", arrivals_said(answer)))
     for slo in plan.slos:
-        sign = ">=" if slo.at_least else "<="
         found = answer.worst(answer.answer, slo.metric)
         spare = abs(found / slo.bound - 1) if slo.bound else 0.0
         unit = unit_of(answer, slo.metric)
         rows.append(
             (
                 "asked",
-                f"{slo.metric} {sign} {slo.bound:g}{unit}: {short(found)}{unit}, "
+                f"{slo_said(answer, slo)}: {short(found)}{unit}, "
                 f"{percent(spare)} to spare{_of_which(answer)}",
             )
         )

@@ -4,7 +4,8 @@ import math
 from typing import Any
 
 from fluidkv.answers import Size, SizeAnswer
-from fluidkv.cli.commands.size.sizes import plain_size, rate_said, size_said, unit_of
+from fluidkv.cli.commands.size.draws import share_said
+from fluidkv.cli.commands.size.sizes import plain_size, rate_said, size_said, slo_said
 from fluidkv.cli.memory import Memory
 from fluidkv.cli.price import Cost
 from fluidkv.report.numbers import short
@@ -15,10 +16,7 @@ def in_short(answer: SizeAnswer, memory: Memory) -> str:
     the log.
     """
     plan = answer.plan
-    slos = " and ".join(
-        f"{slo.metric} {'>=' if slo.at_least else '<='} {slo.bound:g}{unit_of(answer, slo.metric)}"
-        for slo in plan.slos
-    )
+    slos = [slo_said(answer, slo) for slo in plan.slos]
     rate = "" if plan.axis.find == "rate" else f" at {rate_said(answer, answer.answer)}"
     sure = "; not held to a measurement"
     if answer.against is not None:
@@ -28,8 +26,10 @@ def in_short(answer: SizeAnswer, memory: Memory) -> str:
     size, nearly = size_said(answer, answer.answer, memory), answer.nearly
     held = ", by the requests that are run alone"
     if nearly is not None and nearly.edge is not None:
-        held = f", in {nearly.share:.0%} of draws like it"
-    return f"{size} {'meets' if size.startswith('1 ') else 'meet'} {slos}{rate}{held}{sure}"
+        slos = [slo_said(answer, slo, nearly.horizon) for slo in plan.slos_of_draws]
+        held = f", {'in' if nearly.stretch is None else 'on'} {share_said(nearly)}"
+    meets = "meets" if size.startswith("1 ") else "meet"
+    return f"{size} {meets} {' and '.join(slos)}{rate}{held}{sure}"
 
 
 def bound_said(answer: SizeAnswer) -> str:
