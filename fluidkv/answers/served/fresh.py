@@ -131,18 +131,19 @@ def share_of(draws: int, misses: int, left_open: float = 0.0) -> float:
 
 
 def spread(values: Float[np.ndarray, " draw"]) -> tuple[float, float]:
-    """From where to where nine of ten other draws lie: of 20 or fewer, from the least to the most.
+    """From where to where nine of ten other draws lie: by rank, as many left out below as above.
 
-    Of more draws up to the most, too, and by rank: what is cut where it was seldom holds too little
-    of others, and days of a log rather have more than its draws.
+    Of 20 draws or fewer, from the least to the most.
 
     Examples:
         >>> from fluidkv.answers.served.fresh import spread
         >>> spread(np.arange(20.0)), spread(np.arange(40.0))
-        ((0.0, 19.0), (2.0, 39.0))
+        ((0.0, 19.0), (1.0, 38.0))
     """
     order = np.sort(values)
-    return float(order[-1 - _gaps(len(values))]), float(order[-1])
+    gaps = _gaps(len(values))
+    first = (len(values) - 1 - gaps) // 2
+    return float(order[first]), float(order[first + gaps])
 
 
 def share_in(draws: int) -> float:
