@@ -198,6 +198,15 @@ def test_of_long_outputs_growing_modes_are_counted_and_the_leading_one_is_found(
     assert verdicts == {"stable", "unstable"}
 
 
+@pytest.mark.parametrize("output", [200, 500, 3000])
+def test_modes_on_the_circle_are_on_neither_side(output):
+    """A full window from the first token on: all hold the same, and A(z) is a sum of powers."""
+    state = PageState(Lengths((20,), ((output, 1),)), 20_000, window=(21, 100))
+    ask = "({ classes, holding }) => countModes(footprintWeights(classes, holding).memory)"
+    (counted,) = answers(ask, [judged(state)])
+    assert (counted["verdict"], counted["outside"], counted["close"]) == ("close", 0, output - 1)
+
+
 def test_a_load_is_scaled_as_python_scales_it():
     from fluidkv.traces import Scaling, scale
 

@@ -5,12 +5,18 @@
 const ALL = 255;          // modes that are all found
 const SOME = 24, FEW = 8; // otherwise pairs that are looked for, and inside a circle behind the leading one
 const MOST_TRIES = 24;
+const RING = 1e-7;        // wider than the leaves in which `follow` gives up
 
 /** The verdict alone, in a time that does not show where requests live long; then `findModes`. */
 export function countModes(memory) {
-  const at = countInside(coefficients(memory).reverse(), 1);
-  const verdict = at.inside > 0 ? "unstable" : at.close > 0 ? "close" : "stable";
-  return { verdict, outside: at.inside, close: at.close, modes: memory.length - 1, at };
+  const series = coefficients(memory).reverse(), at = countInside(series, 1);
+  let outside = at.inside, close = 0;
+  if (at.close) { // rounding alone would say on which side these are
+    outside = countInside(series, 1 - RING).inside;
+    close = countInside(series, 1 + RING).inside - outside;
+  }
+  const verdict = outside > 0 ? "unstable" : close > 0 ? "close" : "stable";
+  return { verdict, outside, close, modes: memory.length - 1, at };
 }
 
 /** Whether all modes are found: few enough to do so at each move of a slider. */
@@ -75,8 +81,8 @@ function joined(...each) {
 
 /** Zeros of A within a circle, by the turns of G = A(z) / z^c around 0, c half the degree: the phase
  *  from point to point where what the derivative says of it fits, else by way of the middle.
- *  @returns {inside, close, radius, centre, A, D}: `close` of them are on the circle as far as one can
- *  tell; centre is c; A and D = z A'(z) are at radius exp(-i w) */
+ *  @returns {inside, close, radius, centre, A, D}: `close`, whether some are on the circle as far as
+ *  one can tell; centre is c; A and D = z A'(z) are at radius exp(-i w) */
 export function countInside(series, radius) {
   const scaled = onRadius(series, radius), centre = (scaled.length - 1) / 2;
   const points = 2 ** Math.ceil(Math.log2(8 * scaled.length)), width = 2 * Math.PI / points;
@@ -92,12 +98,12 @@ export function countInside(series, radius) {
     evaluate(scaled, x, y, found);
     return centred(angle, found[0], found[1], found[2] * x - found[3] * y, found[2] * y + found[3] * x);
   };
-  let turned = 0, close = 0;
+  let turned = 0, close = false;
   const follow = (from, left, to, right) => {
     const h = to - from, phase = Math.atan2(right[1] * left[0] - right[0] * left[1], right[0] * left[0] + right[1] * left[1]);
     const expected = h * (speed(left) + speed(right)) / 2, turns = unwound(phase, expected);
     if (h < TOO_CLOSE) {
-      close++;
+      close = true;
       turned += phase;
     } else if (Math.min(distance(left), distance(right)) < 0.5 * h || Math.abs(turns - expected) > 0.5) {
       const angle = (from + to) / 2, middle = between(h, left, right) ?? exact(angle);
