@@ -36,6 +36,8 @@ def answers(function: str, inputs: list[Any]) -> list[Any]:
         "process.stdout.write(JSON.stringify(inputs.map(each => answer(each))));\n"
     )
     words = [node(), "--input-type=module", "--eval", code]
-    done = subprocess.run(words, input=json.dumps(inputs), capture_output=True, text=True)
+    done = subprocess.run(
+        words, input=json.dumps(inputs), capture_output=True, text=True, timeout=600
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

@@ -207,6 +207,21 @@ def test_modes_on_the_circle_are_on_neither_side(output):
     assert (counted["verdict"], counted["outside"], counted["close"]) == ("close", 0, output - 1)
 
 
+@pytest.mark.parametrize("wrong", ["calls > 1 ? 0 : 9", "1"])
+def test_a_search_whose_counts_do_not_fit_ends_without_a_leading_mode(wrong):
+    """Counts that rounding makes: no circle in front of the leading one may be shown by them."""
+    ask = f"""({{ classes, holding }}) => {{
+      const exact = countInside;
+      let calls = -1; // the first is of the verdict
+      countInside = (...circle) => (calls++, {{ ...exact(...circle), inside: {wrong} }});
+      const {{ radius, period }} = findModes(footprintWeights(classes, holding).memory);
+      countInside = exact;
+      return [calls < 150, radius, period];
+    }}"""
+    state = PageState(Lengths((50,), ((300, 2), (270, 1))), 100_000)
+    assert answers(ask, [judged(state)]) == [[True, None, None]]
+
+
 def test_a_load_is_scaled_as_python_scales_it():
     from fluidkv.traces import Scaling, scale
 

@@ -4,7 +4,7 @@
 
 const ALL = 255;          // modes that are all found
 const SOME = 24, FEW = 8; // otherwise pairs that are looked for, and inside a circle behind the leading one
-const MOST_TRIES = 24;
+const MOST_COUNTS = 120;  // on circles in search of the leading one
 const RING = 1e-7;        // wider than the leaves in which `follow` gives up
 
 /** The verdict alone, in a time that does not show where requests live long; then `findModes`. */
@@ -28,31 +28,46 @@ export function areFew(memory) {
  *  @param memory A, ascending
  *  @param last roots found before, or null: where the search starts
  *  @returns {re, im, error, side, verdict, outside, close, radius, period, modes} as `judge`; where
- *  there are many, roots are the leading one and others near the circle */
+ *  there are many, roots are the leading one and others near the circle, and radius and period are
+ *  NaN where no circle shows which one leads */
 export function findModes(memory, last = null) {
+  const search = searchModes(memory, last);
+  let step = search.next();
+  while (!step.done) step = search.next();
+  return step.value;
+}
+
+/** The same in parts, each of few counts on a circle. */
+export function *searchModes(memory, last = null) {
   const ascending = coefficients(memory);
   if (areFew(memory)) {
     const roots = findRoots(ascending, last);
     return { ...roots, ...judge(roots), modes: memory.length - 1 };
   }
   const counted = countModes(memory), series = ascending.slice().reverse();
+  yield;
   let roots = mirrored(findRoots(ascending, startsOf(counted.at))), judged = judge(roots), low = smallestRatio(series);
   // the leading one is that in front of which there is none
-  for (let tries = 0; tries < MOST_TRIES; tries++) {
+  let leads = false;
+  for (let counts = 1; counts <= MOST_COUNTS; counts++) {
+    yield;
     let high = judged.radius ? 1 / judged.radius : beyond(series), at = countInside(series, high * (1 - 1e-7));
-    if (at.inside === 0) break;
-    while (at.inside === 0 || (at.inside > FEW && high / low > 1 + 1e-9)) {
+    leads = at.inside === 0;
+    if (leads) break;
+    while (counts < MOST_COUNTS && (at.inside === 0 || (at.inside > FEW && high / low > 1 + 1e-9))) {
+      yield;
       const middle = Math.sqrt(low * high);
       at = countInside(series, middle);
+      counts++;
       if (at.inside) high = middle;
       else low = middle;
     }
     roots = joined(roots, mirrored(findRoots(ascending, startsOf(at))));
     judged = judge(roots);
   }
-  const { verdict, outside, close, modes } = counted;
+  const { verdict, outside, close, modes } = counted, unknown = leads ? {} : { radius: NaN, period: NaN };
   // bounds of so long sums are far above their errors
-  return { ...roots, ...judge(roots, new Float64Array(roots.re.length)), verdict, outside, close, modes };
+  return { ...roots, ...judge(roots, new Float64Array(roots.re.length)), ...unknown, verdict, outside, close, modes };
 }
 
 /** No zero of a series with positive coefficients is smaller: Enestrom and Kakeya. */

@@ -201,7 +201,7 @@ function compute() {
 function settle(shown) {
   const { classes, weights, judged } = shown;
   modes = judged.re ? judged : findModes(weights.memory);
-  const noise = modes.verdict === "stable" ? runningNoise(classes, state.holding, weights, state.capacity, modes.radius) : null;
+  const noise = modes.verdict === "stable" && Number.isFinite(modes.radius) ? runningNoise(classes, state.holding, weights, state.capacity, modes.radius) : null;
   tellDetails({ ...shown, judged: modes, noise });
 }
 
@@ -261,7 +261,7 @@ function asOptions() {
 }
 
 function tellNumbers(model, judged, late, noise) {
-  const growth = judged.radius - 1, known = judged.re !== undefined && judged.modes > 0;
+  const growth = judged.radius - 1, known = judged.modes > 0 && Number.isFinite(judged.radius);
   const rows = [
     ["Running at the balance", short(model.inFlight), "requests"],
     ["Swings by chance", noise ? `± ${short(noise.deviation, 3)}` : "-", noise ? `around ${short(noise.mean)} requests` : "requests, where stable"],
