@@ -286,6 +286,25 @@ def test_drafts_cure_and_what_swings_by_chance_is_shaded(shown):
     assert "--speculative 3:0.6" in page.inner_text("#proof")
 
 
+def test_memory_leaves_the_modes_of_long_outputs_and_lengths_wait_for_the_slider(shown):
+    page = shown("in=50&out=16000&kv=9000000&start=over:5&n=50&drafts=3:60")
+    page.wait_for_function(
+        "() => /Leading mode\\s+[+−]/.test(document.querySelector('#numbers').innerText)"
+    )
+    before = read(page)
+    page.get_by_label("KV memory, tokens").fill("8000000")
+    after = read(page)
+    assert after["Leading mode"] == before["Leading mode"]
+    assert after["Running at the balance"] != before["Running at the balance"]
+    (spent,) = re.findall(r"modes ([0-9.]+),", page.inner_text("#timing"))
+    assert float(spent) < 20  # nothing of lengths is computed again
+    page.get_by_label("Output length, tokens").fill("15000")
+    assert page.inner_text("#says") == "Computed when the slider rests"
+    assert page.get_attribute("#here", "href").startswith("#in=50&out=15000:1&")
+    page.wait_for_function("() => document.querySelector('#says').innerText.includes('STABLE')")
+    assert "of 14999 modes" in page.inner_text("#why")
+
+
 def test_a_window_is_part_of_the_link(shown):
     page = shown("in=20&out=60&kv=20000&start=over:5&n=200")
     page.get_by_label("Sliding window, 0 for none, tokens").fill("40")
