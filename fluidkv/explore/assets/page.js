@@ -264,10 +264,10 @@ function tellVerdict(judged, late) {
     close: `${judged.close} of ${judged.modes} modes lie on the unit circle, or nearer to it than this arithmetic can tell.`,
   }[judged.verdict];
   get("why").textContent = `${why} From this start, in the last half of the run: ${throughput(late)}.`;
-  const proved = data.proved[keyOf(state)];
+  const proved = data.proved[keyOf(state)], options = asOptions();
   get("proof").textContent = proved
     ? `Proved in exact arithmetic before this page was made: ${proved.verdict.toUpperCase()}, ${proved.reason} (${proved.evidence}).`
-    : `Float, not proved. To have it proved: fluidkv study ${asOptions()}`;
+    : `Float, not proved.${options ? ` To have it proved: fluidkv study ${options}` : ""}`;
   clearTimeout(speaking);
   speaking = setTimeout(() => {
     const text = `${SAYS[judged.verdict]}. ${get("why").textContent}`;
@@ -281,12 +281,14 @@ function throughput(late) {
   return late.throughput > 0 ? `${completed}, ${short(late.evictions, 3)} preemptions per completed request` : "preemptions, and nothing completes";
 }
 
-/** What is shown, as options of a command. */
+/** What is shown, as options of a command; null where lengths that its words scale are scaled again,
+ *  rounded in between, which no option does. */
 function asOptions() {
   const { load, scale, outputs, inputs, capacity, holding } = canonical(state), whole = outputs.reduce((sum, pair) => sum + pair[1], 0);
   const words = load === null
     ? outputs.map(([length, part], k) => `--class ${inputs[k] ?? inputs[0]}:${length}${outputs.length > 1 ? `:${part}/${whole}` : ""}`)
     : [data.loads[load].words, ...["input", "output"].flatMap((name, i) => (scale[i] === 100 ? [] : [`--scale-${name} ${scale[i] / 100}`]))];
+  if (load !== null && ["input", "output"].some((name, i) => scale[i] !== 100 && words[0].includes(`--scale-${name} `))) return null;
   words.push(`--capacity ${capacity}`);
   if (holding.window !== null) words.push(`--sliding-window ${holding.window}${holding.share < 100 ? `:${holding.share / 100}` : ""}`);
   if (holding.drafts) words.push(`--speculative ${holding.drafts}:${holding.acceptance / 100}`);

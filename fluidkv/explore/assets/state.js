@@ -30,6 +30,8 @@ export function readLink(text, limits, fallback) {
     const own = seen.has("in") || seen.has("out");
     if (own && seen.has("load")) refuse("load", state.load, "no in and no out beside it");
     if (own) state.load = null;
+    if (state.load === null && seen.has("scale")) refuse("scale", state.scale.join(":"), "together with load");
+    if (seen.has("out") && !seen.has("in")) state.inputs = state.inputs.slice(0, 1);
     if (![1, state.outputs.length].includes(state.inputs.length)) refuse("in", state.inputs, "one input length, or one for each output length");
     if (longestOutput(state, limits.loads) > limits.output) refuse("scale", state.scale.join(":"), `outputs of at most ${limits.output} tokens`);
     const least = smallestMemory(state, limits.loads);
