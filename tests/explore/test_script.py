@@ -270,7 +270,7 @@ def test_a_load_is_scaled_as_python_scales_it():
 
 def test_longer_lives_are_drawn_in_steps_with_the_same_balance():
     ask = """({ classes, capacity }) => {
-      const whole = footprintWeights(classes, UNSAID.holding);
+      const whole = footprintWeights(classes, DEFAULTS.holding);
       const model = cohortModel(whole, capacity, 256);
       return [model.unit, model.memory.length, model.rate / model.unit, model.inFlight];
     }"""

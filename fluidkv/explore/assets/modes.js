@@ -109,9 +109,9 @@ export function countInside(series, radius) {
   };
   const at = k => centred(width * k, A.re[k], A.im[k], D.re[k], D.im[k]);
   const exact = angle => {
-    const found = new Float64Array(5), x = Math.cos(angle), y = -Math.sin(angle);
-    evaluate(scaled, x, y, found);
-    return centred(angle, found[0], found[1], found[2] * x - found[3] * y, found[2] * y + found[3] * x);
+    const values = new Float64Array(5), x = Math.cos(angle), y = -Math.sin(angle);
+    evaluate(scaled, x, y, values);
+    return centred(angle, values[0], values[1], values[2] * x - values[3] * y, values[2] * y + values[3] * x);
   };
   let turned = 0, close = false;
   const follow = (from, left, to, right) => {
@@ -178,7 +178,7 @@ function distance([x, y, dx, dy]) {
 /** Where roots of F are looked for: one Newton step of G from points that are nearer to a zero than
  *  their neighbours; those that grow fastest, or decay most slowly, first. */
 function startsOf({ radius, centre, A, D }) {
-  const n = A.re.length, found = [], steps = Array.from(A.re, (x, k) => {
+  const n = A.re.length, starts = [], steps = Array.from(A.re, (x, k) => {
     const y = A.im[k], u = D.re[k] - centre * x, v = D.im[k] - centre * y, scale = 1 / (u * u + v * v);
     return [(x * u + y * v) * scale, (y * u - x * v) * scale];
   });
@@ -187,9 +187,9 @@ function startsOf({ radius, centre, A, D }) {
     if (away[k] > away[k - 1] || away[k] > (away[k + 1] ?? Infinity) || away[k] > 0.5) continue;
     const x = 1 - steps[k][0], y = -steps[k][1], size = radius * Math.hypot(x, y);
     const turn = Math.PI * k / (n - 1) - Math.atan2(y, x); // of 1 / z
-    found.push({ size, re: Math.cos(turn) / size, im: k === n - 1 ? 0 : Math.sin(turn) / size });
+    starts.push({ size, re: Math.cos(turn) / size, im: k === n - 1 ? 0 : Math.sin(turn) / size });
   }
-  found.sort((a, b) => a.size - b.size);
-  const best = found.slice(0, SOME), list = name => Float64Array.from(best, each => each[name]);
+  starts.sort((a, b) => a.size - b.size);
+  const best = starts.slice(0, SOME), list = name => Float64Array.from(best, each => each[name]);
   return { re: list("re"), im: list("im") };
 }

@@ -4,8 +4,8 @@
 const WHOLE = /^[0-9]{1,9}$/, MOST = 999_999_999;
 const DECIMAL = /^[0-9]{1,9}(\.[0-9]{1,6})?$/;
 
-/** What a state has that its link does not say. */
-export const UNSAID = {
+/** Values of fields that a link leaves out. */
+export const DEFAULTS = {
   load: null, inputs: [50], outputs: [[2, 1], [4, 1]], scale: [100, 100],
   holding: { window: null, share: 100, drafts: 0, acceptance: 60 },
 };
@@ -16,8 +16,8 @@ export const UNSAID = {
  *  @param limits largest values, and `loads` by their names
  *  @returns {state, error}: one of them is null */
 export function readLink(text, limits, fallback) {
-  const { holding, scale } = UNSAID, seen = new Set();
-  const state = { ...UNSAID, ...structuredClone(fallback), holding: { ...holding }, scale: [...scale] };
+  const { holding, scale } = DEFAULTS, seen = new Set();
+  const state = { ...DEFAULTS, ...structuredClone(fallback), holding: { ...holding }, scale: [...scale] };
   try {
     for (const item of text.split("&").filter(Boolean)) {
       const [name, value = "", ...more] = item.split("=");
