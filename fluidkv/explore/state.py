@@ -136,7 +136,7 @@ class PageState(Record):
     """A system that the page can show, and where its run starts.
 
     Args:
-        load: who asks.
+        load: lengths of the requests, under sliders or those of a load.
         capacity: KV tokens.
         start: "empty", "over:PERCENT" or "list:MASS,MASS,...".
         iterations: steps to run.

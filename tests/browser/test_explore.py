@@ -10,8 +10,9 @@ import pytest
 from fluidkv.explore.page import page, proved
 from fluidkv.explore.presets import NAMED, PRESETS
 from fluidkv.explore.server import LoopbackServer
-from fluidkv.explore.state import Lengths, PageState
+from fluidkv.explore.state import Lengths, Load, PageState
 from fluidkv.footprints import noise
+from fluidkv.workload import Workload
 from tests.browser.conftest import violations
 
 PHONE, SCREEN = 390, 1280  # pixels
@@ -253,6 +254,7 @@ def test_a_theme_alone_leaves_what_is_shown(shown):
         ("load=mine", "load: mine: a load of this page: sharegpt, alpaca"),
         ("load=alpaca&in=50", "load: alpaca: no in and no out beside it"),
         ("load=sharegpt&scale=100", "scale: 100: INPUTS:OUTPUTS, per cent"),
+        ("in=50&scale=200:200", "scale: 200:200: together with load"),
         ("in=50,60,70", "in: 50,60,70: one input length, or one for each output length"),
         ("window=0:50", "window: 0: a whole number from 1 to 163840"),
         ("window=128", "window: 128: TOKENS:PERCENT"),
@@ -286,6 +288,25 @@ def test_drafts_cure_and_what_swings_by_chance_is_shaded(shown):
     assert "--speculative 3:0.6" in page.inner_text("#proof")
 
 
+def test_memory_leaves_the_modes_of_long_outputs_and_lengths_wait_for_the_slider(shown):
+    page = shown("in=50&out=16000&kv=9000000&start=over:5&n=50&drafts=3:60")
+    page.wait_for_function(
+        "() => /Leading mode\\s+[+−]/.test(document.querySelector('#numbers').innerText)"
+    )
+    before = read(page)
+    page.get_by_label("KV memory, tokens").fill("8000000")
+    after = read(page)
+    assert after["Leading mode"] == before["Leading mode"]
+    assert after["Running at the balance"] != before["Running at the balance"]
+    (spent,) = re.findall(r"modes ([0-9.]+),", page.inner_text("#timing"))
+    assert float(spent) < 20  # nothing of lengths is computed again
+    page.get_by_label("Output length, tokens").fill("15000")
+    assert page.inner_text("#says") == "Computed when the slider rests"
+    assert page.get_attribute("#here", "href").startswith("#in=50&out=15000:1&")
+    page.wait_for_function("() => document.querySelector('#says').innerText.includes('STABLE')")
+    assert "of 14999 modes" in page.inner_text("#why")
+
+
 def test_a_window_is_part_of_the_link(shown):
     page = shown("in=20&out=60&kv=20000&start=over:5&n=200")
     page.get_by_label("Sliding window, 0 for none, tokens").fill("40")
@@ -313,6 +334,18 @@ def test_a_load_is_scaled_and_gives_way_to_lengths(shown):
     assert page.get_by_label(re.compile("^Output length, tokens$")).count() == 1
 
 
+def test_lengths_that_a_command_scaled_are_not_scaled_twice_in_one(opened, tmp_path):
+    path = tmp_path / "page.html"
+    load = Load("yours", Workload.from_lengths([(10, 4), (12, 5)]), "log.csv --scale-input 2")
+    path.write_text(page(opens=PageState(load, 9000)), encoding="utf-8")
+    shown = opened(path).page
+    shown.get_by_label("Output lengths of the load, %").fill("300")
+    told = "study log.csv --scale-input 2 --scale-output 3 --capacity 9000"
+    assert shown.inner_text("#proof").endswith(told)
+    shown.get_by_label("Input lengths of the load, %").fill("50")
+    assert shown.inner_text("#proof") == "Float, not proved."
+
+
 def test_input_lengths_are_moved_apart_and_together(shown):
     page = shown("in=50&out=2:1,4:1&kv=626")
     page.click("#split")
@@ -320,6 +353,15 @@ def test_input_lengths_are_moved_apart_and_together(shown):
     assert page.get_attribute("#here", "href").startswith("#in=50,70&out=2:1,4:1&")
     page.click("#split")
     assert page.get_attribute("#here", "href").startswith("#in=50&out=2:1,4:1&")
+
+
+def test_outputs_alone_are_of_one_input_length(opened, tmp_path):
+    path = tmp_path / "page.html"
+    state = PageState(Lengths((50, 70), ((2, 1), (4, 1))), 626)
+    path.write_text(page(opens=state), encoding="utf-8")
+    shown = opened(f"{path.as_uri()}#out=2,4,7").page
+    assert shown.locator("#problem").is_hidden()
+    assert shown.evaluate("fluidkv.state().inputs") == [50]
 
 
 def test_masses_of_another_system_are_told(shown):

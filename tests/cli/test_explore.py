@@ -18,6 +18,7 @@ from fluidkv.explore.loads import state_of
 from fluidkv.explore.presets import NAMED, PRESETS, WITHOUT
 from fluidkv.explore.server import HOST, next_free
 from fluidkv.explore.state import Lengths, PageState
+from fluidkv.traces import preset_names
 from tests.processes import command_line, fluidkv
 
 
@@ -95,7 +96,8 @@ def test_more_classes_than_there_are_sliders_are_a_load(tmp_path, capsys):
 def test_the_list_has_every_preset_and_every_reason(capsys):
     assert main(["explore", "--list"]) == 0
     shown = capsys.readouterr().out
-    assert [each.name for each in PRESETS if each.name not in shown] == []
+    named = [*preset_names(), *(each.name for each in PRESETS)]
+    assert [name for name in named if f"{name} " not in shown] == []
     assert [number for number in WITHOUT if f"Figure {number} " not in shown] == []
 
 
@@ -122,7 +124,12 @@ def test_the_list_has_every_preset_and_every_reason(capsys):
         ("--preset figure-1 --scale-input 2", "no --scale-input beside it"),
         ("--preset sharegpt x.csv", "--preset"),
         ("--preset sharegpt --capacity 2k", "--capacity: got 2000; allowed: 3,402 to 10,000,000"),
-        ("--preset sharegpt --scale-output 100", "--preset: got 99100; allowed: 1 to 32,768 tok"),
+        ("--preset sharegpt --scale-output 100", "--scale-output: got 99100; allowed: 1 to 32,7"),
+        ("--preset bookcorpus", "--preset: got 'bookcorpus'; allowed: together with --capacity KV"),
+        (
+            "--preset alpaca --scale-input 900",
+            "--preset: got 'alpaca'; allowed: together with --ca",
+        ),
         ("--scale-output 2", "--scale-output: got '2'; allowed: together with SOURCE"),
         ("no-such-file.csv --capacity 9k", "SOURCE: got 'no-such-file.csv'; allowed"),
         ("--format azure", "--format: got 'azure'; allowed: together with SOURCE"),

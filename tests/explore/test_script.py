@@ -2,6 +2,7 @@
 
 import math
 import random
+import sys
 from collections import Counter
 from fractions import Fraction
 
@@ -15,7 +16,7 @@ from fluidkv.explore.presets import PRESETS
 from fluidkv.explore.state import Lengths, Load, PageState
 from fluidkv.footprints import noise
 from tests.explore.cases import CASES, found
-from tests.explore.script import answers
+from tests.explore.script import answers, node
 
 WORDS = {"stable": "stable", "unstable": "unstable", "undecided": "close"}
 """Python's verdict -> the script's. Undecided are roots exactly on the circle."""
@@ -98,12 +99,29 @@ def _check_roots(above: list[list[float]], found: list[list[float]]) -> None:
         assert abs(nearest - complex(x, y)) <= error < 1e-8
 
 
+def test_without_any_node_these_tests_skip(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setitem(sys.modules, "playwright._impl._driver", None)
+    with pytest.raises(pytest.skip.Exception, match="no Node on the PATH"):
+        node()
+
+
 def test_the_cases_are_of_all_kinds():
-    verdicts = {stability(case.state.system()).verdict for case in CASES}
-    assert {str(each) for each in verdicts} == {"stable", "unstable", "undecided"}
+    judged = [stability(case.state.system()) for case in CASES]
+    assert {str(each.verdict) for each in judged} == {"stable", "unstable", "undecided"}
+    neutral = {(each.unstable_modes > 0, each.neutral_modes) for each in judged}
+    assert {kind for kind in neutral if kind[1]} == {(False, 1), (False, 2), (True, 1)}
     loads = [case.state.load for case in CASES]
     assert {len(load.outputs) for load in loads if isinstance(load, Lengths)} == {1, 2, 3, 4}
     assert {case.state.start.partition(":")[0] for case in CASES} == {"empty", "over", "list"}
+    assert {each.decode_gcd for each in judged} >= {1, 2, 20, 25}
+    assert max(load.workload.longest_decode for load in loads) == 256
+
+
+def test_some_cases_evict_and_some_do_not(scripted):
+    """Of the script, whose flows are held to Python's case by case."""
+    evicting = [each for each in scripted.values() if max(each["evicted"]) > 1e-9]
+    assert 5 < len(evicting) < len(CASES) - 5
 
 
 def test_the_script_says_of_the_figures_what_is_proved():
@@ -136,8 +154,12 @@ def drawn(seed: int) -> PageState:
     return PageState(load, rng.randint(10_000, 100_000), window=window, drafts=drafts)
 
 
-def test_windows_and_drafts_change_stability_and_chance_as_the_theory_has_it():
-    states = [drawn(seed) for seed in range(28)]
+MORE = pytest.param(range(10, 60), id="more", marks=pytest.mark.thorough)
+
+
+@pytest.mark.parametrize("seeds", [pytest.param(range(10), id="some"), MORE])
+def test_windows_and_drafts_change_stability_and_chance_as_the_theory_has_it(seeds):
+    states = [drawn(seed) for seed in seeds]
     verdicts = Counter()
     for state, script in zip(
         states, answers(JUDGE, [judged(each) for each in states]), strict=True
@@ -160,7 +182,7 @@ def test_windows_and_drafts_change_stability_and_chance_as_the_theory_has_it():
             assert script["noise"]["mean"] == pytest.approx(python.running_mean, rel=1e-9)
             assert script["noise"]["deviation"] == pytest.approx(python.running_std, rel=1e-7)
             assert script["noise"]["period"] == python.peak_period
-    assert min(verdicts["stable"], verdicts["unstable"]) >= 6
+    assert min(verdicts["stable"], verdicts["unstable"]) >= 3
 
 
 def operators(seed: int, longest: int) -> PageState:
@@ -173,18 +195,24 @@ def operators(seed: int, longest: int) -> PageState:
 
 LONG = (
     operators(1, 600),
-    operators(2, 5000),
-    operators(3, 32_768),
-    PageState(Lengths((900, 100), ((500, 80), (32_768, 1))), 2_000_000),
     PageState(Lengths((50,), ((700, 2), (500, 1), (901, 2))), 100_000),
     PageState(Lengths((200,), ((1000, 1), (2000, 1))), 100_000),
 )
+LONGER = (
+    operators(2, 5000),
+    operators(3, 32_768),
+    PageState(Lengths((900, 100), ((500, 80), (32_768, 1))), 2_000_000),
+)
 
 
-def test_of_long_outputs_growing_modes_are_counted_and_the_leading_one_is_found():
-    scripted = answers(JUDGE, [judged(state) for state in LONG])
+@pytest.mark.parametrize(
+    "states",
+    [pytest.param(LONG, id="long"), pytest.param(LONGER, id="longer", marks=pytest.mark.thorough)],
+)
+def test_of_long_outputs_growing_modes_are_counted_and_the_leading_one_is_found(states):
+    scripted = answers(JUDGE, [judged(state) for state in states])
     verdicts = set()
-    for state, script in zip(LONG, scripted, strict=True):
+    for state, script in zip(states, scripted, strict=True):
         python = stability(state.system())
         verdicts.add(str(python.verdict))
         assert script["verdict"] == WORDS[str(python.verdict)]
@@ -196,6 +224,30 @@ def test_of_long_outputs_growing_modes_are_counted_and_the_leading_one_is_found(
         if high / low < 1 + 1e-9 and python.decode_gcd == 1:
             assert script["period"] == pytest.approx(python.leading_period, rel=1e-6)
     assert verdicts == {"stable", "unstable"}
+
+
+@pytest.mark.parametrize("output", [200, 500, 3000])
+def test_modes_on_the_circle_are_on_neither_side(output):
+    """A full window from the first token on: all hold the same, and A(z) is a sum of powers."""
+    state = PageState(Lengths((20,), ((output, 1),)), 20_000, window=(21, 100))
+    ask = "({ classes, holding }) => countModes(footprintWeights(classes, holding).memory)"
+    (counted,) = answers(ask, [judged(state)])
+    assert (counted["verdict"], counted["outside"], counted["close"]) == ("close", 0, output - 1)
+
+
+@pytest.mark.parametrize("wrong", ["calls > 1 ? 0 : 9", "1"])
+def test_a_search_whose_counts_do_not_fit_ends_without_a_leading_mode(wrong):
+    """Counts that rounding makes: no circle in front of the leading one may be shown by them."""
+    ask = f"""({{ classes, holding }}) => {{
+      const exact = countInside;
+      let calls = -1; // the first is of the verdict
+      countInside = (...circle) => (calls++, {{ ...exact(...circle), inside: {wrong} }});
+      const {{ radius, period }} = findModes(footprintWeights(classes, holding).memory);
+      countInside = exact;
+      return [calls < 150, radius, period];
+    }}"""
+    state = PageState(Lengths((50,), ((300, 2), (270, 1))), 100_000)
+    assert answers(ask, [judged(state)]) == [[True, None, None]]
 
 
 def test_a_load_is_scaled_as_python_scales_it():
@@ -218,7 +270,7 @@ def test_a_load_is_scaled_as_python_scales_it():
 
 def test_longer_lives_are_drawn_in_steps_with_the_same_balance():
     ask = """({ classes, capacity }) => {
-      const whole = footprintWeights(classes, UNSAID.holding);
+      const whole = footprintWeights(classes, DEFAULTS.holding);
       const model = cohortModel(whole, capacity, 256);
       return [model.unit, model.memory.length, model.rate / model.unit, model.inFlight];
     }"""

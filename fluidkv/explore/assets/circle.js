@@ -13,7 +13,7 @@ export class RootChart {
 
   /** @param judged what `findModes` finds */
   show(judged) {
-    const reach = Math.max(1.15, judged.radius * 1.08), half = this.size / 2;
+    const reach = Math.max(1.15, (judged.radius || 1) * 1.08), half = this.size / 2;
     const at = scale(-reach, reach, 0, this.size);
     this.frame.replaceChildren();
     place(draw(this.frame, "line"), 0, half, this.size, half);

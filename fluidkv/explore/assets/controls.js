@@ -2,10 +2,10 @@
 
 /** Whole numbers that a slider steps through: by one, then by about 2 per cent. */
 export function grid(least, most) {
-  const found = [];
-  for (let value = least; value <= most; value = Math.max(value + 1, Math.round(value * 1.02))) found.push(value);
-  if (found.at(-1) < most) found.push(most);
-  return found;
+  const values = [];
+  for (let value = least; value <= most; value = Math.max(value + 1, Math.round(value * 1.02))) values.push(value);
+  if (values.at(-1) < most) values.push(most);
+  return values;
 }
 
 function nearest(values, value) {

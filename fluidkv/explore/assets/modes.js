@@ -4,13 +4,19 @@
 
 const ALL = 255;          // modes that are all found
 const SOME = 24, FEW = 8; // otherwise pairs that are looked for, and inside a circle behind the leading one
-const MOST_TRIES = 24;
+const MOST_COUNTS = 120;  // on circles in search of the leading one
+const RING = 1e-7;        // wider than the leaves in which `follow` gives up
 
 /** The verdict alone, in a time that does not show where requests live long; then `findModes`. */
 export function countModes(memory) {
-  const at = countInside(coefficients(memory).reverse(), 1);
-  const verdict = at.inside > 0 ? "unstable" : at.close > 0 ? "close" : "stable";
-  return { verdict, outside: at.inside, close: at.close, modes: memory.length - 1, at };
+  const series = coefficients(memory).reverse(), at = countInside(series, 1);
+  let outside = at.inside, close = 0;
+  if (at.close) { // rounding alone would say on which side these are
+    outside = countInside(series, 1 - RING).inside;
+    close = countInside(series, 1 + RING).inside - outside;
+  }
+  const verdict = outside > 0 ? "unstable" : close > 0 ? "close" : "stable";
+  return { verdict, outside, close, modes: memory.length - 1, at };
 }
 
 /** Whether all modes are found: few enough to do so at each move of a slider. */
@@ -22,31 +28,46 @@ export function areFew(memory) {
  *  @param memory A, ascending
  *  @param last roots found before, or null: where the search starts
  *  @returns {re, im, error, side, verdict, outside, close, radius, period, modes} as `judge`; where
- *  there are many, roots are the leading one and others near the circle */
+ *  there are many, roots are the leading one and others near the circle, and radius and period are
+ *  NaN where no circle shows which one leads */
 export function findModes(memory, last = null) {
+  const search = searchModes(memory, last);
+  let step = search.next();
+  while (!step.done) step = search.next();
+  return step.value;
+}
+
+/** The same in parts, each of few counts on a circle. */
+export function *searchModes(memory, last = null) {
   const ascending = coefficients(memory);
   if (areFew(memory)) {
     const roots = findRoots(ascending, last);
     return { ...roots, ...judge(roots), modes: memory.length - 1 };
   }
   const counted = countModes(memory), series = ascending.slice().reverse();
+  yield;
   let roots = mirrored(findRoots(ascending, startsOf(counted.at))), judged = judge(roots), low = smallestRatio(series);
   // the leading one is that in front of which there is none
-  for (let tries = 0; tries < MOST_TRIES; tries++) {
+  let leads = false;
+  for (let counts = 1; counts <= MOST_COUNTS; counts++) {
+    yield;
     let high = judged.radius ? 1 / judged.radius : beyond(series), at = countInside(series, high * (1 - 1e-7));
-    if (at.inside === 0) break;
-    while (at.inside === 0 || (at.inside > FEW && high / low > 1 + 1e-9)) {
+    leads = at.inside === 0;
+    if (leads) break;
+    while (counts < MOST_COUNTS && (at.inside === 0 || (at.inside > FEW && high / low > 1 + 1e-9))) {
+      yield;
       const middle = Math.sqrt(low * high);
       at = countInside(series, middle);
+      counts++;
       if (at.inside) high = middle;
       else low = middle;
     }
     roots = joined(roots, mirrored(findRoots(ascending, startsOf(at))));
     judged = judge(roots);
   }
-  const { verdict, outside, close, modes } = counted;
+  const { verdict, outside, close, modes } = counted, unknown = leads ? {} : { radius: NaN, period: NaN };
   // bounds of so long sums are far above their errors
-  return { ...roots, ...judge(roots, new Float64Array(roots.re.length)), verdict, outside, close, modes };
+  return { ...roots, ...judge(roots, new Float64Array(roots.re.length)), ...unknown, verdict, outside, close, modes };
 }
 
 /** No zero of a series with positive coefficients is smaller: Enestrom and Kakeya. */
@@ -75,8 +96,8 @@ function joined(...each) {
 
 /** Zeros of A within a circle, by the turns of G = A(z) / z^c around 0, c half the degree: the phase
  *  from point to point where what the derivative says of it fits, else by way of the middle.
- *  @returns {inside, close, radius, centre, A, D}: `close` of them are on the circle as far as one can
- *  tell; centre is c; A and D = z A'(z) are at radius exp(-i w) */
+ *  @returns {inside, close, radius, centre, A, D}: `close`, whether some are on the circle as far as
+ *  one can tell; centre is c; A and D = z A'(z) are at radius exp(-i w) */
 export function countInside(series, radius) {
   const scaled = onRadius(series, radius), centre = (scaled.length - 1) / 2;
   const points = 2 ** Math.ceil(Math.log2(8 * scaled.length)), width = 2 * Math.PI / points;
@@ -88,16 +109,16 @@ export function countInside(series, radius) {
   };
   const at = k => centred(width * k, A.re[k], A.im[k], D.re[k], D.im[k]);
   const exact = angle => {
-    const found = new Float64Array(5), x = Math.cos(angle), y = -Math.sin(angle);
-    evaluate(scaled, x, y, found);
-    return centred(angle, found[0], found[1], found[2] * x - found[3] * y, found[2] * y + found[3] * x);
+    const values = new Float64Array(5), x = Math.cos(angle), y = -Math.sin(angle);
+    evaluate(scaled, x, y, values);
+    return centred(angle, values[0], values[1], values[2] * x - values[3] * y, values[2] * y + values[3] * x);
   };
-  let turned = 0, close = 0;
+  let turned = 0, close = false;
   const follow = (from, left, to, right) => {
     const h = to - from, phase = Math.atan2(right[1] * left[0] - right[0] * left[1], right[0] * left[0] + right[1] * left[1]);
     const expected = h * (speed(left) + speed(right)) / 2, turns = unwound(phase, expected);
     if (h < TOO_CLOSE) {
-      close++;
+      close = true;
       turned += phase;
     } else if (Math.min(distance(left), distance(right)) < 0.5 * h || Math.abs(turns - expected) > 0.5) {
       const angle = (from + to) / 2, middle = between(h, left, right) ?? exact(angle);
@@ -157,7 +178,7 @@ function distance([x, y, dx, dy]) {
 /** Where roots of F are looked for: one Newton step of G from points that are nearer to a zero than
  *  their neighbours; those that grow fastest, or decay most slowly, first. */
 function startsOf({ radius, centre, A, D }) {
-  const n = A.re.length, found = [], steps = Array.from(A.re, (x, k) => {
+  const n = A.re.length, starts = [], steps = Array.from(A.re, (x, k) => {
     const y = A.im[k], u = D.re[k] - centre * x, v = D.im[k] - centre * y, scale = 1 / (u * u + v * v);
     return [(x * u + y * v) * scale, (y * u - x * v) * scale];
   });
@@ -166,9 +187,9 @@ function startsOf({ radius, centre, A, D }) {
     if (away[k] > away[k - 1] || away[k] > (away[k + 1] ?? Infinity) || away[k] > 0.5) continue;
     const x = 1 - steps[k][0], y = -steps[k][1], size = radius * Math.hypot(x, y);
     const turn = Math.PI * k / (n - 1) - Math.atan2(y, x); // of 1 / z
-    found.push({ size, re: Math.cos(turn) / size, im: k === n - 1 ? 0 : Math.sin(turn) / size });
+    starts.push({ size, re: Math.cos(turn) / size, im: k === n - 1 ? 0 : Math.sin(turn) / size });
   }
-  found.sort((a, b) => a.size - b.size);
-  const best = found.slice(0, SOME), list = name => Float64Array.from(best, each => each[name]);
+  starts.sort((a, b) => a.size - b.size);
+  const best = starts.slice(0, SOME), list = name => Float64Array.from(best, each => each[name]);
   return { re: list("re"), im: list("im") };
 }

@@ -101,10 +101,10 @@ function visitsOf(steps, places) {
 /** Sums over places s of visits(s) x(s) y(s + m) for each m, of x, y what is held and who is there;
  *  what is held is a + b s, and beyond a place where a window begins to slide another such line. */
 function alongWalks(classes, { window, share, drafts }, visits) {
-  const places = visits.length, sums = [0, 1, 2].map(() => new Float64Array(places + 1));
-  for (let s = 0; s < places; s++) sums.forEach((sum, i) => { sum[s + 1] = sum[s] + visits[s] * s ** i; });
-  const [S0, S1, S2] = sums, found = [0, 1, 2, 3].map(() => new Float64Array(places));
-  const [held, alive, ahead, behind] = found;
+  const places = visits.length, powers = [0, 1, 2].map(() => new Float64Array(places + 1));
+  for (let s = 0; s < places; s++) powers.forEach((sum, i) => { sum[s + 1] = sum[s] + visits[s] * s ** i; });
+  const [S0, S1, S2] = powers, sums = [0, 1, 2, 3].map(() => new Float64Array(places));
+  const [held, alive, ahead, behind] = sums;
   const less = window === null ? 0 : share / 100, most = (window ?? 0) + drafts;
   const lines = new Map(); // those of one line, by slope and places: sums of parts, parts a, parts a^2
   const line = (slope, count, part, a) => {
@@ -145,5 +145,5 @@ function alongWalks(classes, { window, share, drafts }, visits) {
       behind[m] += part * ((a + m) * low0 + low1 + then * (mid0 + top0) + b * (mid1 + top1));
     }
   }
-  return found;
+  return sums;
 }

@@ -8,7 +8,7 @@ const embedded = document.documentElement.dataset.embed !== undefined;
 
 let state = null;       // what is shown
 let parts = [];         // of each class, as the sliders have them
-let modes = null;       // the last ones: where the next search starts
+let last = {};          // what follows from lengths and what requests hold, by their `keyOf`
 let drawn = null;       // what the charts show
 let speaking = 0, writing = 0, settling = 0; // timers
 
@@ -137,12 +137,12 @@ function move(change, moved = null) {
     if (moved) say(`KV memory raised to ${short(least)} tokens: the largest request needs that much.`);
     state.capacity = least;
   } else say(refused && `${refused}: that change was not made.`);
-  const spent = compute();
+  const spent = moved && walksLong() ? computeLater() : compute();
   sliders.show(refused ? null : moved);
   clearTimeout(writing); // browsers limit how often an address may change
   writing = setTimeout(remember, 200);
   get("here").setAttribute("href", `#${writeLink(state)}`);
-  if (!moved) return;
+  if (!moved || !spent) return;
   void document.body.offsetHeight; // the layout belongs to the time of a move
   finish(began, spent);
 }
@@ -166,11 +166,37 @@ function finish(began, spent) {
 
 const SOON = 150;       // ms without a move until that is computed which takes long
 const QUICK = 4096;     // points of the circle for which it does not
+const LONG_WALK = 4096; // tokens of output with drafts from which it does
+
+/** Whether a move takes a walk through the places of long outputs: drafts make its ages many. */
+function walksLong() {
+  return state.holding.drafts > 0 && longestOutput(state, data.loads) > LONG_WALK && keyOf(state) !== last.key;
+}
+
+function computeLater() {
+  clearTimeout(settling);
+  settling = setTimeout(compute, SOON);
+  get("verdict").className = "";
+  get("says").textContent = "Computed when the slider rests";
+  get("why").textContent = "Drafts on outputs this long take a moment.";
+  get("proof").textContent = "";
+  return null;
+}
+
+/** What neither memory nor start changes: weights, and what is known of their modes. */
+function judgeState() {
+  const key = keyOf(state);
+  if (key === last.key) return last;
+  const classes = classesOf(state, data.loads), weights = footprintWeights(classes, state.holding);
+  if (!areFew(weights.memory)) return { key, classes, weights, judged: countModes(weights.memory), modes: null };
+  const modes = findModes(weights.memory, last.modes ?? null);
+  return { key, classes, weights, judged: modes, modes };
+}
 
 function compute() {
   const t0 = performance.now();
-  const classes = classesOf(state, data.loads), weights = footprintWeights(classes, state.holding), few = areFew(weights.memory);
-  const judged = few ? findModes(weights.memory, modes) : countModes(weights.memory);
+  last = judgeState();
+  const { classes, weights, modes } = last, judged = modes ?? last.judged;
   const t1 = performance.now();
   const model = cohortModel(weights, state.capacity, LIMITS.stages);
   let start = startMasses(model, state.start);
@@ -189,7 +215,7 @@ function compute() {
   get("steps").textContent = `Requests live long here: what is drawn by iteration, and the run, goes in steps of ${model.unit} iterations. The verdict, the modes and chance are of single iterations.`;
   tellPreset();
   clearTimeout(settling);
-  if (few && pointsFor(weights.memory.length, judged.radius) <= QUICK) settle(shown);
+  if (areFew(weights.memory) && pointsFor(weights.memory.length, judged.radius) <= QUICK) settle(shown);
   else {
     tellDetails(shown);
     settling = setTimeout(() => settle(shown), SOON);
@@ -197,11 +223,18 @@ function compute() {
   return { modes: t1 - t0, map: t2 - t1 };
 }
 
-/** What follows where nothing moves: where there are many modes the leading one, and chance. */
-function settle(shown) {
-  const { classes, weights, judged } = shown;
-  modes = judged.re ? judged : findModes(weights.memory);
-  const noise = modes.verdict === "stable" ? runningNoise(classes, state.holding, weights, state.capacity, modes.radius) : null;
+/** What follows where nothing moves: where there are many modes the leading one, in parts between
+ *  which the page answers, and chance. */
+function settle(shown, search = searchModes(shown.weights.memory)) {
+  const { classes, weights } = shown;
+  if (!last.modes) {
+    const { done, value } = search.next();
+    if (done) last.modes = value;
+    settling = setTimeout(() => settle(shown, search));
+    return;
+  }
+  const { modes } = last, known = modes.verdict === "stable" && Number.isFinite(modes.radius);
+  const noise = known ? runningNoise(classes, state.holding, weights, state.capacity, modes.radius) : null;
   tellDetails({ ...shown, judged: modes, noise });
 }
 
@@ -231,10 +264,10 @@ function tellVerdict(judged, late) {
     close: `${judged.close} of ${judged.modes} modes lie on the unit circle, or nearer to it than this arithmetic can tell.`,
   }[judged.verdict];
   get("why").textContent = `${why} From this start, in the last half of the run: ${throughput(late)}.`;
-  const proved = data.proved[keyOf(state)];
+  const proved = data.proved[keyOf(state)], options = asOptions();
   get("proof").textContent = proved
     ? `Proved in exact arithmetic before this page was made: ${proved.verdict.toUpperCase()}, ${proved.reason} (${proved.evidence}).`
-    : `Float, not proved. To have it proved: fluidkv study ${asOptions()}`;
+    : `Float, not proved.${options ? ` To have it proved: fluidkv study ${options}` : ""}`;
   clearTimeout(speaking);
   speaking = setTimeout(() => {
     const text = `${SAYS[judged.verdict]}. ${get("why").textContent}`;
@@ -248,12 +281,14 @@ function throughput(late) {
   return late.throughput > 0 ? `${completed}, ${short(late.evictions, 3)} preemptions per completed request` : "preemptions, and nothing completes";
 }
 
-/** What is shown, as options of a command. */
+/** What is shown, as options of a command; null where lengths that its words scale are scaled again,
+ *  rounded in between, which no option does. */
 function asOptions() {
   const { load, scale, outputs, inputs, capacity, holding } = canonical(state), whole = outputs.reduce((sum, pair) => sum + pair[1], 0);
   const words = load === null
     ? outputs.map(([length, part], k) => `--class ${inputs[k] ?? inputs[0]}:${length}${outputs.length > 1 ? `:${part}/${whole}` : ""}`)
     : [data.loads[load].words, ...["input", "output"].flatMap((name, i) => (scale[i] === 100 ? [] : [`--scale-${name} ${scale[i] / 100}`]))];
+  if (load !== null && ["input", "output"].some((name, i) => scale[i] !== 100 && words[0].includes(`--scale-${name} `))) return null;
   words.push(`--capacity ${capacity}`);
   if (holding.window !== null) words.push(`--sliding-window ${holding.window}${holding.share < 100 ? `:${holding.share / 100}` : ""}`);
   if (holding.drafts) words.push(`--speculative ${holding.drafts}:${holding.acceptance / 100}`);
@@ -261,7 +296,7 @@ function asOptions() {
 }
 
 function tellNumbers(model, judged, late, noise) {
-  const growth = judged.radius - 1, known = judged.re !== undefined && judged.modes > 0;
+  const growth = judged.radius - 1, known = judged.modes > 0 && Number.isFinite(judged.radius);
   const rows = [
     ["Running at the balance", short(model.inFlight), "requests"],
     ["Swings by chance", noise ? `± ${short(noise.deviation, 3)}` : "-", noise ? `around ${short(noise.mean)} requests` : "requests, where stable"],

@@ -4,8 +4,8 @@
 const WHOLE = /^[0-9]{1,9}$/, MOST = 999_999_999;
 const DECIMAL = /^[0-9]{1,9}(\.[0-9]{1,6})?$/;
 
-/** What a state has that its link does not say. */
-export const UNSAID = {
+/** Values of fields that a link leaves out. */
+export const DEFAULTS = {
   load: null, inputs: [50], outputs: [[2, 1], [4, 1]], scale: [100, 100],
   holding: { window: null, share: 100, drafts: 0, acceptance: 60 },
 };
@@ -16,8 +16,8 @@ export const UNSAID = {
  *  @param limits largest values, and `loads` by their names
  *  @returns {state, error}: one of them is null */
 export function readLink(text, limits, fallback) {
-  const { holding, scale } = UNSAID, seen = new Set();
-  const state = { ...UNSAID, ...structuredClone(fallback), holding: { ...holding }, scale: [...scale] };
+  const { holding, scale } = DEFAULTS, seen = new Set();
+  const state = { ...DEFAULTS, ...structuredClone(fallback), holding: { ...holding }, scale: [...scale] };
   try {
     for (const item of text.split("&").filter(Boolean)) {
       const [name, value = "", ...more] = item.split("=");
@@ -30,6 +30,8 @@ export function readLink(text, limits, fallback) {
     const own = seen.has("in") || seen.has("out");
     if (own && seen.has("load")) refuse("load", state.load, "no in and no out beside it");
     if (own) state.load = null;
+    if (state.load === null && seen.has("scale")) refuse("scale", state.scale.join(":"), "together with load");
+    if (seen.has("out") && !seen.has("in")) state.inputs = state.inputs.slice(0, 1);
     if (![1, state.outputs.length].includes(state.inputs.length)) refuse("in", state.inputs, "one input length, or one for each output length");
     if (longestOutput(state, limits.loads) > limits.output) refuse("scale", state.scale.join(":"), `outputs of at most ${limits.output} tokens`);
     const least = smallestMemory(state, limits.loads);

@@ -22,7 +22,7 @@ _PRESET = "Open with a load or a figure's system, by a name that --list shows."
 _PORT = f"Port on 127.0.0.1, {PORT} if not given."
 _OUT = "Write the page into this file, and serve nothing."
 _LENGTHS = ("classes", "input length", "output length", "parts of the load")
-"""Values of the page's state that come from who asks."""
+"""Names of values that come from SOURCE, --preset or --class."""
 _EMBED = "Only the moving picture, to embed in another page."
 
 
@@ -122,16 +122,19 @@ def _state(
         raise InputError("--class", " ".join(classes), "together with --capacity KV")
     load, report = reading.requests(source, classes, preset)
     workload = load if isinstance(load, Workload) else scaled_workload(load, reading.scaling)
-    if preset and capacity is None:
-        capacity = Fraction(ROOM)
-    capacity = logged_capacity(capacity, source, report)
     asked = "--class" if classes else "--preset" if preset else "SOURCE"
-    with read.as_options({**dict.fromkeys(_LENGTHS, asked), "capacity": "--capacity"}):
+    scaled = zip(("input length", "output length"), _of_scales(reading).items(), strict=True)
+    blamed = dict.fromkeys(_LENGTHS, asked) | {name: each[0] for name, each in scaled if each[1]}
+    with read.as_options({**blamed, "capacity": "--capacity"}):
         if classes and len(workload.classes) <= MOST_CLASSES:
-            return of_classes(workload, capacity)
+            return of_classes(workload, logged_capacity(capacity, source, report))
         words = shlex.join(asked_again(source, classes, preset, reading))
-        name = preset if preset and not reading.scaling else "yours"
-        return PageState(Load(name, workload, words), whole(capacity))
+        shown = Load(preset if preset and not reading.scaling else "yours", workload, words)
+        if preset and capacity is None:
+            if workload.largest_footprint >= ROOM:
+                raise InputError("--preset", preset, "together with --capacity KV")
+            capacity = Fraction(ROOM)
+        return PageState(shown, whole(logged_capacity(capacity, source, report)))
 
 
 def _of_memory(memory: LoggedMemory) -> dict[str, object]:
@@ -152,8 +155,10 @@ def _of_scales(reading: Reading) -> dict[str, object]:
 def _list(page: Page) -> None:
     from fluidkv.explore.loads import LOADS
     from fluidkv.explore.presets import OTHER_PAPERS, PRESETS, WITHOUT
+    from fluidkv.traces import preset_names
 
     page.rows(LOADS.items())
+    page.rows((name, "Needs --capacity KV.") for name in preset_names() if name not in LOADS)
     for preset in PRESETS:
         page.rows([(preset.name, f"{preset.figure}: {preset.title}. {preset.finding}")])
     page.heading("Figures of Congestion without a state")
