@@ -81,7 +81,7 @@ class Plan(Record):
         rules, caching: the engine's, apart.
         theory: the mass model of these requests.
         window: what is served of a trace with times; None: requests are drawn.
-        rate: the same as run, at speed 1.
+        rate: arrivals at speed 1, in the mean of the whole trace where its busiest part is served.
         today: blocks of today's server; None: not known.
         least: blocks that hold the largest request; most: that hold all requests together.
         fresh: draws of what is like these requests, at speed 1; every_fresh: iterations of a record
@@ -105,8 +105,16 @@ class Plan(Record):
 
     @property
     def own_rate(self) -> float | None:
-        """Arrivals a second of what is served, at the source's own times; None: it has none."""
-        return None if self.window is None else self.window.rate
+        """Arrivals a second at the source's own times, as `rate` counts them; None: it has none."""
+        return None if self.window is None else self.window.own_rate
+
+    @property
+    def busier(self) -> float:
+        """How many times faster what is run comes: the busiest part of a trace, else 1."""
+        window = self.window
+        if window is None or window.rate is None or window.own_rate is None:
+            return 1.0
+        return window.rate / window.own_rate
 
     @property
     def tables(self) -> Sequence[Requests]:
@@ -129,7 +137,7 @@ class Plan(Record):
     def load(self, size: Size) -> float:
         """Arrivals over what this memory carries, in theory."""
         carried = self.theory.carried(size.blocks * self.block_size)
-        return self.rate * size.speed / size.replicas / carried.rate
+        return self.rate * self.busier * size.speed / size.replicas / carried.rate
 
     def blocks_of(self, load: float) -> int:
         """At which memory of one replica arrivals are so much of what it carries, or a bit more.
@@ -172,7 +180,7 @@ def planned(
     today = None if asked.capacity is None else asked.capacity // size
     workload = source.workload() if isinstance(source, Trace) else source
     window = _window(source, asked, clock)
-    own = None if window is None else window.rate
+    own = None if window is None else window.own_rate
     rate = asked.rate or own or _first_rate(workload, clock, setting, axis, asked.capacity)
     tables = _tables(source, workload, window, rate, clock, asked)
     theory = Theory(_mix(tables, workload), clock, setting.max_num_seqs)
@@ -254,8 +262,8 @@ def _tables(
 ) -> list[Requests]:
     """A trace with times is replayed, faster or slower where a rate is asked for; else Poisson."""
     draws = asked.draws
-    if window is not None and window.rate is not None:
-        demand = Demand(replay=True, speed=rate / window.rate, max_tokens=asked.max_tokens)
+    if window is not None and window.own_rate is not None:
+        demand = Demand(replay=True, speed=rate / window.own_rate, max_tokens=asked.max_tokens)
         size, runs, source = window.requests, window.runs, window.of_trace(source)
     else:
         demand = Demand(rate=rate, max_tokens=asked.max_tokens)
@@ -281,14 +289,14 @@ def _fresh(
     draws = draws_of(asked.fresh, DRAWS if window is None else DRAWS_OF_LOG)
     if not draws:
         return [], None
-    if window is None or window.rate is None:
+    if window is None or window.own_rate is None:
         whole = clock.unit == "iteration"
         mix = {"per_iteration": whole, "asks": asked.max_tokens or EXACT, "seed": seed}
         return fresh_of_mix(workload, draws, asked.horizon, rate, **mix), None
-    demand = Demand(replay=True, speed=rate / window.rate, max_tokens=asked.max_tokens)
+    demand = Demand(replay=True, speed=rate / window.own_rate, max_tokens=asked.max_tokens)
     known = asked.rate is not None or asked.find == "rate"
-    part = window.of_trace(source)
-    days = days_like(part, draws, asked.horizon, demand, clock, known=known, seed=seed)
+    log = window.drawn_from(source)
+    days = days_like(log, draws, asked.horizon, demand, clock, known=known, seed=seed)
     return days.tables, days.stretch
 
 
