@@ -5,12 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fluidkv.answers.served.demand import Demand, Draws
+from fluidkv.answers.served.demand import Demand, Draws, tables_of
 from fluidkv.answers.served.part import busiest_rows, part_of, rate_of, rates_of_tenths
 from fluidkv.errors import InputError
 from fluidkv.logs.timed import TimedRun
 from fluidkv.record import Record
 from fluidkv.runs.checks import count
+from fluidkv.runs.requests import Requests
+from fluidkv.serving.clock import IterationClock
 from fluidkv.traces import Trace
 from fluidkv.workload import Workload
 
@@ -154,6 +156,24 @@ def _asked_of(there: int, draws: Draws, runs_named: str) -> tuple[int, int]:
         parts = f"at most {there // size}: the trace has {there:,} requests, and a run {size:,}"
         raise InputError(runs_named, runs, parts)
     return size, runs
+
+
+def tables_to_hold(
+    tables: list[Requests],
+    source: Workload | Trace,
+    workload: Workload,
+    demand: Demand,
+    clock: IterationClock,
+    window: Window | None,
+) -> list[Requests]:
+    """What memory has to hold: the runs; of a trace all, if a part is served, as draws have more.
+
+    Args:
+        tables: of the runs.
+    """
+    if window is None or not window.busiest:
+        return tables
+    return tables_of(source, workload, demand, clock, window.of, 1, 0)
 
 
 def requests_of_log(

@@ -20,7 +20,7 @@ from fluidkv.answers.served.fresh import (
 from fluidkv.answers.served.memory import BLOCK_SIZES
 from fluidkv.answers.served.setting import Setting, limits_of
 from fluidkv.answers.served.slo import Slo
-from fluidkv.answers.served.window import Window, window_of
+from fluidkv.answers.served.window import Window, tables_to_hold, window_of
 from fluidkv.answers.size.load import Theory
 from fluidkv.answers.size.sizes import Axis, Size, axis_of
 from fluidkv.answers.size.trials import SizedServer
@@ -123,7 +123,7 @@ class Plan(Record):
     @property
     def slos_of_draws(self) -> tuple[Slo, ...]:
         """What has to hold in a draw: as often for as many requests, where it is a count."""
-        longer = max(map(len, self.fresh)) / len(self.tables[0])
+        longer = min(map(len, self.fresh)) / len(self.tables[0])
         return tuple(slo.over(longer) for slo in self.slos)
 
     @property
@@ -184,9 +184,11 @@ def planned(
     rate = asked.rate or own or _first_rate(workload, clock, setting, axis, asked.capacity)
     tables = _tables(source, workload, window, rate, clock, asked)
     theory = Theory(_mix(tables, workload), clock, setting.max_num_seqs)
-    least = max(_least_blocks(engine, rules, caps, table) for table in tables)
+    asks = Demand(replay=window is not None, max_tokens=asked.max_tokens)
+    held = tables_to_hold(tables, source, workload, asks, clock, window)
+    least = max(_least_blocks(engine, rules, caps, table) for table in held)
     if today is not None and (today < least or axis.find != "kv"):
-        _check_today(today, rules, caps, tables, source)
+        _check_today(today, rules, caps, held, window)
     most = max(least, *(_all_at_once(caps, table) for table in tables))
     blocks = today or least
     every = max(1, int(_length(tables, theory, clock, blocks) // _RECORDS))
@@ -261,15 +263,16 @@ def _tables(
     asked: Asked,
 ) -> list[Requests]:
     """A trace with times is replayed, faster or slower where a rate is asked for; else Poisson."""
-    draws = asked.draws
+    draws, first = asked.draws, 0
     if window is not None and window.own_rate is not None:
         demand = Demand(replay=True, speed=rate / window.own_rate, max_tokens=asked.max_tokens)
         size, runs, source = window.requests, window.runs, window.of_trace(source)
+        first = window.first
     else:
         demand = Demand(rate=rate, max_tokens=asked.max_tokens)
         size = REQUESTS if draws.requests is None else count("requests", draws.requests)
         runs = RUNS if draws.runs is None else draws.runs
-    return tables_of(source, workload, demand, clock, size, runs, draws.seed)
+    return tables_of(source, workload, demand, clock, size, runs, draws.seed, first)
 
 
 def _fresh(
@@ -345,7 +348,7 @@ def _check_today(
     rules: EngineRules,
     caps: Limits,
     tables: Sequence[Requests],
-    source: Workload | Trace,
+    window: Window | None,
 ) -> None:
     """Refuse a memory that cannot hold the largest request, with its place."""
     first = 0
@@ -354,7 +357,7 @@ def _check_today(
         worst, needed, there = largest_request(rules, limits, table)
         if needed > there:
             whose = "a request that was drawn"
-            if isinstance(source, Trace):
+            if window is not None:
                 whose = f"request {first + worst}, counted from 0"
             raise InputError(
                 "capacity",

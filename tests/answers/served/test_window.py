@@ -1,5 +1,8 @@
 """A trace is served whole; who asks for less is told how its rate compares."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from fluidkv.answers import (
@@ -10,6 +13,7 @@ from fluidkv.answers import (
     recommend_settings,
     size_server,
 )
+from fluidkv.answers.preempt.forecasts import Forecast
 from fluidkv.answers.served import window as window_module
 from fluidkv.answers.served.demand import Draws
 from fluidkv.answers.served.fresh import Horizon
@@ -19,10 +23,12 @@ from fluidkv.cli import main
 from fluidkv.cli.served import window_rows
 from fluidkv.errors import InputError
 from fluidkv.logs.read import read_log
+from fluidkv.preempt.predictors.file import Listed
+from fluidkv.runs.max_tokens import max_tokens_of
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.machines.named import named_clock
-from fluidkv.serving.rules import Victim
+from fluidkv.serving.rules import Allocation, Victim
 from fluidkv.traces import Trace, read_trace
 from fluidkv.traces.write import write_mooncake
 
@@ -210,14 +216,104 @@ def test_requests_that_all_come_at_once_are_no_busiest_part(monkeypatch) -> None
     assert _sized(jam, within=0.5).plan.own_rate == pytest.approx(49 / 15)
 
 
-def test_a_log_that_holds_an_answer_is_served_whole(monkeypatch) -> None:
-    monkeypatch.setattr(window_module, "MINUTE_S", 0.0)
-    monkeypatch.setattr(window_module, "_FEWEST_OF_TRACE", BURST)
+@pytest.fixture(scope="module")
+def logged():
+    """A log, and its requests as a trace."""
     log = read_log("sample:vllm-rtx4090").timed()
-    few = len(log.input_lengths)
-    assert requests_of_log(None, log, REPLAY) == few
+    order = np.argsort(log.arrival_s, kind="stable")
+    at = log.arrival_s[order] - log.arrival_s.min()
+    lengths = (log.input_lengths[order].tolist(), log.decode_lengths[order].tolist())
+    return log, Trace(*map(tuple, lengths), tuple(at.tolist()))
+
+
+def _on_log(command: str, trace: Trace, log):
+    """The window of each of the four answers on a log."""
+    held = {"engine": "vllm", "clock": CLOCK, "log": log}
+    both = {"demand": REPLAY, "clock": CLOCK, "log": log}
+    match command:
+        case "recommend":
+            found = recommend_settings(trace, 41_408, candidates=NOTHING, draws=0, **both)
+            return found.plan.window
+        case "compare":
+            engines = ["vllm", "trtllm-no-evict"]
+            which = {} if log is None else {"logged": 0}
+            return compare_engines(trace, 41_408, engines, draws=0, **both, **which).window
+        case "preempt":
+            limits, victims = Limits(41_408, 16), [Victim.MOST_BLOCKS]
+            return preempt_study(trace, limits, victims=victims, **both).window
+    sized = size_server(trace, [Slo("ttft_p99", 9.0)], within=0.9, draws=0, capacity=41_408, **held)
+    return sized.plan.window
+
+
+@pytest.mark.parametrize("command", ["recommend", "compare", "preempt", "size"])
+def test_a_log_that_holds_an_answer_is_served_whole(monkeypatch, logged, command) -> None:
+    """What the simulation misses on a log is taken from all of it."""
+    log, trace = logged
+    _busiest_of(monkeypatch, 50)
+    part = _on_log(command, trace, None)
+    assert (part.busiest, part.requests) == (True, 50)
+    assert _on_log(command, trace, log).whole
+
+
+def test_a_number_of_requests_is_served_of_a_log_too(logged) -> None:
+    log, _ = logged
     assert (requests_of_log(7, log, REPLAY), requests_of_log(None, None, REPLAY)) == (7, None)
     assert requests_of_log(None, log, Demand(clients=2)) is None
+
+
+LARGE = 200  # of the requests of RISING, one that is not in its first half
+
+
+@pytest.mark.parametrize("engine", ["vllm", "sglang+cache"])
+@pytest.mark.parametrize("command", ["recommend", "compare", "preempt", "size"])
+def test_a_row_that_is_refused_is_that_of_the_trace(monkeypatch, command, engine) -> None:
+    """The busiest part begins at row 150: its row 50 is row 200 of the trace."""
+    lengths = (*(40,) * LARGE, 900, *(40,) * (299 - LARGE))
+    trace = replace(RISING, input_lengths=lengths)
+    _busiest_of(monkeypatch, 100)
+    both = {"demand": REPLAY, "clock": CLOCK}
+    ask = {
+        "recommend": lambda: recommend_settings(
+            trace, 400, engine=engine, candidates=NOTHING, **both
+        ),
+        "compare": lambda: compare_engines(trace, 400, [engine, "trtllm-no-evict"], **both),
+        "preempt": lambda: preempt_study(trace, Limits(400, 16), **both),
+        "size": lambda: _sized(trace, find="rate", capacity=400, engine=engine),
+    }[command]
+    with pytest.raises(InputError, match=rf"request {LARGE}[ ,]"):
+        ask()
+
+
+def test_a_row_that_asks_for_too_little_is_that_of_the_trace(monkeypatch) -> None:
+    asks = (*(99,) * LARGE, 9, *(99,) * (299 - LARGE))
+    trace = replace(RISING, max_tokens=asks)
+    _busiest_of(monkeypatch, 100)
+    demand = Demand(replay=True, max_tokens=max_tokens_of("column:max_tokens"))
+    with pytest.raises(InputError, match=f"the 30 outputs of request {LARGE}, counted"):
+        compare_engines(trace, 400, ["vllm", "trtllm-no-evict"], demand=demand, clock=CLOCK)
+
+
+def test_listed_predictions_are_those_of_the_rows_that_are_served(monkeypatch) -> None:
+    """A list has a row for each request of the trace, of which a part may be served."""
+    little = Limits(160, 16)
+    outputs = tuple(10 + n % 47 for n in range(300))
+    trace = replace(RISING, decode_lengths=outputs)
+    rules = {"demand": REPLAY, "clock": CLOCK, "allocations": [Allocation.ESTIMATE_THEN_BLOCKS]}
+
+    def table(listed, **draws):
+        told = {"list": Forecast(Listed(dict(enumerate(listed)), "list"))}
+        return preempt_study(trace, little, predictors=told, **rules, **draws)
+
+    for draws in ({"requests": 40}, {"requests": 40, "seeds": 3}, {}):
+        if not draws:
+            _busiest_of(monkeypatch, 100)
+        truth = preempt_study(trace, little, **rules, **draws)
+        found = table(outputs, **draws).table.ttft_p99.values
+        assert found.tolist() == truth.table.ttft_p99.values.tolist()
+    other = table(outputs[150:] + outputs[:150]).table.ttft_p99
+    assert (other.values != truth.table.ttft_p99.values).any()
+    with pytest.raises(InputError, match="a row for each of 300 requests"):
+        table(outputs[:299])
 
 
 def test_the_rate_of_each_tenth_stands_beside_the_mean() -> None:
