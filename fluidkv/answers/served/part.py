@@ -16,7 +16,7 @@ _DAY_S, _HOUR_S = 86_400.0, 3_600.0
 _TENTHS = 10
 
 
-def busiest_rows(times: Sequence[float], requests: int) -> slice:
+def busiest_rows(times: Sequence[float] | np.ndarray, requests: int) -> slice:
     """Where the rate is highest, of so many requests in a row.
 
     Args:

@@ -11,6 +11,7 @@ from fluidkv.answers.served.demand import Demand, Draws, tables_of
 from fluidkv.answers.served.fresh import (
     DRAWS,
     DRAWS_OF_LOG,
+    MOST_DRAWS,
     Horizon,
     Stretch,
     days_like,
@@ -18,6 +19,7 @@ from fluidkv.answers.served.fresh import (
     fresh_of_mix,
 )
 from fluidkv.answers.served.memory import BLOCK_SIZES
+from fluidkv.answers.served.population import lengths_anew
 from fluidkv.answers.served.setting import Setting, limits_of
 from fluidkv.answers.served.slo import Slo
 from fluidkv.answers.served.window import Window, tables_to_hold, window_of
@@ -41,7 +43,7 @@ from fluidkv.workload import Workload
 
 REQUESTS, RUNS = 1000, 2
 """Requests of a run and runs, where requests are drawn and nobody says how many."""
-_SIZES = {"kv": 55, "rate": 55, "replicas": 10}  # tried, about
+_SIZES = {"kv": 55, "rate": 55, "replicas": 10}  # tried; of 300 requests 15 to 42, 41 to 55, 11
 _RECORDS, _RECORDS_FRESH = 20_000, 1_000  # of a run, at most, roughly
 
 
@@ -85,7 +87,8 @@ class Plan(Record):
         today: blocks of today's server; None: not known.
         least: blocks that hold the largest request; most: that hold all requests together.
         fresh: draws of what is like these requests, at speed 1; every_fresh: iterations of a record
-            of theirs; stretch: of a trace, the part that they are like.
+            of theirs; stretch: of a trace with times, the part that they are like.
+        sample: whether the source is of a log, which says its like only roughly, and no known mix.
     """
 
     axis: Axis
@@ -102,6 +105,7 @@ class Plan(Record):
     fresh: Sequence[Requests]
     every_fresh: int
     stretch: Stretch | None
+    sample: bool
 
     @property
     def own_rate(self) -> float | None:
@@ -209,6 +213,7 @@ def planned(
         fresh=fresh,
         every_fresh=max(1, seldom),
         stretch=stretch,
+        sample=isinstance(source, Trace),
     )
 
 
@@ -289,13 +294,18 @@ def _fresh(
     than a trace of that length tells it.
     """
     seed = asked.draws.seed
-    draws = draws_of(asked.fresh, DRAWS if window is None else DRAWS_OF_LOG)
+    draws = draws_of(asked.fresh, DRAWS_OF_LOG if isinstance(source, Trace) else DRAWS)
     if not draws:
         return [], None
     if window is None or window.own_rate is None:
         whole = clock.unit == "iteration"
-        mix = {"per_iteration": whole, "asks": asked.max_tokens or EXACT, "seed": seed}
-        return fresh_of_mix(workload, draws, asked.horizon, rate, **mix), None
+        how = {"per_iteration": whole, "asks": asked.max_tokens or EXACT}
+        if not isinstance(source, Trace):
+            return fresh_of_mix(workload, draws, asked.horizon, rate, seed=seed, **how), None
+        seeds = range(seed * MOST_DRAWS, seed * MOST_DRAWS + draws)
+        mixes = [(lengths_anew(source, each), each) for each in seeds]
+        days = [fresh_of_mix(mix, 1, asked.horizon, rate, seed=s, **how) for mix, s in mixes]
+        return [table for day in days for table in day], None
     demand = Demand(replay=True, speed=rate / window.own_rate, max_tokens=asked.max_tokens)
     known = asked.rate is not None or asked.find == "rate"
     log = window.drawn_from(source)

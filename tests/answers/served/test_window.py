@@ -1,5 +1,8 @@
 """A trace is served whole; who asks for less is told how its rate compares."""
 
+# Windows and options here have what may be None:
+# pyright: reportOptionalMemberAccess=false, reportArgumentType=false, reportOperatorIssue=false
+
 from dataclasses import replace
 
 import numpy as np
@@ -222,8 +225,8 @@ def logged():
     log = read_log("sample:vllm-rtx4090").timed()
     order = np.argsort(log.arrival_s, kind="stable")
     at = log.arrival_s[order] - log.arrival_s.min()
-    lengths = (log.input_lengths[order].tolist(), log.decode_lengths[order].tolist())
-    return log, Trace(*map(tuple, lengths), tuple(at.tolist()))
+    inputs, outputs = log.input_lengths[order], log.decode_lengths[order]
+    return log, Trace(tuple(inputs.tolist()), tuple(outputs.tolist()), tuple(at.tolist()))
 
 
 def _on_log(command: str, trace: Trace, log):
