@@ -182,6 +182,8 @@ def test_a_rate_is_that_of_the_whole_trace_also_where_its_busiest_part_is_served
     assert of(part.answer) == pytest.approx(of(whole.answer), rel=0.1)
     assert part.rate(part.answer) == pytest.approx(whole.rate(whole.answer), rel=0.1)
     last = part.plan.tables[0].arrival[-1]
+    speed = part.answer.speed
+    assert part.rate_served(part.answer) == pytest.approx(149 / last * speed)
     assert 149 / last == pytest.approx(4 * part.plan.rate / part.plan.own_rate)
     assert part.plan.load(part.answer) > 2 * whole.plan.load(whole.answer)
 

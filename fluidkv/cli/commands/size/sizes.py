@@ -46,7 +46,7 @@ def arrivals_said(answer: SizeAnswer) -> str:
     if plan.own_rate is None:
         return f"Poisson, {rate}"
     if plan.busier != 1:
-        busy = short(answer.rate(answer.answer) * plan.busier)
+        busy = short(answer.rate_served(answer.answer))
         rate += f" in the mean of all, {busy} in the busiest part, which is served"
     if abs(plan.rate / plan.own_rate - 1) < 1e-9:
         return f"the source's own times, {rate}"
