@@ -283,8 +283,11 @@ def window_rows(window: "Window | None") -> list[tuple[str, str]]:
             part += f"; at the trace's own times {own} a second, and {whole} in all of it"
         rows.append(("window", part))
         if window.busiest:
-            rest = f"the other {window.of - window.requests:,} are not served: all of them would"
-            rows.append(("", f"{rest} take over a minute; --requests {window.of} serves them"))
+            rest = f"the other {window.of - window.requests:,} are not served:"
+            why = f"all may take over a minute; --requests {window.of} serves them"
+            if window.of > LARGEST_COUNT:
+                why = f"a run has at most {LARGEST_COUNT:,} requests"
+            rows.append(("", f"{rest} {why}"))
     if window.tenths:
         rates = ", ".join(f"{rate:.2f}" for rate in window.tenths)
         each = "arrivals a second in each tenth of the time that is served"

@@ -87,8 +87,11 @@ def check_runs(
         check_fits(table, rules, limits)
 
 
-def check_fits(table: Requests, rules: EngineRules, limits: Limits) -> None:
+def check_fits(table: Requests, rules: EngineRules, limits: Limits, first: int = 0) -> None:
     """Refuse a table of which a request could never be served in this memory, or in ours.
+
+    Args:
+        first: row of a trace with which the table begins, for the row that is named.
 
     Raises:
         InputError: naming the largest request.
@@ -108,8 +111,8 @@ def check_fits(table: Requests, rules: EngineRules, limits: Limits) -> None:
         raise InputError(
             "capacity",
             limits.capacity,
-            f"memory for request {worst}, counted from 0 ({lengths} tokens): {needed:,} blocks of "
-            f"{limits.block_size} under {rules.label}; there are {available:,}",
+            f"memory for request {first + worst}, counted from 0 ({lengths} tokens): {needed:,} "
+            f"blocks of {limits.block_size} under {rules.label}; there are {available:,}",
         )
 
 

@@ -109,7 +109,7 @@ def test_without_any_node_these_tests_skip(monkeypatch):
 def test_the_cases_are_of_all_kinds():
     judged = [stability(case.state.system()) for case in CASES]
     assert {str(each.verdict) for each in judged} == {"stable", "unstable", "undecided"}
-    neutral = {(each.unstable_modes > 0, each.neutral_modes) for each in judged}
+    neutral = {((each.unstable_modes or 0) > 0, each.neutral_modes) for each in judged}
     assert {kind for kind in neutral if kind[1]} == {(False, 1), (False, 2), (True, 1)}
     loads = [case.state.load for case in CASES]
     assert {len(load.outputs) for load in loads if isinstance(load, Lengths)} == {1, 2, 3, 4}

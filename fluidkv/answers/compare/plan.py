@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fluidkv.answers.served.cases import Case
+from fluidkv.answers.served.cases import Case, check_rows
 from fluidkv.answers.served.demand import (
     MOST_RUNS,
     Demand,
@@ -18,14 +18,12 @@ from fluidkv.answers.served.demand import (
 )
 from fluidkv.answers.served.memory import BLOCK_SIZES, equilibrium_of
 from fluidkv.answers.served.setting import Setting, limits_of
-from fluidkv.answers.served.window import Window, window_of
+from fluidkv.answers.served.window import Window, tables_to_hold, window_of
 from fluidkv.errors import InputError
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.record import Record
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.caching.sglang.table import check_table
 from fluidkv.serving.caching.table import check_modelled
-from fluidkv.serving.checks import check_fits
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.engines import served_engine
@@ -128,17 +126,20 @@ def planned(
     longest = max(c.decode_length for c in workload.classes)
     window = window_of(source, demand, Draws(asked.requests, asked.runs), times=len(served))
     runs = RUNS if asked.runs is None else asked.runs
+    first = 0
     if window is None:
         size = requests_of_run(asked.requests, demand, equilibrium, longest)
     else:
-        size, runs, source = window.requests, window.runs, window.of_trace(source)
-    tables = tables_of(source, workload, demand, clock, size, runs, asked.seed)
+        size, runs, first = window.requests, window.runs, window.first
+    part = source if window is None else window.of_trace(source)
+    tables = tables_of(part, workload, demand, clock, size, runs, asked.seed, first)
     if len(served) * len(tables) > MOST_RUNS:
         tried = f"{len(served)} engines, {len(tables)} runs each"
         raise InputError("runs", tried, f"{MOST_RUNS:,} runs in all")
     check_pace(demand, clock, [asked.now], size)
+    held = tables_to_hold(tables, source, workload, demand, clock, window)
     for engine in served:
-        check_case(asked.case(engine), engine, tables)
+        check_case(asked.case(engine), engine, held, window)
     horizon = horizon_of(demand, equilibrium, size)
     length = horizon or length_of(demand, clock, equilibrium, tables)
     every = max(1, length // (_WINDOWS if len(tables) > 1 else _OF_ONE))
@@ -146,7 +147,7 @@ def planned(
         engines=served,
         asked=asked,
         tables=tables,
-        prompts=prompts_of(source, demand, tables, any(e.finds_prefixes for e in served)),
+        prompts=prompts_of(part, demand, tables, any(e.finds_prefixes for e in served)),
         window=window,
         horizon=horizon,
         every=every,
@@ -155,7 +156,9 @@ def planned(
     )
 
 
-def check_case(case: Case, engine: ServedEngine, tables: Sequence[Requests]) -> None:
+def check_case(
+    case: Case, engine: ServedEngine, tables: Sequence[Requests], window: Window | None = None
+) -> None:
     """Refuse an engine that these requests cannot be simulated for, with the row at fault.
 
     Raises:
@@ -166,15 +169,9 @@ def check_case(case: Case, engine: ServedEngine, tables: Sequence[Requests]) -> 
             raise InputError("watermark", case.limits.watermark, "0: it has none")
         if engine.rules.may_cycle:
             raise InputError("engine", engine.name, "one under which every run ends")
-        if engine.own_scheduler:
-            settings = engine.settings_of(case.limits)
-            for table in tables:
-                check_table(table, settings)
-            return
-        if engine.caching:
+        if engine.caching and not engine.own_scheduler:
             check_modelled(engine.rules, case.limits)
-        for table in tables:
-            check_fits(table, engine.rules, case.limits)
+        check_rows(tables, engine, case.limits, window)
     except InputError as error:
         if error.argument == "engine":
             raise

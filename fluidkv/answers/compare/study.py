@@ -149,16 +149,16 @@ def _days(source: Workload | Trace, plan: Plan, draws: int | None, horizon: Hori
         return None
     if not draws_of(draws):
         return None
-    part = window.of_trace(source)
+    log = window.drawn_from(source)
     caching = any(engine.finds_prefixes for engine in plan.engines)
     asked = plan.asked
     return days_like(
-        part,
+        log,
         draws_of(draws),
         horizon,
         asked.demand,
         asked.clock,
-        usual=min(len(part), HORIZON),
+        usual=min(len(log), HORIZON),
         caching=caching,
         seed=asked.seed,
     )

@@ -9,6 +9,7 @@ from typing import TypeVar
 from fluidkv.answers.preempt.forecasts import Forecast, check_lists
 from fluidkv.answers.preempt.objectives import Objectives
 from fluidkv.answers.preempt.rules import PERFECT, Combination
+from fluidkv.answers.served.cases import check_rows
 from fluidkv.answers.served.demand import (
     MOST_REQUESTS,
     MOST_RUNS,
@@ -22,7 +23,7 @@ from fluidkv.answers.served.demand import (
 )
 from fluidkv.answers.served.memory import BLOCK_SIZES, check_memory, equilibrium_of
 from fluidkv.answers.served.setting import Setting
-from fluidkv.answers.served.window import Window, window_of
+from fluidkv.answers.served.window import Window, tables_to_hold, window_of
 from fluidkv.errors import InputError
 from fluidkv.exact.survival import Equilibrium
 from fluidkv.runs.checks import count, instance
@@ -105,15 +106,20 @@ def planned(
     combinations = _grid(own, limits, chosen, named)
     times = len(combinations)
     window = window_of(source, demand, draws, runs_named="seeds", times=times)
+    check_lists(named, source if isinstance(source, Trace) and window is not None else None)
+    first = 0
     if window is None:
         size, seeds = _drawn(demand, equilibrium, draws)
     else:
-        size, seeds, source = window.requests, window.runs, window.of_trace(source)
-    check_lists(named, source if isinstance(source, Trace) and demand.kind == "replay" else None)
+        size, seeds, first = window.requests, window.runs, window.first
+    part = source if window is None else window.of_trace(source)
     if len(combinations) * seeds > MOST_RUNS:
         tried = f"{len(combinations):,} combinations, {seeds} runs each"
         raise InputError("seeds", tried, f"{MOST_RUNS:,} runs in all")
-    tables = tables_of(source, workload, demand, clock, size, seeds, draws.seed)
+    tables = tables_of(part, workload, demand, clock, size, seeds, draws.seed, first)
+    held = tables_to_hold(tables, source, workload, demand, clock, window)
+    for each in combinations if window is not None else ():
+        check_rows(held, served_engine(each.of(own)), limits, window)
     check_pace(demand, clock, [Setting()], size)
     length = max(1, length_of(demand, clock, equilibrium, tables))
     longest = max(int(table.output_length.max()) for table in tables)

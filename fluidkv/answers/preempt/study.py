@@ -20,6 +20,7 @@ from fluidkv.answers.served.demand import Demand, Draws
 from fluidkv.answers.served.paired import against_first
 from fluidkv.answers.served.segments import SEGMENTS, by_segment
 from fluidkv.answers.served.slo import first_tokens
+from fluidkv.answers.served.window import requests_of_log
 from fluidkv.errors import InputError
 from fluidkv.labels import column, completed, variable, with_columns
 from fluidkv.logs.timed import TimedRun
@@ -132,7 +133,7 @@ def preempt_study(
         objectives,
         {"victim": victims, "restore": restores, "allocation": allocations},
         predictors,
-        Draws(requests, seeds, seed),
+        Draws(requests_of_log(requests, log, demand), seeds, seed),
     )
     bias = {} if log is None else _held_against(plan, source, log, totals)
     found, times = _everything(plan, backend, on_progress)
@@ -216,9 +217,10 @@ def _served(
 ) -> xr.Dataset:
     forecast = plan.predictors[combination.predictor]
     size = len(plan.tables[0])  # of each part of a trace; other runs have no numbers
+    first = 0 if plan.window is None else plan.window.first
     seeds = range(plan.seed, plan.seed + len(tables))
     return serve(
-        [forecast.of(table, plan.seed + r, r * size) for r, table in enumerate(tables)],
+        [forecast.of(table, plan.seed + r, first + r * size) for r, table in enumerate(tables)],
         Server(
             combination.of(plan.engine),
             [replace(plan.limits, seed=seed) for seed in seeds],

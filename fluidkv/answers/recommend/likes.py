@@ -96,11 +96,11 @@ def days_of(source: Workload | Trace, plan: Plan, draws: int, horizon: Horizon, 
     """
     demand, clock = plan.demand, plan.clock
     if plan.window is not None:
-        part = plan.window.of_trace(source)
+        log = plan.window.drawn_from(source)
         if plan.window.rate is not None:
             caching = plan.engine.finds_prefixes
-            how = {"usual": min(len(part), HORIZON), "caching": caching, "seed": seed}
-            return days_like(part, draws, horizon, demand, clock, **how)
+            how = {"usual": min(len(log), HORIZON), "caching": caching, "seed": seed}
+            return days_like(log, draws, horizon, demand, clock, **how)
     size = plan.size
     if horizon != Horizon():
         if demand.kind == "saturated" or (horizon.seconds is not None and demand.rate is None):

@@ -6,6 +6,7 @@ from typing import Any
 
 from fluidkv.answers.recommend.choosing import Felt
 from fluidkv.answers.recommend.settings import check_options, objectives_of, settings_of
+from fluidkv.answers.served.cases import check_rows
 from fluidkv.answers.served.clock import clock_values
 from fluidkv.answers.served.demand import (
     MOST_RUNS,
@@ -20,9 +21,9 @@ from fluidkv.answers.served.demand import (
 )
 from fluidkv.answers.served.goodput import bounds_of
 from fluidkv.answers.served.memory import check_memory, equilibrium_of
-from fluidkv.answers.served.setting import Setting
+from fluidkv.answers.served.setting import Setting, engine_of, limits_of
 from fluidkv.answers.served.slo import Slo
-from fluidkv.answers.served.window import Window, window_of
+from fluidkv.answers.served.window import Window, tables_to_hold, window_of
 from fluidkv.errors import InputError
 from fluidkv.exact.survival import Equilibrium
 from fluidkv.prefix.prompts import Prompts
@@ -117,11 +118,16 @@ def planned(
     longest = max(c.decode_length for c in workload.classes)
     window = window_of(source, demand, draws, times=len(settings))
     runs = RUNS if draws.runs is None else draws.runs
+    first = 0
     if window is None:
         size = requests_of_run(draws.requests, demand, equilibrium, longest)
     else:
-        size, runs, source = window.requests, window.runs, window.of_trace(source)
-    tables = tables_of(source, workload, demand, clock, size, runs, draws.seed)
+        size, runs, first = window.requests, window.runs, window.first
+    part = source if window is None else window.of_trace(source)
+    tables = tables_of(part, workload, demand, clock, size, runs, draws.seed, first)
+    if window is not None:
+        held = tables_to_hold(tables, source, workload, demand, clock, window)
+        check_rows(held, engine_of(served, settings[0]), limits_of(limits, settings[0]), window)
     if len(settings) * len(tables) > MOST_RUNS:
         tried = f"{len(settings)} settings, {len(tables)} runs each"
         raise InputError("runs", tried, f"{MOST_RUNS:,} runs in all")
@@ -143,7 +149,7 @@ def planned(
         settings=settings,
         chosen=any(len(values) for values in (candidates or {}).values()),
         tables=tables,
-        prompts=prompts_of(source, demand, tables, served.finds_prefixes),
+        prompts=prompts_of(part, demand, tables, served.finds_prefixes),
         window=window,
         horizon=horizon,
         every=every,

@@ -183,13 +183,17 @@ def tables_of(
     size: int,
     runs: int,
     seed: int,
+    first: int = 0,
 ) -> list[Requests]:
     """The requests of each run: drawn with seeds from `seed` on, or parts of a trace.
+
+    Args:
+        first: row with which a trace begins in the one that it is a part of, for errors.
 
     Raises:
         InputError: one that asks for less than it puts out, with its row.
     """
-    drawn = _tables(source, workload, demand, clock, size, runs, seed)
+    drawn = _tables(source, workload, demand, clock, size, runs, seed, first)
     return [demand.asks.of(table, seed + run) for run, table in enumerate(drawn)]
 
 
@@ -224,12 +228,14 @@ def _tables(
     size: int,
     runs: int,
     seed: int,
+    first: int,
 ) -> list[Requests]:
     """What they put out is what they ask for."""
     runs, seed = count("runs", runs, most=MOST_RUNS), count("seed", seed, least=0)
     if demand.kind == "replay":
         assert isinstance(source, Trace)  # `window_of` looked
-        return [_part(source, slice(run * size, (run + 1) * size), demand) for run in range(runs)]
+        parts = [slice(run * size, (run + 1) * size) for run in range(runs)]
+        return [_part(source, rows, demand, first) for rows in parts]
     seeds = range(seed, seed + runs)
     if demand.rate is None:
         return [saturated(workload, size, rng=s) for s in seeds]
@@ -237,7 +243,7 @@ def _tables(
     return [poisson(workload, demand.rate, size, rng=s, per_iteration=whole) for s in seeds]
 
 
-def _part(trace: Trace, rows: slice, demand: Demand) -> Requests:
+def _part(trace: Trace, rows: slice, demand: Demand, first: int) -> Requests:
     assert trace.arrival_times_s is not None
     part = replayed(
         trace.input_lengths[rows],
@@ -252,7 +258,7 @@ def _part(trace: Trace, rows: slice, demand: Demand) -> Requests:
     asked = np.array(trace.max_tokens[rows])
     if (asked < part.output_length).any():
         row = int(np.argmax(asked < part.output_length))
-        short = f"the {part.output_length[row]:,} outputs of request {rows.start + row}"
+        short = f"the {part.output_length[row]:,} outputs of request {first + rows.start + row}"
         allowed = f"at least {short}, counted from 0"
         raise InputError("max_tokens", f"{asked[row]} in {demand.asks}", allowed)
     return part.asking(asked)

@@ -16,7 +16,7 @@ _DAY_S, _HOUR_S = 86_400.0, 3_600.0
 _TENTHS = 10
 
 
-def busiest_rows(times: Sequence[float], requests: int) -> slice:
+def busiest_rows(times: Sequence[float] | np.ndarray, requests: int) -> slice:
     """Where the rate is highest, of so many requests in a row.
 
     Args:
@@ -37,7 +37,7 @@ def busiest_rows(times: Sequence[float], requests: int) -> slice:
 def busiest(trace: Trace, requests: int) -> Trace:
     """The stretch of a trace with the highest rate: of so many requests, or an hour of days."""
     times = np.array(trace.arrival_times_s)
-    if times[-1] >= _DAY_S:
+    if times[-1] - times[0] >= _DAY_S:
         ends = np.searchsorted(times, times + _HOUR_S)
         first = int((ends - np.arange(len(times))).argmax())
         return part_of(trace, slice(first, int(ends[first])))
@@ -85,13 +85,15 @@ def rate_of_trace(trace: Trace) -> float:
 def rates_of_tenths(times: Sequence[float] | np.ndarray) -> tuple[float, ...]:
     """Arrivals a second in each tenth of the time; none where all come at once.
 
+    Their mean is `rate_of`, which counts the gaps: one fewer than there are requests.
+
     Examples:
         >>> from fluidkv.answers.served.part import rates_of_tenths
-        >>> rates_of_tenths([0.0, 1.0, 2.0, 9.0, 9.5, 10.0])
-        (1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 3.0)
+        >>> rates_of_tenths([0.0, 1.0, 2.0, 9.5, 10.0])
+        (0.8, 0.8, 0.8, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.6)
     """
     span = float(times[-1] - times[0])
     if span <= 0:
         return ()
     counts = np.histogram(np.asarray(times, float), bins=_TENTHS)[0]
-    return tuple((counts / (span / _TENTHS)).tolist())
+    return tuple((counts / counts.mean() * rate_of(times)).tolist())

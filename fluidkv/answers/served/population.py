@@ -6,6 +6,7 @@ weighs the conversations of the trace anew (Rubin 1981, the Bayesian bootstrap),
 whole conversations by these weights: lengths keep their correlations, and prompts what they share.
 """
 
+from collections import Counter
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,11 +16,14 @@ from fluidkv.errors import InputError
 from fluidkv.record import Record
 from fluidkv.runs.checks import above_0, count
 from fluidkv.traces import Trace
+from fluidkv.workload import Workload
 
 _WINDOW = 10  # arrivals in a window, about, in which bursts are looked for
 _LEAST = 6  # windows, with fewer of which nothing but Poisson is told
 _TENTHS = 10
 _SHARED = ("prefix_blocks", "prefix_block_size", "prompt_segments", "output_segments")
+_WEIGHTS = 7  # beside seeds of what is drawn by them
+_PARTS = 2**40  # of a whole, in which weights are counted
 _LEVEL = 0.01  # at which Poisson, and one rate throughout, are given up
 
 
@@ -104,6 +108,23 @@ class Arrivals(Record):
         edges = np.concatenate(([0.0], np.cumsum(self.profile) / _TENTHS)) * size
         points *= size / points[-1]  # as many in each tenth, but for chance
         return np.interp(points, edges, np.linspace(0, size / rate, _TENTHS + 1))
+
+
+def lengths_anew(trace: Trace, seed: int) -> Workload:
+    """Lengths of a trace, each request weighed anew: what there is to draw where it has no times.
+
+    Examples:
+        >>> from fluidkv.answers.served.population import lengths_anew
+        >>> mix = lengths_anew(fk.Trace((10, 20), (1, 2)), seed=0)
+        >>> [(c.input_length, round(float(c.share), 2)) for c in mix.classes]
+        [(10, 0.02), (20, 0.98)]
+    """
+    weights = np.random.default_rng((seed, _WEIGHTS)).dirichlet(np.ones(len(trace)))
+    parts = Counter[tuple[int, int]]()
+    lengths = zip(trace.input_lengths, trace.decode_lengths, strict=True)
+    for pair, weight in zip(lengths, weights.tolist(), strict=True):
+        parts[pair] += 1 + round(weight * _PARTS)
+    return Workload.from_counts(parts, name=trace.name)
 
 
 def _counts(times: np.ndarray, windows: int) -> np.ndarray:

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fluidkv.answers.served.demand import Demand, Draws
+from fluidkv.answers.served.demand import Demand, Draws, tables_of
 from fluidkv.answers.served.part import busiest_rows, part_of, rate_of, rates_of_tenths
 from fluidkv.errors import InputError
 from fluidkv.logs.timed import TimedRun
 from fluidkv.record import Record
 from fluidkv.runs.checks import count
+from fluidkv.runs.requests import Requests
+from fluidkv.serving.clock import IterationClock
 from fluidkv.traces import Trace
 from fluidkv.workload import Workload
 
@@ -37,7 +39,7 @@ class Window(Record):
         rate, rate_of_all: arrivals a second at the trace's own times, of what is served and of the
             whole; None where all come at once.
         first: row of the trace with which it begins.
-        busiest: whether it is the busiest part, since the whole would take over a minute.
+        busiest: whether it is the busiest part, since the whole may take over a minute.
         tenths: the rate in each tenth of the time that is served; none where all come at once.
     """
 
@@ -60,6 +62,19 @@ class Window(Record):
         assert isinstance(source, Trace)  # windows are of traces
         return part_of(source, self.rows)
 
+    def drawn_from(self, source: Workload | Trace) -> Trace:
+        """What fresh draws are like the busiest stretch of: also where a part is, all of it."""
+        assert isinstance(source, Trace)  # windows are of traces
+        return source if self.busiest else self.of_trace(source)
+
+    @property
+    def own_rate(self) -> float | None:
+        """What a rate that is asked for counts in: the whole's, where its busiest part is served.
+
+        Then the part comes faster than that, as it does in the trace.
+        """
+        return self.rate_of_all if self.busiest else self.rate
+
     @property
     def whole(self) -> bool:
         """Whether the trace is served as it came, in one run."""
@@ -77,7 +92,7 @@ def window_of(
     """What is served of a trace that is replayed: the whole, unless somebody asks for less.
 
     A part of a trace says nothing of the rest: its start may be quiet. So where nobody asks, and
-    the whole would take over a minute, its busiest requests in a row are served.
+    the whole may take over a minute, its busiest requests in a row are served.
 
     Args:
         runs_named: what the caller calls the number of runs.
@@ -102,13 +117,35 @@ def window_of(
             f"request {row} at {at[row]:g} s",
             f"times that do not go backwards: no earlier than {at[row - 1]:g} s",
         )
-    size, first, busy = there, 0, False
-    if draws.requests is not None:
-        size = count("requests", draws.requests)
-    elif draws.runs is None:
-        share = MINUTE_S / times / seconds_of(there, sum(source.decode_lengths))
-        size = min(there, max(_FEWEST_OF_TRACE, int(share * there)), MOST_OF_TRACE)
-        first, busy = busiest_rows(source.arrival_times_s, size).start, size < there
+    first, size, runs = 0, there, 1
+    whole_or_busiest = draws.requests is None and draws.runs is None
+    if whole_or_busiest:
+        rows = _soon_served(at, sum(source.decode_lengths), times)
+        first, size = rows.start, rows.stop - rows.start
+    else:
+        size, runs = _asked_of(there, draws, runs_named)
+    part = at[first : first + runs * size]
+    rate, of_all = (rate if math.isfinite(rate) else None for rate in map(rate_of, (part, at)))
+    busy = whole_or_busiest and size < there
+    return Window(size, runs, there, rate, of_all, first, busy, rates_of_tenths(part))
+
+
+def _soon_served(at: np.ndarray, outputs: int, times: int) -> slice:
+    """All rows, or the busiest of them where all may take over a minute.
+
+    Where these all come at once, they have no rate: then all rows, if a run may have so many.
+    """
+    there = len(at)
+    share = MINUTE_S / times / seconds_of(there, outputs)
+    size = min(there, max(_FEWEST_OF_TRACE, int(share * there)), MOST_OF_TRACE)
+    rows = busiest_rows(at, size)
+    at_once = at[rows.stop - 1] == at[rows.start]
+    return slice(0, there) if at_once and there <= MOST_OF_TRACE else rows
+
+
+def _asked_of(there: int, draws: Draws, runs_named: str) -> tuple[int, int]:
+    """Requests of a run and runs, as somebody asks for them, of so many rows."""
+    size = there if draws.requests is None else count("requests", draws.requests)
     if size > there:
         raise InputError("requests", size, f"at most the {there:,} that the trace has")
     if size > MOST_OF_TRACE:
@@ -118,15 +155,34 @@ def window_of(
     if runs > there // size:
         parts = f"at most {there // size}: the trace has {there:,} requests, and a run {size:,}"
         raise InputError(runs_named, runs, parts)
-    part = at[first : first + runs * size]
-    rate, of_all = (rate if math.isfinite(rate) else None for rate in map(rate_of, (part, at)))
-    return Window(size, runs, there, rate, of_all, first, busy, rates_of_tenths(part))
+    return size, runs
+
+
+def tables_to_hold(
+    tables: list[Requests],
+    source: Workload | Trace,
+    workload: Workload,
+    demand: Demand,
+    clock: IterationClock,
+    window: Window | None,
+) -> list[Requests]:
+    """What memory has to hold: the runs; of a trace all, if a part is served, as draws have more.
+
+    Args:
+        tables: of the runs.
+    """
+    if window is None or not window.busiest:
+        return tables
+    return tables_of(source, workload, demand, clock, window.of, 1, 0)
 
 
 def requests_of_log(
     requests: int | None, log: TimedRun | None, demand: Demand | None
 ) -> int | None:
-    """All where a log holds the answer: its error is that of all its requests."""
+    """Requests of a run: all of a log that is held against the answer, unless fewer are asked for.
+
+    What the simulation misses is taken from all requests of the log, so no part of it is served.
+    """
     replayed = demand is not None and demand.kind == "replay"
     return len(log.input_lengths) if log and replayed and requests is None else requests
 

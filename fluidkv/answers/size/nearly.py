@@ -29,7 +29,8 @@ class Nearly(Record):
             of these.
         draws: how many; horizon: requests of each.
         misses: how many may miss.
-        stretch: what they are like; None: a mix that is known, with Poisson arrivals.
+        stretch: what they are like; None: a mix, with Poisson arrivals.
+        left_open: share of other days that is given to logs unlike their days.
     """
 
     edge: Edge | None
@@ -38,11 +39,12 @@ class Nearly(Record):
     horizon: int
     misses: int
     stretch: Stretch | None
+    left_open: float = 0.0
 
     @property
     def share(self) -> float:
         """Of other draws of a mix, how many meet it at least; of days of a log an estimate."""
-        return share_of(self.draws, self.misses, _left_open(self.stretch))
+        return share_of(self.draws, self.misses, self.left_open)
 
 
 def nearly_every(plan: Plan, start: Size, within: float, tell: Callable[[int], None]) -> Nearly:
@@ -56,7 +58,8 @@ def nearly_every(plan: Plan, start: Size, within: float, tell: Callable[[int], N
         tell: told how many sizes were tried.
     """
     draws = len(plan.fresh)
-    misses, along = misses_allowed(draws, _left_open(plan.stretch)), dict[Size, Values]()
+    left_open = LEFT_OPEN if plan.sample else 0.0
+    misses, along = misses_allowed(draws, left_open), dict[Size, Values]()
 
     def enough(size: Size) -> bool:
         if size not in along:
@@ -80,11 +83,8 @@ def nearly_every(plan: Plan, start: Size, within: float, tell: Callable[[int], N
         last, answer = (last, new[0]) if enough(new[0]) else (new[0], answer)
     edge = None if answer is None else Edge(answer, last, None, None, ())
     order = {size: along[size] for size in axis.harder_first(list(along))}
-    return Nearly(edge, order, draws, max(map(len, plan.fresh)), misses, plan.stretch)
-
-
-def _left_open(stretch: Stretch | None) -> float:
-    return 0.0 if stretch is None else LEFT_OPEN
+    longest = max(map(len, plan.fresh))
+    return Nearly(edge, order, draws, longest, misses, plan.stretch, left_open)
 
 
 def _easier(plan: Plan, start: Size) -> list[Size]:

@@ -11,6 +11,7 @@ from fluidkv.answers.served.demand import Demand, Draws, tables_of
 from fluidkv.answers.served.fresh import (
     DRAWS,
     DRAWS_OF_LOG,
+    MOST_DRAWS,
     Horizon,
     Stretch,
     days_like,
@@ -18,9 +19,10 @@ from fluidkv.answers.served.fresh import (
     fresh_of_mix,
 )
 from fluidkv.answers.served.memory import BLOCK_SIZES
+from fluidkv.answers.served.population import lengths_anew
 from fluidkv.answers.served.setting import Setting, limits_of
 from fluidkv.answers.served.slo import Slo
-from fluidkv.answers.served.window import Window, window_of
+from fluidkv.answers.served.window import Window, tables_to_hold, window_of
 from fluidkv.answers.size.load import Theory
 from fluidkv.answers.size.sizes import Axis, Size, axis_of
 from fluidkv.answers.size.trials import SizedServer
@@ -41,7 +43,7 @@ from fluidkv.workload import Workload
 
 REQUESTS, RUNS = 1000, 2
 """Requests of a run and runs, where requests are drawn and nobody says how many."""
-_SIZES = {"kv": 55, "rate": 55, "replicas": 10}  # tried, about
+_SIZES = {"kv": 55, "rate": 55, "replicas": 10}  # tried; of 300 requests 15 to 42, 41 to 55, 11
 _RECORDS, _RECORDS_FRESH = 20_000, 1_000  # of a run, at most, roughly
 
 
@@ -81,11 +83,12 @@ class Plan(Record):
         rules, caching: the engine's, apart.
         theory: the mass model of these requests.
         window: what is served of a trace with times; None: requests are drawn.
-        rate: the same as run, at speed 1.
+        rate: arrivals at speed 1, in the mean of the whole trace where its busiest part is served.
         today: blocks of today's server; None: not known.
         least: blocks that hold the largest request; most: that hold all requests together.
         fresh: draws of what is like these requests, at speed 1; every_fresh: iterations of a record
-            of theirs; stretch: of a trace, the part that they are like.
+            of theirs; stretch: of a trace with times, the part that they are like.
+        sample: whether the source is of a log, which says its like only roughly, and no known mix.
     """
 
     axis: Axis
@@ -102,11 +105,20 @@ class Plan(Record):
     fresh: Sequence[Requests]
     every_fresh: int
     stretch: Stretch | None
+    sample: bool
 
     @property
     def own_rate(self) -> float | None:
-        """Arrivals a second of what is served, at the source's own times; None: it has none."""
-        return None if self.window is None else self.window.rate
+        """Arrivals a second at the source's own times, as `rate` counts them; None: it has none."""
+        return None if self.window is None else self.window.own_rate
+
+    @property
+    def busier(self) -> float:
+        """How many times faster what is run comes: the busiest part of a trace, else 1."""
+        window = self.window
+        if window is None or window.rate is None or window.own_rate is None:
+            return 1.0
+        return window.rate / window.own_rate
 
     @property
     def tables(self) -> Sequence[Requests]:
@@ -115,7 +127,7 @@ class Plan(Record):
     @property
     def slos_of_draws(self) -> tuple[Slo, ...]:
         """What has to hold in a draw: as often for as many requests, where it is a count."""
-        longer = max(map(len, self.fresh)) / len(self.tables[0])
+        longer = min(map(len, self.fresh)) / len(self.tables[0])
         return tuple(slo.over(longer) for slo in self.slos)
 
     @property
@@ -129,7 +141,7 @@ class Plan(Record):
     def load(self, size: Size) -> float:
         """Arrivals over what this memory carries, in theory."""
         carried = self.theory.carried(size.blocks * self.block_size)
-        return self.rate * size.speed / size.replicas / carried.rate
+        return self.rate * self.busier * size.speed / size.replicas / carried.rate
 
     def blocks_of(self, load: float) -> int:
         """At which memory of one replica arrivals are so much of what it carries, or a bit more.
@@ -172,13 +184,15 @@ def planned(
     today = None if asked.capacity is None else asked.capacity // size
     workload = source.workload() if isinstance(source, Trace) else source
     window = _window(source, asked, clock)
-    own = None if window is None else window.rate
+    own = None if window is None else window.own_rate
     rate = asked.rate or own or _first_rate(workload, clock, setting, axis, asked.capacity)
     tables = _tables(source, workload, window, rate, clock, asked)
     theory = Theory(_mix(tables, workload), clock, setting.max_num_seqs)
-    least = max(_least_blocks(engine, rules, caps, table) for table in tables)
+    asks = Demand(replay=window is not None, max_tokens=asked.max_tokens)
+    held = tables_to_hold(tables, source, workload, asks, clock, window)
+    least = max(_least_blocks(engine, rules, caps, table) for table in held)
     if today is not None and (today < least or axis.find != "kv"):
-        _check_today(today, rules, caps, tables, source)
+        _check_today(today, rules, caps, held, window)
     most = max(least, *(_all_at_once(caps, table) for table in tables))
     blocks = today or least
     every = max(1, int(_length(tables, theory, clock, blocks) // _RECORDS))
@@ -199,6 +213,7 @@ def planned(
         fresh=fresh,
         every_fresh=max(1, seldom),
         stretch=stretch,
+        sample=isinstance(source, Trace),
     )
 
 
@@ -253,15 +268,16 @@ def _tables(
     asked: Asked,
 ) -> list[Requests]:
     """A trace with times is replayed, faster or slower where a rate is asked for; else Poisson."""
-    draws = asked.draws
-    if window is not None and window.rate is not None:
-        demand = Demand(replay=True, speed=rate / window.rate, max_tokens=asked.max_tokens)
+    draws, first = asked.draws, 0
+    if window is not None and window.own_rate is not None:
+        demand = Demand(replay=True, speed=rate / window.own_rate, max_tokens=asked.max_tokens)
         size, runs, source = window.requests, window.runs, window.of_trace(source)
+        first = window.first
     else:
         demand = Demand(rate=rate, max_tokens=asked.max_tokens)
         size = REQUESTS if draws.requests is None else count("requests", draws.requests)
         runs = RUNS if draws.runs is None else draws.runs
-    return tables_of(source, workload, demand, clock, size, runs, draws.seed)
+    return tables_of(source, workload, demand, clock, size, runs, draws.seed, first)
 
 
 def _fresh(
@@ -278,17 +294,22 @@ def _fresh(
     than a trace of that length tells it.
     """
     seed = asked.draws.seed
-    draws = draws_of(asked.fresh, DRAWS if window is None else DRAWS_OF_LOG)
+    draws = draws_of(asked.fresh, DRAWS_OF_LOG if isinstance(source, Trace) else DRAWS)
     if not draws:
         return [], None
-    if window is None or window.rate is None:
+    if window is None or window.own_rate is None:
         whole = clock.unit == "iteration"
-        mix = {"per_iteration": whole, "asks": asked.max_tokens or EXACT, "seed": seed}
-        return fresh_of_mix(workload, draws, asked.horizon, rate, **mix), None
-    demand = Demand(replay=True, speed=rate / window.rate, max_tokens=asked.max_tokens)
+        how = {"per_iteration": whole, "asks": asked.max_tokens or EXACT}
+        if not isinstance(source, Trace):
+            return fresh_of_mix(workload, draws, asked.horizon, rate, seed=seed, **how), None
+        seeds = range(seed * MOST_DRAWS, seed * MOST_DRAWS + draws)
+        mixes = [(lengths_anew(source, each), each) for each in seeds]
+        days = [fresh_of_mix(mix, 1, asked.horizon, rate, seed=s, **how) for mix, s in mixes]
+        return [table for day in days for table in day], None
+    demand = Demand(replay=True, speed=rate / window.own_rate, max_tokens=asked.max_tokens)
     known = asked.rate is not None or asked.find == "rate"
-    part = window.of_trace(source)
-    days = days_like(part, draws, asked.horizon, demand, clock, known=known, seed=seed)
+    log = window.drawn_from(source)
+    days = days_like(log, draws, asked.horizon, demand, clock, known=known, seed=seed)
     return days.tables, days.stretch
 
 
@@ -337,7 +358,7 @@ def _check_today(
     rules: EngineRules,
     caps: Limits,
     tables: Sequence[Requests],
-    source: Workload | Trace,
+    window: Window | None,
 ) -> None:
     """Refuse a memory that cannot hold the largest request, with its place."""
     first = 0
@@ -346,7 +367,7 @@ def _check_today(
         worst, needed, there = largest_request(rules, limits, table)
         if needed > there:
             whose = "a request that was drawn"
-            if isinstance(source, Trace):
+            if window is not None:
                 whose = f"request {first + worst}, counted from 0"
             raise InputError(
                 "capacity",

@@ -111,6 +111,10 @@ class SizeAnswer(Record):
         """Arrivals a unit of the clock, at all replicas together."""
         return self.plan.rate * size.speed
 
+    def rate_served(self, size: Size) -> float:
+        """The same in what is run: more, where that is the busiest part of a trace."""
+        return self.rate(size) * self.plan.busier
+
     def found(self, size: Size) -> Values:
         """Metrics of each run at a size that was tried."""
         return self.along[size] if size in self.along else self.across[size]
@@ -151,7 +155,7 @@ class SizeAnswer(Record):
         """What the answer ends at: "memory" or "compute" where arrivals are within 5 % of that
         bound, else the "target", which fails first.
         """
-        rate, bounds = self.rate(self.answer) / self.answer.replicas, self.bounds
+        rate, bounds = self.rate_served(self.answer) / self.answer.replicas, self.bounds
         if rate >= NEAR * min(bounds.memory, bounds.compute):
             return "memory" if bounds.memory <= bounds.compute else "compute"
         return "target"

@@ -247,7 +247,7 @@ def _no_tail(swings: Noise, mix: FootprintMix, ways: int) -> str:
     return ""
 
 
-def gives_back(mix: FootprintMix) -> bool:
+def gives_back(footprint: Footprint) -> bool:
     """Whether a request holds less at some age than before it, as behind a window."""
-    held = (np.concatenate([growth.start, growth.held]) for _, growth in mix.growths)
+    held = (np.concatenate([growth.start, growth.held]) for _, growth in footprint.growths)
     return any(bool((np.diff(tokens) < 0).any()) for tokens in held)

@@ -1,5 +1,11 @@
 """A trace is served whole; who asks for less is told how its rate compares."""
 
+# Windows and options here have what may be None:
+# pyright: reportOptionalMemberAccess=false, reportArgumentType=false, reportOperatorIssue=false
+
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from fluidkv.answers import (
@@ -10,17 +16,22 @@ from fluidkv.answers import (
     recommend_settings,
     size_server,
 )
+from fluidkv.answers.preempt.forecasts import Forecast
 from fluidkv.answers.served import window as window_module
 from fluidkv.answers.served.demand import Draws
+from fluidkv.answers.served.fresh import Horizon
 from fluidkv.answers.served.setting import Setting
-from fluidkv.answers.served.window import requests_of_log, seconds_of, window_of
+from fluidkv.answers.served.window import Window, requests_of_log, seconds_of, window_of
 from fluidkv.cli import main
+from fluidkv.cli.served import window_rows
 from fluidkv.errors import InputError
 from fluidkv.logs.read import read_log
+from fluidkv.preempt.predictors.file import Listed
+from fluidkv.runs.max_tokens import max_tokens_of
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.machines.named import named_clock
-from fluidkv.serving.rules import Victim
+from fluidkv.serving.rules import Allocation, Victim
 from fluidkv.traces import Trace, read_trace
 from fluidkv.traces.write import write_mooncake
 
@@ -31,6 +42,21 @@ NOTHING: dict = {"watermark": [], "max_num_seqs": [], "admission_rate": []}
 QUIET, BURST = 1000, 100
 TIMES = (*map(float, range(QUIET)), *(float(QUIET) + n / 1000 for n in range(BURST)))
 LATE = Trace((8,) * len(TIMES), (10,) * len(TIMES), TIMES, name="late")
+
+
+# 150 requests, one a second, and 150 that come 4 times as fast.
+RISING = Trace(
+    (40,) * 300,
+    (30,) * 300,
+    (*(float(n) for n in range(150)), *(150.0 + n / 4 for n in range(150))),
+    name="rising",
+)
+
+
+def _busiest_of(monkeypatch, requests: int) -> None:
+    """Serve just so many, as if the whole took very long."""
+    monkeypatch.setattr(window_module, "MINUTE_S", 0.0)
+    monkeypatch.setattr(window_module, "_FEWEST_OF_TRACE", requests)
 
 
 def _recommended(**draws):
@@ -112,8 +138,7 @@ def test_the_busiest_part_is_served_where_the_whole_would_take_over_a_minute(mon
 
 
 def test_answers_are_of_the_busiest_part_and_name_it(monkeypatch, capsys, tmp_path) -> None:
-    monkeypatch.setattr(window_module, "MINUTE_S", 0.0)
-    monkeypatch.setattr(window_module, "_FEWEST_OF_TRACE", BURST)
+    _busiest_of(monkeypatch, BURST)
     waits = _recommended(draws=0).table.ttft_p99.values[0]
     for found in (_compared(draws=0), _preempted()):
         assert found.window is not None
@@ -125,25 +150,183 @@ def test_answers_are_of_the_busiest_part_and_name_it(monkeypatch, capsys, tmp_pa
     assert main([*argv, "--engine", "vllm", "--engine", "sglang"]) == 0
     page = " ".join(capsys.readouterr().out.split())
     assert "the busiest 100 requests in a row, of 1,100; at the trace's own times 1000.00" in page
-    assert "the other 1,000 are not served: all of them would take over a minute" in page
-    assert "--requests 1100 serves them" in page
+    rest = "the other 1,000 are not served: all may take over a minute"
+    assert f"{rest}; --requests 1100 serves them" in page
 
 
-def test_a_log_that_holds_an_answer_is_served_whole(monkeypatch) -> None:
-    monkeypatch.setattr(window_module, "MINUTE_S", 0.0)
-    monkeypatch.setattr(window_module, "_FEWEST_OF_TRACE", BURST)
+def test_beyond_a_million_no_option_is_offered_that_would_be_refused() -> None:
+    window = Window(10**6, 1, 1_500_000, 9.0, 4.0, 7, busiest=True, tenths=())
+    line = window_rows(window)[1][1]
+    assert line == "the other 500,000 are not served: a run has at most 1,000,000 requests"
+
+
+def _sized(source=RISING, **options):
+    asked = {"engine": "vllm", "clock": CLOCK, "within": 0.02, "draws": 0, **options}
+    return size_server(source, [Slo("ttft_p99", 0.5)], **asked)
+
+
+@pytest.mark.parametrize("find", ["rate", "kv", "replicas"])
+def test_a_rate_is_that_of_the_whole_trace_also_where_its_busiest_part_is_served(
+    monkeypatch, find
+) -> None:
+    asked = {"find": find} | ({} if find == "kv" else {"capacity": 400})
+    asked |= {} if find == "rate" else {"rate": 12.0}
+    whole = _sized(**asked)
+    _busiest_of(monkeypatch, 150)
+    part = _sized(**asked)
+    assert part.plan.window is not None
+    assert (part.plan.window.requests, part.plan.window.first) == (150, 150)
+    assert part.plan.own_rate == whole.plan.own_rate == pytest.approx(299 / 187.25)
+    # By the peak's own rate, of 4 a second, a rate would be 2.5 times as high.
+    of = whole.plan.axis.of
+    assert of(part.answer) == pytest.approx(of(whole.answer), rel=0.1)
+    assert part.rate(part.answer) == pytest.approx(whole.rate(whole.answer), rel=0.1)
+    last = part.plan.tables[0].arrival[-1]
+    speed = part.answer.speed
+    assert part.rate_served(part.answer) == pytest.approx(149 / last * speed)
+    assert 149 / last == pytest.approx(4 * part.plan.rate / part.plan.own_rate)
+    assert part.plan.load(part.answer) > 2 * whole.plan.load(whole.answer)
+
+
+def test_draws_are_like_the_busiest_hour_of_days_of_which_a_part_is_served(monkeypatch) -> None:
+    """In each of 3 days an hour has 60 requests in it, and the others have 2; one minute has 5."""
+    hours = [24 * 3600.0 * day + 3600 * hour for day in range(3) for hour in range(24)]
+    few = [[at + 1800 * n for n in range(2)] for at in hours]
+    few[30] = [hours[30] + 60 * n for n in range(60)]
+    few[50] = [hours[50] + n for n in range(5)]
+    times = tuple(time for each in few for time in each)
+    days = Trace((40,) * len(times), (30,) * len(times), times, name="days")
+    _busiest_of(monkeypatch, 5)
+    plan = _sized(days, draws=2, horizon=Horizon(40)).plan
+    assert plan.window is not None
+    assert (plan.window.requests, plan.window.first) == (5, times.index(hours[50]))
+    assert plan.stretch is not None
+    assert (plan.stretch.requests, plan.stretch.of) == (60, len(days))
+    assert plan.stretch.rate == pytest.approx(1 / 60)
+    assert plan.stretch.rate_of_all == plan.window.rate_of_all
+    drawn = {"demand": REPLAY, "clock": CLOCK, "draws": 2}
+    table = compare_engines(days, 400, ["vllm", "trtllm-no-evict"], **drawn)
+    assert table.days is not None
+    assert table.days.stretch is not None
+    assert (table.days.stretch.requests, table.days.stretch.of) == (60, len(days))
+
+
+def test_requests_that_all_come_at_once_are_no_busiest_part(monkeypatch) -> None:
+    times = (*(0.0,) * 35, *map(float, range(1, 16)))
+    jam = Trace((40,) * 50, (30,) * 50, times, name="jam")
+    _busiest_of(monkeypatch, 20)
+    window = window_of(jam, REPLAY, Draws())
+    assert window is not None
+    assert (window.whole, window.busiest) == (True, False)
+    assert _sized(jam, within=0.5).plan.own_rate == pytest.approx(49 / 15)
+
+
+@pytest.fixture(scope="module")
+def logged():
+    """A log, and its requests as a trace."""
     log = read_log("sample:vllm-rtx4090").timed()
-    few = len(log.input_lengths)
-    assert requests_of_log(None, log, REPLAY) == few
+    order = np.argsort(log.arrival_s, kind="stable")
+    at = log.arrival_s[order] - log.arrival_s.min()
+    inputs, outputs = log.input_lengths[order], log.decode_lengths[order]
+    return log, Trace(tuple(inputs.tolist()), tuple(outputs.tolist()), tuple(at.tolist()))
+
+
+def _on_log(command: str, trace: Trace, log):
+    """The window of each of the four answers on a log."""
+    held = {"engine": "vllm", "clock": CLOCK, "log": log}
+    both = {"demand": REPLAY, "clock": CLOCK, "log": log}
+    match command:
+        case "recommend":
+            found = recommend_settings(trace, 41_408, candidates=NOTHING, draws=0, **both)
+            return found.plan.window
+        case "compare":
+            engines = ["vllm", "trtllm-no-evict"]
+            which = {} if log is None else {"logged": 0}
+            return compare_engines(trace, 41_408, engines, draws=0, **both, **which).window
+        case "preempt":
+            limits, victims = Limits(41_408, 16), [Victim.MOST_BLOCKS]
+            return preempt_study(trace, limits, victims=victims, **both).window
+    sized = size_server(trace, [Slo("ttft_p99", 9.0)], within=0.9, draws=0, capacity=41_408, **held)
+    return sized.plan.window
+
+
+@pytest.mark.parametrize("command", ["recommend", "compare", "preempt", "size"])
+def test_a_log_that_holds_an_answer_is_served_whole(monkeypatch, logged, command) -> None:
+    """What the simulation misses on a log is taken from all of it."""
+    log, trace = logged
+    _busiest_of(monkeypatch, 50)
+    part = _on_log(command, trace, None)
+    assert (part.busiest, part.requests) == (True, 50)
+    assert _on_log(command, trace, log).whole
+
+
+def test_a_number_of_requests_is_served_of_a_log_too(logged) -> None:
+    log, _ = logged
     assert (requests_of_log(7, log, REPLAY), requests_of_log(None, None, REPLAY)) == (7, None)
     assert requests_of_log(None, log, Demand(clients=2)) is None
 
 
-def test_the_rate_of_each_tenth_stands_beside_the_mean(capsys, tmp_path) -> None:
+LARGE = 200  # of the requests of RISING, one that is not in its first half
+
+
+@pytest.mark.parametrize("engine", ["vllm", "sglang+cache"])
+@pytest.mark.parametrize("command", ["recommend", "compare", "preempt", "size"])
+def test_a_row_that_is_refused_is_that_of_the_trace(monkeypatch, command, engine) -> None:
+    """The busiest part begins at row 150: its row 50 is row 200 of the trace."""
+    lengths = (*(40,) * LARGE, 900, *(40,) * (299 - LARGE))
+    trace = replace(RISING, input_lengths=lengths)
+    _busiest_of(monkeypatch, 100)
+    both = {"demand": REPLAY, "clock": CLOCK}
+    ask = {
+        "recommend": lambda: recommend_settings(
+            trace, 400, engine=engine, candidates=NOTHING, **both
+        ),
+        "compare": lambda: compare_engines(trace, 400, [engine, "trtllm-no-evict"], **both),
+        "preempt": lambda: preempt_study(trace, Limits(400, 16), **both),
+        "size": lambda: _sized(trace, find="rate", capacity=400, engine=engine),
+    }[command]
+    with pytest.raises(InputError, match=rf"request {LARGE}[ ,]"):
+        ask()
+
+
+def test_a_row_that_asks_for_too_little_is_that_of_the_trace(monkeypatch) -> None:
+    asks = (*(99,) * LARGE, 9, *(99,) * (299 - LARGE))
+    trace = replace(RISING, max_tokens=asks)
+    _busiest_of(monkeypatch, 100)
+    demand = Demand(replay=True, max_tokens=max_tokens_of("column:max_tokens"))
+    with pytest.raises(InputError, match=f"the 30 outputs of request {LARGE}, counted"):
+        compare_engines(trace, 400, ["vllm", "trtllm-no-evict"], demand=demand, clock=CLOCK)
+
+
+def test_listed_predictions_are_those_of_the_rows_that_are_served(monkeypatch) -> None:
+    """A list has a row for each request of the trace, of which a part may be served."""
+    little = Limits(160, 16)
+    outputs = tuple(10 + n % 47 for n in range(300))
+    trace = replace(RISING, decode_lengths=outputs)
+    rules = {"demand": REPLAY, "clock": CLOCK, "allocations": [Allocation.ESTIMATE_THEN_BLOCKS]}
+
+    def table(listed, **draws):
+        told = {"list": Forecast(Listed(dict(enumerate(listed)), "list"))}
+        return preempt_study(trace, little, predictors=told, **rules, **draws)
+
+    for draws in ({"requests": 40}, {"requests": 40, "seeds": 3}, {}):
+        if not draws:
+            _busiest_of(monkeypatch, 100)
+        truth = preempt_study(trace, little, **rules, **draws)
+        found = table(outputs, **draws).table.ttft_p99.values
+        assert found.tolist() == truth.table.ttft_p99.values.tolist()
+    other = table(outputs[150:] + outputs[:150]).table.ttft_p99
+    assert (other.values != truth.table.ttft_p99.values).any()
+    with pytest.raises(InputError, match="a row for each of 300 requests"):
+        table(outputs[:299])
+
+
+def test_the_rate_of_each_tenth_stands_beside_the_mean() -> None:
     window = window_of(LATE, REPLAY, Draws())
     assert window is not None
     assert window.tenths[:9] == pytest.approx((1.0,) * 9, abs=0.011)
-    assert window.tenths[9] == pytest.approx(2.0, abs=0.011)
+    assert window.tenths[9] == pytest.approx(199 / 100.0099 * 1099 / 1100)
+    assert sum(window.tenths) / 10 == pytest.approx(window.rate)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +346,7 @@ def test_a_page_names_the_window_and_both_rates(capsys, tmp_path, command) -> No
     assert main([*argv, "--requests", "50"]) == 0
     page = " ".join(capsys.readouterr().out.split())
     assert "window the first 50 of 1,100 requests; at the trace's own times 1.00 a second" in page
-    assert "tenths 1.02, 1.02," in page
+    assert "tenths 1.00, 1.00," in page
     assert main([*argv, "--requests", "3000"]) == 2
     line = capsys.readouterr().err
     assert line == "fluidkv: --requests: got 3000; allowed: at most the 1,100 that the trace has\n"

@@ -12,6 +12,7 @@ import pytest
 import fluidkv as fk
 from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.fresh import (
+    DRAWS_OF_LOG,
     LEFT_OPEN,
     Horizon,
     days_like,
@@ -94,6 +95,20 @@ def test_the_share_is_that_of_the_next_of_alike():
     values = np.random.default_rng(0).exponential(size=(20_000, 21))
     missed = (values[:, 20] > values[:, :20].max(axis=1)).mean()
     assert missed == pytest.approx(1 - share_of(20, 0), abs=4 * (0.05 * 0.95 / 20_000) ** 0.5)
+
+
+def test_a_trace_without_times_is_a_sample_as_a_log_is():
+    """How often each of its lengths comes is known no better than its requests tell."""
+    log = fk.Trace((20, 60) * 10, (10, 40) * 10)
+    asked = {"engine": "vllm", "clock": CLOCK, "rate": 2.0, "requests": 20, "runs": 1}
+    found = fk.size_server(log, [Slo("ttft_p99", 2.0)], horizon=Horizon(400), within=0.5, **asked)
+    assert found.nearly is not None
+    assert (found.nearly.draws, found.nearly.misses) == (DRAWS_OF_LOG, 0)
+    assert found.nearly.share == pytest.approx(1 - 1 / 41 - LEFT_OPEN)
+    shares = [(table.input_length == 20).mean() for table in found.plan.fresh]
+    # Of a beta(10, 10), beside chance of 400 each: 0.025 by chance alone.
+    assert np.std(shares) == pytest.approx((0.25 / 21 + 0.25 / 400) ** 0.5, rel=0.35)
+    assert len({table.arrival[-1] for table in found.plan.fresh}) == DRAWS_OF_LOG
 
 
 def test_draws_of_a_long_trace_are_like_its_busiest_stretch():

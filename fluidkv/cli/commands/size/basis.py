@@ -29,7 +29,7 @@ def theory_rows(answer: SizeAnswer) -> list[Row]:
             "at its peak",
             f"{short(carried.reserving)} {unit} if each held its peak all along: {sure}",
         ),
-        ("arrivals", f"{short(answer.rate(at) / at.replicas)} {unit} at each replica"),
+        ("arrivals", f"{short(answer.rate_served(at) / at.replicas)} {unit} at each replica"),
     ]
 
 

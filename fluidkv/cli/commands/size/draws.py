@@ -88,7 +88,10 @@ def stretch_rows(answer: SizeAnswer) -> list[Row]:
     if nearly is None:
         return []
     if stretch is None:
-        return [("draws", "lengths by their shares, Poisson arrivals")]
+        lengths = (
+            "its requests, weighed anew in each" if nearly.left_open else "lengths by their shares"
+        )
+        return [("draws", f"{lengths}; Poisson arrivals")]
     what = "its conversations, weighed anew in each"
     if stretch.requests < stretch.of:
         what = (

@@ -45,6 +45,9 @@ def arrivals_said(answer: SizeAnswer) -> str:
     rate = rate_said(answer, answer.answer)
     if plan.own_rate is None:
         return f"Poisson, {rate}"
+    if plan.busier != 1:
+        busy = short(answer.rate_served(answer.answer))
+        rate += f" in the mean of all, {busy} in the busiest part, which is served"
     if abs(plan.rate / plan.own_rate - 1) < 1e-9:
         return f"the source's own times, {rate}"
     return f"the source's own times, {plan.rate / plan.own_rate:.4g} times as fast: {rate}"

@@ -41,7 +41,7 @@ def bound_said(answer: SizeAnswer) -> str:
     ]
     if math.isfinite(bounds.compute):
         parts.append(f"computing alone {short(bounds.compute)}")
-    arrive = short(answer.rate(answer.answer) / answer.answer.replicas)
+    arrive = short(answer.rate_served(answer.answer) / answer.answer.replicas)
     binds = {"target": "what is asked binds first"}.get(answer.binds, f"{answer.binds} binds")
     return f"{', '.join(parts)}; {arrive} arrive: {binds}"
 

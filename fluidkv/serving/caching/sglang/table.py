@@ -10,8 +10,11 @@ from fluidkv.serving.sglang_settings import SglangSettings
 _Lengths = int | Int[np.ndarray, " request"]
 
 
-def check_table(requests: Requests, settings: SglangSettings) -> None:
+def check_table(requests: Requests, settings: SglangSettings, first: int = 0) -> None:
     """Refuse requests that a server could never serve; of these the first one is named.
+
+    Args:
+        first: row of a trace with which these begin, for the row that is named.
 
     Raises:
         InputError: a request that is not admitted even where nobody else is; with `ignore_eos`, one
@@ -25,10 +28,10 @@ def check_table(requests: Requests, settings: SglangSettings) -> None:
         return
     row = int(refused[0])
     if ends_early[row]:
-        said = f"{outputs[row]} of {asked[row]} in request {row}"
+        said = f"{outputs[row]} of {asked[row]} in request {first + row}"
         raise InputError("output_length", said, "all that is asked for, with ignore_eos")
     lengths = f"{inputs[row]} input and at most {asked[row]} output tokens"
-    allowed = f"at least {needed[row]} tokens, for request {row} ({lengths})"
+    allowed = f"at least {needed[row]} tokens, for request {first + row} ({lengths})"
     raise InputError("capacity", settings.tokens, allowed)
 
 
