@@ -47,7 +47,7 @@ def test_the_page_says_for_how_many_draws_it_holds(capsys):
     assert "holds for 83% of draws like it: all of 5 fresh draws of 240 requests meet it" in page
     assert "worst draw ttft_p99 0." in page
     assert "in 67% of draws" in page  # from the least to the most of 5
-    assert "draws lengths by their shares, Poisson arrivals" in page
+    assert "draws lengths by their shares; Poisson arrivals" in page
     none = " ".join(shown(capsys, *QUICK, "--draws", "0").split())
     assert "holds for" not in none
     assert "draws" not in none

@@ -9,6 +9,7 @@ import numpy as np
 from fluidkv.footprints import (
     MOST_PATHS,
     Attention,
+    Footprint,
     FootprintMix,
     FootprintStability,
     FullServer,

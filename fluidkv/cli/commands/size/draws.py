@@ -45,7 +45,7 @@ def holds_rows(answer: SizeAnswer, memory: Memory) -> list[Row]:
 
 def share_said(nearly: Nearly) -> str:
     """How many others meet it: draws, or days of a log, of which that is an estimate."""
-    others = "draws like it" if nearly.stretch is None else "other days (estimated)"
+    others = "draws like it" if not nearly.left_open else "other days (estimated)"
     return f"{nearly.share:.0%} of {others}"
 
 

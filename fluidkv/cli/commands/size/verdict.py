@@ -27,7 +27,7 @@ def in_short(answer: SizeAnswer, memory: Memory) -> str:
     held = ", by the requests that are run alone"
     if nearly is not None and nearly.edge is not None:
         slos = [slo_said(answer, slo, nearly.horizon) for slo in plan.slos_of_draws]
-        held = f", {'in' if nearly.stretch is None else 'on'} {share_said(nearly)}"
+        held = f", {'on' if nearly.left_open else 'in'} {share_said(nearly)}"
     meets = "meets" if size.startswith("1 ") else "meet"
     return f"{size} {meets} {' and '.join(slos)}{rate}{held}{sure}"
 
