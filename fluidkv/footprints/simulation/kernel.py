@@ -39,6 +39,20 @@ def _closed_up(
 
 
 @kernel
+def _with_room(
+    order: np.ndarray, paths: np.ndarray, now: int
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Both closed up, for twice as many where that leaves too little room; and their number."""
+    top, room = _closed_up(order[0], order[1], order[2], paths, now), len(paths)
+    if 2 * top <= room:  # else they would be closed up again and again
+        return order, paths, top
+    wider = np.zeros((3, 2 * room), np.int64)
+    longer = np.empty((2 * room, paths.shape[1]), np.int64)
+    wider[:, :top], longer[:top] = order[:, :top], paths[:top]
+    return wider, longer, top
+
+
+@kernel
 def simulated(
     tables: Tables,
     rules: Rules,
@@ -52,10 +66,9 @@ def simulated(
     last = warm + len(record)
     held, leaving = np.zeros(last + warm + 1, np.int64), np.zeros(last + warm + 1, np.int64)
     # in order of admission: those that have left stay until there is no room for another
-    room = 64
-    order = np.zeros((3, room), np.int64)
+    order = np.zeros((3, 64), np.int64)
     growth, since, until = order[0], order[1], order[2]
-    paths = np.empty((room, warm), np.int64)  # what is held
+    paths = np.empty((64, warm), np.int64)  # what is held
     waiting = np.zeros(most + 1, np.int64)  # growths of the evicted; first come last
     top, running, waits = 0, 0, 0
     for now in range(last):
@@ -98,15 +111,9 @@ def simulated(
             start, place, end = first[kind], walk[kind], places[kind]
             if bounded and used + tokens[start] > rules.capacity - rules.watermark:
                 break
-            if top == room:
-                top = _closed_up(growth, since, until, paths, now)
-                if 2 * top > room:  # else it would be closed up again and again
-                    wider, longer = np.zeros((3, 2 * room), np.int64), paths
-                    wider[:, :top] = order[:, :top]
-                    paths = np.empty((2 * room, warm), np.int64)
-                    paths[:top] = longer[:top]
-                    order, room = wider, 2 * room
-                    growth, since, until = order[0], order[1], order[2]
+            if top == len(until):
+                order, paths, top = _with_room(order, paths, now)
+                growth, since, until = order[0], order[1], order[2]
             for age in range(place):
                 held[now + age] += tokens[start + age]
                 paths[top, age] = tokens[start + age]
