@@ -77,16 +77,19 @@ def limits() -> dict[str, int]:
 
 
 def _data(opens: PageState) -> dict[str, Any]:
-    known = {name: state_of(name) for name in LOADS}
-    loads = [state.load for state in (*known.values(), opens) if isinstance(state.load, Load)]
-    shown = [*known.values(), *(preset.state for preset in PRESETS), opens]
+    of_loads = {name: state_of(name) for name in LOADS}
+    loads = [state.load for state in (*of_loads.values(), opens) if isinstance(state.load, Load)]
+    shown = [*of_loads.values(), *(preset.state for preset in PRESETS), opens]
     return {
         "version": fluidkv.__version__,
         "opens": opens.link,
         "limits": limits(),
         "loads": {load.name: {"words": load.words, "classes": load.counts} for load in loads},
         "presets": [
-            *(_example(name, name, "Loads", LOADS[name], (), known[name]) for name in known),
+            *(
+                _example(name, name, "Loads", LOADS[name], (), state)
+                for name, state in of_loads.items()
+            ),
             *(
                 _example(p.name, f"{p.figure}: {p.title}", _FIGURES, p.finding, p.claims, p.state)
                 for p in PRESETS

@@ -184,8 +184,8 @@ class PageState(Record):
 
     @property
     def _holding(self) -> str:
-        named = {"window": self.window, "drafts": self.drafts}
-        return "".join(f"&{name}={pair[0]}:{pair[1]}" for name, pair in named.items() if pair)
+        pairs = {"window": self.window, "drafts": self.drafts}
+        return "".join(f"&{name}={pair[0]}:{pair[1]}" for name, pair in pairs.items() if pair)
 
     def system(self) -> System:
         """Workload and capacity, for the theory of the mass map."""

@@ -301,8 +301,8 @@ def moments_on_circle(footprint: Footprint, points: int, *, tokens: bool = False
     longest = max(growth.iterations for _, growth in footprint.growths)
     least = min(points, 2 << (longest - 1).bit_length())
     parts = [circle_moments(walks, least, tokens=tokens) for walks in walks_of(footprint)]
-    found = jax.tree.map(lambda *each: sum(each[1:], each[0]), *parts)
-    return found if points == least else _finer(found, points)
+    moments = jax.tree.map(lambda *each: sum(each[1:], each[0]), *parts)
+    return moments if points == least else _finer(moments, points)
 
 
 @partial(jax.jit, static_argnames="points")

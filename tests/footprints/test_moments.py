@@ -17,9 +17,13 @@ from fluidkv.footprints import (
     RecordedFootprint,
     SlidingWindow,
     StateSpace,
+    circle_moments,
     mean_weights,
     moments,
+    moments_on_circle,
+    walks_of,
 )
+from fluidkv.runs.precision import in_float64
 from tests import strategies
 
 chances = st.fractions(0, 1, max_denominator=6)
@@ -192,3 +196,21 @@ def test_a_boundary_needs_two_verdicts_and_a_width(low, high, width, line) -> No
 def test_a_boundary_does_not_begin_where_nothing_is_decided() -> None:
     with pytest.raises(fk.InputError, match=r"high: got 21; allowed: .* not undecided"):
         fk.footprint_boundary(windowed, 20, 21)
+
+
+@pytest.mark.parametrize("tokens", [False, True])
+def test_many_points_of_the_circle_come_from_few(tokens: bool) -> None:
+    """Against the moments at those points themselves, up to rounding of transforms."""
+    drafts = fk.Speculation(2, Fraction(1, 3))
+    footprint = fk.FootprintMix(
+        [
+            (Fraction(1, 4), fk.RequestFootprint(30, 9, speculation=drafts)),
+            (Fraction(3, 4), fk.RequestFootprint(7, 13, prefill_chunk=2)),
+        ]
+    )
+    with in_float64():
+        many = moments_on_circle(footprint, 1000, tokens=tokens)
+        parts = [circle_moments(walks, 1000, tokens=tokens) for walks in walks_of(footprint)]
+        for at_once, each in zip(many, zip(*parts, strict=True), strict=True):
+            exact = np.sum([np.asarray(part) for part in each], axis=0)
+            np.testing.assert_allclose(at_once, exact, rtol=0, atol=1e-12 * abs(exact).max())

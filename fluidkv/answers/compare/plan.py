@@ -137,9 +137,9 @@ def planned(
         tried = f"{len(served)} engines, {len(tables)} runs each"
         raise InputError("runs", tried, f"{MOST_RUNS:,} runs in all")
     check_pace(demand, clock, [asked.now], size)
-    held = tables_to_hold(tables, source, workload, demand, clock, window)
+    to_hold = tables_to_hold(tables, source, workload, demand, clock, window)
     for engine in served:
-        check_case(asked.case(engine), engine, held, window)
+        check_case(asked.case(engine), engine, to_hold, window)
     horizon = horizon_of(demand, equilibrium, size)
     length = horizon or length_of(demand, clock, equilibrium, tables)
     every = max(1, length // (_WINDOWS if len(tables) > 1 else _OF_ONE))

@@ -117,9 +117,9 @@ def planned(
         tried = f"{len(combinations):,} combinations, {seeds} runs each"
         raise InputError("seeds", tried, f"{MOST_RUNS:,} runs in all")
     tables = tables_of(part, workload, demand, clock, size, seeds, draws.seed, first)
-    held = tables_to_hold(tables, source, workload, demand, clock, window)
+    to_hold = tables_to_hold(tables, source, workload, demand, clock, window)
     for each in combinations if window is not None else ():
-        check_rows(held, served_engine(each.of(own)), limits, window)
+        check_rows(to_hold, served_engine(each.of(own)), limits, window)
     check_pace(demand, clock, [Setting()], size)
     length = max(1, length_of(demand, clock, equilibrium, tables))
     longest = max(int(table.output_length.max()) for table in tables)

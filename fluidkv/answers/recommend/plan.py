@@ -126,8 +126,8 @@ def planned(
     part = source if window is None else window.of_trace(source)
     tables = tables_of(part, workload, demand, clock, size, runs, draws.seed, first)
     if window is not None:
-        held = tables_to_hold(tables, source, workload, demand, clock, window)
-        check_rows(held, engine_of(served, settings[0]), limits_of(limits, settings[0]), window)
+        to_hold = tables_to_hold(tables, source, workload, demand, clock, window)
+        check_rows(to_hold, engine_of(served, settings[0]), limits_of(limits, settings[0]), window)
     if len(settings) * len(tables) > MOST_RUNS:
         tried = f"{len(settings)} settings, {len(tables)} runs each"
         raise InputError("runs", tried, f"{MOST_RUNS:,} runs in all")

@@ -189,10 +189,10 @@ def planned(
     tables = _tables(source, workload, window, rate, clock, asked)
     theory = Theory(_mix(tables, workload), clock, setting.max_num_seqs)
     asks = Demand(replay=window is not None, max_tokens=asked.max_tokens)
-    held = tables_to_hold(tables, source, workload, asks, clock, window)
-    least = max(_least_blocks(engine, rules, caps, table) for table in held)
+    to_hold = tables_to_hold(tables, source, workload, asks, clock, window)
+    least = max(_least_blocks(engine, rules, caps, table) for table in to_hold)
     if today is not None and (today < least or axis.find != "kv"):
-        _check_today(today, rules, caps, held, window)
+        _check_today(today, rules, caps, to_hold, window)
     most = max(least, *(_all_at_once(caps, table) for table in tables))
     blocks = today or least
     every = max(1, int(_length(tables, theory, clock, blocks) // _RECORDS))
