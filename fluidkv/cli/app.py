@@ -3,10 +3,11 @@
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import cache
 from io import TextIOWrapper
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer.exceptions import TyperException
@@ -88,7 +89,9 @@ def run(argv: Sequence[str] | None) -> int:
             stream.reconfigure(errors="backslashreplace")
     try:
         words = list(sys.argv[1:] if argv is None else argv)
-        code = app(args=list(words), prog_name="fluidkv", standalone_mode=False, obj=words)
+        code = _program(len(app.registered_commands))(
+            args=list(words), prog_name="fluidkv", standalone_mode=False, obj=words
+        )
         if sys.stdout is not None:
             sys.stdout.flush()  # here, where what goes wrong can still be answered
     except InputError as error:
@@ -109,6 +112,12 @@ def run(argv: Sequence[str] | None) -> int:
     if code == INTERRUPTED:  # typer's answer to Ctrl-C inside a command
         return _interrupted()
     return code if isinstance(code, int) else 0
+
+
+@cache
+def _program(_commands: int) -> Callable[..., Any]:
+    """So many commands with their options: to make them takes longer than to read a line."""
+    return typer.main.get_command(app)
 
 
 def _interrupted() -> int:

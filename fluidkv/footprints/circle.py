@@ -27,6 +27,8 @@ from jaxtyping import Array, Complex, Float, Int
 from fluidkv.footprints.footprint import Footprint, Growth
 
 _AT_ONCE = 256  # growths
+# What is smaller is padded to this: it is computed in no time, and each shape is compiled anew.
+_LEAST_ROWS, _LEAST_COLUMNS = 4, 64
 
 
 class Walks(NamedTuple):
@@ -44,8 +46,8 @@ class Walks(NamedTuple):
     Examples:
         >>> from fluidkv.footprints import walks_of
         >>> (walks,) = walks_of(fk.RequestFootprint(2, 3))
-        >>> walks.start, walks.started, walks.held.shape
-        (array([[3., 4., 5., 0.]]), array([3]), (1, 0))
+        >>> walks.start[0, :4], walks.started[0], walks.held.shape
+        (array([3., 4., 5., 0.]), 3, (4, 0))
     """
 
     share: Float[Array, " growth"] | Float[np.ndarray, " growth"]
@@ -85,8 +87,8 @@ def walks_of(footprint: Footprint) -> tuple[Walks, ...]:
         >>> from fluidkv.footprints import walks_of
         >>> drafts = fk.Speculation(1, Fraction(1, 4))
         >>> (walks,) = walks_of(fk.RequestFootprint(2, 3, speculation=drafts))
-        >>> walks.start, walks.held, walks.steps
-        (array([[4.]]), array([[5., 6.]]), array([0.75, 0.25]))
+        >>> walks.start[0, :2], walks.held[0, :3], walks.steps
+        (array([4., 0.]), array([5., 6., 0.]), array([0.75, 0.25]))
     """
     return tuple(_padded(group) for group in _groups(footprint))
 
@@ -102,9 +104,9 @@ def _groups(footprint: Footprint) -> Iterator[list[tuple[Fraction, Growth]]]:
 
 def _padded(group: list[tuple[Fraction, Growth]]) -> Walks:
     growths = [growth for _, growth in group]
-    rows = _rounded_up(len(group))  # few shapes, so that little is compiled
-    start = np.zeros((rows, _rounded_up(max(len(g.start) for g in growths))))
-    held = np.zeros((rows, _rounded_up(max(len(g.held) for g in growths))))
+    rows = _rounded_up(len(group), _LEAST_ROWS)  # few shapes, so that little is compiled
+    start = np.zeros((rows, _rounded_up(max(len(g.start) for g in growths), _LEAST_COLUMNS)))
+    held = np.zeros((rows, _rounded_up(max(len(g.held) for g in growths), _LEAST_COLUMNS)))
     share, started, places = np.zeros(rows), np.zeros(rows, int), np.zeros(rows, int)
     for i, (part, g) in enumerate(group):
         share[i], started[i], places[i] = float(part), len(g.start), len(g.held)
@@ -115,9 +117,9 @@ def _padded(group: list[tuple[Fraction, Growth]]) -> Walks:
     return Walks(share, start, started, held, places, steps, silent)
 
 
-def _rounded_up(count: int) -> int:
-    """0, 1, 2, 4, 8, ..."""
-    return 1 << (count - 1).bit_length() if count else 0
+def _rounded_up(count: int, least: int) -> int:
+    """0, or a power of two from `least` on."""
+    return max(1 << (count - 1).bit_length(), least) if count else 0
 
 
 @partial(jax.jit, static_argnames=("points", "tokens"))

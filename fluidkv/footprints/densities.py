@@ -255,11 +255,8 @@ def noise(server: FullServer, *, points: int | None = None) -> Noise:
     rate = (float(server.capacity) - slack.mean) / float(found.weights.lifetime_memory)
     with in_float64():
         moments = moments_on_circle(server.footprint, points)
-        angles = circle_angles(points)
-        gone = lax.complex(jnp.cos(angles) - 1, -jnp.sin(angles))
-        running, admissions, completions = (
-            np.asarray(spectral_density(moments, rate, slack.variance, *of))
-            for of in ((0.0, 1.0), (1.0, 0.0), (1.0, gone))
+        running, admissions, completions = map(
+            np.asarray, _three_densities(moments, rate, slack.variance)
         )
     stable = found.verdict is Stability.STABLE
 
@@ -281,6 +278,17 @@ def noise(server: FullServer, *, points: int | None = None) -> Noise:
         admissions=admissions,
         completions=completions,
     )
+
+
+@jax.jit
+def _three_densities(
+    moments: CircleMoments, rate: float, slack: float
+) -> tuple[Float[Array, " frequency"], ...]:
+    """Of running requests, of admissions, of completions, compiled together."""
+    angles = circle_angles(2 * (moments.memory.shape[0] - 1))
+    gone = lax.complex(jnp.cos(angles) - 1, -jnp.sin(angles))
+    of = (0.0, 1.0), (1.0, 0.0), (1.0, gone)
+    return tuple(spectral_density(moments, rate, slack, *each) for each in of)
 
 
 def _enough(radius: float, ages: int) -> int:

@@ -45,6 +45,7 @@ MOST_PATHS = 256
 256
 """
 _MOST_LAGS = 4096
+_LEAST_PADDED = 16  # ways and ages: fewer are computed in no time, and each shape is compiled
 _TIMES = 24  # at which an unstable server is looked at
 
 
@@ -283,9 +284,9 @@ def _driven(
     grain: float = 1.0,
     first: np.ndarray | None = None,
 ) -> Driven:
-    """Padded to few shapes, so that little is compiled."""
-    rows, ages = (1 << (n - 1).bit_length() for n in taken.shape)
-    wide = ((0, rows - taken.shape[0]), (0, max(ages, 2) - taken.shape[1]))
+    """Padded to few shapes: it takes longer to compile than to compute."""
+    rows, ages = (max(1 << (n - 1).bit_length(), _LEAST_PADDED) for n in taken.shape)
+    wide = ((0, rows - taken.shape[0]), (0, ages - taken.shape[1]))
     slack = first is not None
     arrays: tuple[Any, ...] = (
         np.pad(share, wide[0]),
@@ -312,6 +313,7 @@ def _lags(found: FootprintStability, ages: int) -> int:
 
 def _chances(driven: Driven, levels: np.ndarray, times: np.ndarray, lags: int) -> np.ndarray:
     """P(X < level) so long after the equilibrium, for each level and time."""
+    lags = max(lags, 256)  # beyond `times` nothing counts
     with in_float64():
         return np.asarray(_below(driven, levels.astype(float), times.astype(float), lags=lags))
 
