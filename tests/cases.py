@@ -5,9 +5,13 @@ that no run has had before. All that is new is drawn from one seed a run, printe
 begins and with each failure; `--fresh-seed N`, or FLUIDKV_SEED=N in the environment, draws the same
 again, on any number of processes and of one check alone. With `--thorough` every case is new, of
 all tests, and no check is left out.
+
+What takes seconds is left out of the daily run where something quicker looks at the same rule: a
+check marked `thorough`, or all cases but the first n of one marked `daily(n)`.
 """
 
 import os
+from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
 from inspect import signature
@@ -75,9 +79,16 @@ def pytest_report_header(config: pytest.Config) -> str:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--thorough"):
         return
-    deeper = [item for item in items if "thorough" in item.keywords]
+    daily, deeper = [], []
+    cases: Counter[str] = Counter()
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        marker = item.get_closest_marker("daily")
+        beyond = marker is not None and cases[test] >= marker.args[0]
+        cases[test] += 1
+        (deeper if beyond or "thorough" in item.keywords else daily).append(item)
     config.hook.pytest_deselected(items=deeper)
-    items[:] = [item for item in items if "thorough" not in item.keywords]
+    items[:] = daily
 
 
 @pytest.hookimpl(wrapper=True)

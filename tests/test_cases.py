@@ -73,6 +73,7 @@ def runs(tmp_path: Path) -> Runs:
     return Runs(tmp_path)
 
 
+@pytest.mark.thorough
 def test_fixed_cases_stay_and_fresh_ones_follow_the_seed(runs: Runs) -> None:
     path = runs.write("proofs_checks/test_draws.py", DRAWS.format(name="a"))
     runs.write("proofs_checks/test_more.py", DRAWS.format(name="b"))
@@ -85,6 +86,7 @@ def test_fixed_cases_stay_and_fresh_ones_follow_the_seed(runs: Runs) -> None:
     assert runs.drawn("a", folder, "-n", "2", "--dist", "loadfile", "--fresh-seed", "1") == first
 
 
+@pytest.mark.thorough
 def test_elsewhere_cases_are_fixed_and_with_thorough_all_are_fresh(runs: Runs) -> None:
     path = runs.write("rooms/test_draws.py", DRAWS.format(name="a"))
     first = runs.drawn("a", path, "--fresh-seed", "1")

@@ -82,6 +82,7 @@ def test_unknown_name_is_an_attribute_error() -> None:
         _ = getattr(fluidkv, "simulat")  # noqa: B009 (pyright knows that it is not there)
 
 
+@pytest.mark.thorough
 def test_importing_everything_leaves_the_configuration_of_jax_alone() -> None:
     code = (
         "import jax\n"

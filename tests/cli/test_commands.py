@@ -129,6 +129,7 @@ def test_the_tally_keeps_origins_apart(capsys, monkeypatch):
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(os.name != "posix", reason="terminals")
 def test_verify_in_processes_has_the_order_of_the_ledger():
     """As a user runs it; in a process of its own, for others are started from that."""
@@ -261,6 +262,7 @@ def test_a_pipe_whose_reader_left_is_no_error():
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.daily(1)
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
 @pytest.mark.parametrize("options", [[], ["--json"]])
 def test_a_full_disk_behind_the_output_is_one_line(options):
@@ -294,6 +296,7 @@ def test_version(capsys):
     assert capsys.readouterr().out.startswith("fluidkv ")
 
 
+@pytest.mark.thorough
 def test_module_and_console_script_agree_on_exit_codes():
     """As a user runs it: a process of its own, its standard output only JSON."""
     argv = [sys.executable, "-m", "fluidkv", "study", "--class", "5:3", "--capacity"]

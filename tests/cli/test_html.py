@@ -32,6 +32,7 @@ def argv(command: str) -> list[str]:
     return [command, *shlex.split(CASES[command][0])]
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_report_says_all_that_the_text_says(command, capsys, tmp_path):
     path = tmp_path / "report.html"
@@ -97,6 +98,7 @@ def test_files_and_a_report_go_together(capsys, tmp_path):
     assert (out / "study.json").is_file()
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(
     "name", ["<script>alert(1)</script>", "a&lt;b", "$x^$ a$\\b$ %_", "\u202ex\x1b]0;t\x07"]
 )

@@ -86,6 +86,7 @@ def test_every_command_that_answers_in_json_has_its_cases_and_its_section():
     assert set(answering()) <= set(sections())
 
 
+@pytest.mark.daily(8)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_page_has_the_keys_that_are_printed(command, answers):
     said = {**documented(command), **documented(EVERY)}

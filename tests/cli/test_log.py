@@ -76,6 +76,7 @@ def test_a_file_of_a_log_without_requests_is_named_for_what_it_is(
     assert "requests (server.log is what a vLLM server printed); vllm bench serve" in line
 
 
+@pytest.mark.thorough
 def test_a_trace_beside_a_server_s_output_takes_its_capacity(capsys, tmp_path) -> None:
     (tmp_path / "server.log").write_text(START)
     (tmp_path / "trace.csv").write_text("input_tokens,output_tokens\n5,3\n6,3\n")

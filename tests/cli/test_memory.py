@@ -103,6 +103,7 @@ def test_every_command_refuses_in_one_line(capsys, command, text, said):
     assert err.count("\n") == 1
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("command", ["equilibria", "pulse", "mix", "study", "cascade", "wait"])
 def test_theory_says_what_it_converted(capsys, command):
     assert main([command, *COMMANDS[command], "--capacity", "1MB", "--kv-bytes", "1000"]) == 0

@@ -38,6 +38,7 @@ def test_a_name_is_shown_as_it_is_or_spelled_out(
     assert spelled in shown(capsys, "wait", str(path), "--rate", "0.1", *wait)
 
 
+@pytest.mark.thorough
 def test_a_folder_is_shown_as_it_is_or_spelled_out(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -81,6 +82,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "argv",
     [
@@ -100,6 +102,7 @@ def test_numbers_do_not_depend_on_settings_of_others(
     assert json.loads(done.stdout) == json.loads(shown(capsys, *argv))
 
 
+@pytest.mark.thorough
 def test_a_page_is_spelled_in_the_encoding_of_its_reader(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(TRACE)
     done = fluidkv("study", str(tmp_path / "t.csv"), *STUDY, env=os.environ | SETTINGS)
@@ -107,6 +110,7 @@ def test_a_page_is_spelled_in_the_encoding_of_its_reader(tmp_path: Path) -> None
     assert "1 \\xd7 input_tokens: not a number" in done.stdout
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("width", ["0", "wide", "\u00b2"])
 def test_a_width_that_is_none_is_left_aside(width: str) -> None:
     widths = dict.fromkeys(["COLUMNS", "LINES", "TERMINAL_WIDTH"], width)

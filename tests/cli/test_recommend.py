@@ -69,6 +69,7 @@ def test_stable_keys(capsys):
     assert found["pick"] in found["frontier"]
 
 
+@pytest.mark.thorough
 def test_where_prefill_is_free_a_caution_stands_beside_the_gain(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     options = [*QUICK, "--clients", "25", "--slo", "preemptions=0"]
@@ -216,6 +217,7 @@ def test_a_watermark_of_zero_alone_is_not_told_that_there_is_no_flag(capsys):
     assert "not tried: no other than the one that is set now" in words
 
 
+@pytest.mark.thorough
 def test_where_nothing_is_served_now_no_percentage_is_made_up(capsys):
     case = ["--class", "10:20", "--capacity", "500", "--engine", "fcfs-new-first", "--runs", "1"]
     out = shown(capsys, *case)

@@ -107,6 +107,7 @@ def test_ctrl_c_while_importing_is_one_line(module: str) -> None:
     assert (code, said) == SAID[signal.SIGINT]
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("number", SAID)
 def test_a_signal_while_files_are_written_leaves_none(
     tmp_path: Path, number: signal.Signals
@@ -117,6 +118,7 @@ def test_a_signal_while_files_are_written_leaves_none(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("code", [_SWALLOWING, _COMPILED], ids=["swallowed", "compiled"])
 def test_ctrl_c_ends_what_would_not_hear_it(tmp_path: Path, code: str) -> None:
     assert stopped(tmp_path, code) == SAID[signal.SIGINT]

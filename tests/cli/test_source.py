@@ -36,6 +36,7 @@ def _said(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
     return " ".join(captured.out.split())
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("command", _COMMANDS)
 def test_every_command_takes_columns_and_scales(capsys, odd, command):
     # "bins" needs as many outputs as bins; all three differ.
@@ -128,6 +129,7 @@ def test_help_names_every_format_and_sample() -> None:
     assert all(name in options._TRACE for name in sample_names())
 
 
+@pytest.mark.thorough
 def test_every_command_takes_a_benchmark_result_and_its_runs(capsys, tmp_path):
     path = tmp_path / "runs.jsonl"
     path.write_text(lines([vllm(), vllm(TWO[:1])]))

@@ -59,6 +59,7 @@ def test_equal_requests_get_their_worst_case(capsys):
     assert found["starts"][-1]["iteration"] == 1
 
 
+@pytest.mark.thorough
 def test_who_is_in_the_worst_case_is_what_the_events_say(capsys):
     """Against `event_log`, another engine: first iterations with a single occupied stage."""
     answer = json_of(capsys, "study", "--class", "4:6", "--capacity", "300", "--iterations", "400")
@@ -99,6 +100,7 @@ def test_different_lengths_have_no_homogeneous_part(capsys):
     assert "homogeneous" not in answer
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(
     ("lengths", "words"),
     [
@@ -136,6 +138,7 @@ def test_growing_modes_are_listed_fastest_first_and_do_not_depend_on_capacity(ca
     assert first["folding_time"] == pytest.approx(stability_["folding_time"], rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_longer_inputs_change_the_growing_modes(capsys):
     counts = []
     for l0 in (10, 40, 65):  # (5, 9): stable from 65 on
@@ -161,6 +164,7 @@ def test_tiers_get_their_line_and_stable_mixes_no_growing_modes(capsys):
     assert "tiers" not in alike
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize(
     ("classes", "words"),
     [

@@ -46,6 +46,7 @@ def test_known_boundaries() -> None:
     assert once.startswith("crossed once, at 1.24207 times these inputs")
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(
     ("asked", "run"),
     [

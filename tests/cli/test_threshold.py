@@ -183,6 +183,7 @@ def test_counts_left_open_by_themselves_are_answered_by_the_crossings(capsys):
     assert f"at {below:,}: 2 modes grow" in out
 
 
+@pytest.mark.thorough
 def test_a_first_order_from_an_unknown_gap_is_not_printed(capsys):
     # degree 4100: the radius of the limit stays in a bracket that reaches 1
     argv = ["threshold", "4100", "4101", "--share", "1/2", "--bound", "9"]

@@ -157,6 +157,7 @@ def test_spectral_radius_agrees_with_mpmath(workload):
         assert certificate.radius[0] - 1e-12 <= radius <= certificate.radius[1] + 1e-12
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(
     ("classes", "degree"),
     [
@@ -411,6 +412,7 @@ def test_weights_that_stay_equal_are_not_in_order():
     assert spectrum._count_ordered([*[1] * 69, 2]) is None
 
 
+@pytest.mark.thorough
 def test_long_requests_all_alike_are_judged_and_bracketed():
     """Thousands of roots of nearly equal modulus: the verdict is exact, the radius a bracket."""
     result = stability(System(Workload((RequestClass(400, 6000),)), 10**5))

@@ -158,6 +158,7 @@ def drawn(seed: int) -> PageState:
 MORE = pytest.param(range(10, 60), id="more", marks=pytest.mark.thorough)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seeds", [pytest.param(range(10), id="some"), MORE])
 def test_windows_and_drafts_change_stability_and_chance_as_the_theory_has_it(seeds):
     states = [drawn(seed) for seed in seeds]

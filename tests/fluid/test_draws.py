@@ -58,6 +58,7 @@ def _own(whole: np.ndarray, alone: np.ndarray) -> np.ndarray:
     return part
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("name", DRAWN)
 def test_a_system_draws_by_its_place_alone(name: str) -> None:
     starts = DRAWN[name](KEY, UNLIKE)

@@ -69,6 +69,7 @@ def observed(model, state, every):
     return rollout(model, state, 6, observe=WATCH, every=every)
 
 
+@pytest.mark.thorough
 @given(systems_with_states(), st.sampled_from([1, 3]))
 def test_what_is_observed_is_what_the_reference_does(drawn, every):
     system, state = drawn

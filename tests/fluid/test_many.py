@@ -51,6 +51,7 @@ def _alone(found: xr.Dataset, i: int, own: xr.Dataset) -> dict[str, tuple[np.nda
     return pairs
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("kind", ["of cohorts", "by class"])
 def test_many_systems_equal_each_alone(kind: str, engine: str) -> None:
@@ -174,6 +175,7 @@ def test_a_hundred_thousand_systems_with_sixteen_starts() -> None:
         np.testing.assert_array_equal(found.completed[i], alone.completed)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "record", [pytest.param((), marks=pytest.mark.thorough), ("completed", "state")]
 )

@@ -340,6 +340,7 @@ def plain_rectangle(system, rows):
     return rectangle(rows, len(rows), system.workload.longest_decode)
 
 
+@pytest.mark.thorough
 def test_float32_goes_through_every_door():
     """As a choice: batches, capacities, cohorts, slopes."""
     model = class_model(MIXED).in_float32()

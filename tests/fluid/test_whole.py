@@ -79,6 +79,7 @@ def test_the_step_goes_through_rollout_jit_and_vmap():
         assert not state[1:front].any()  # below the front nothing is left; some may be admitted
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("wide", [False, True])
 def test_what_masses_have_is_observed_of_whole_requests_in_either_precision(wide):
     found = simulate_whole(SMALL, [8, 0, 0], iterations=14, states=True).isel(batch=0)

@@ -31,6 +31,7 @@ def test_the_largest_gain_is_where_the_loop_s_first_root_leaves_the_circle(pairs
     assert found.gain_margin(found.largest_gain / 3) == pytest.approx(3)
 
 
+@pytest.mark.thorough
 @given(lengths, st.integers(0, 9), st.floats(0.05, 0.95))
 def test_a_loop_bears_what_its_delay_margin_says_and_no_more(pairs, delay, part):
     mix = fk.footprint_of(fk.Workload.from_lengths(pairs))

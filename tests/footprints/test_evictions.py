@@ -95,6 +95,7 @@ def test_the_least_memory_is_where_the_rate_is_met() -> None:
     assert least_memory(fk.RequestFootprint(100, 24)) is None
 
 
+@pytest.mark.thorough
 def test_an_unstable_server_shows_when_noise_has_grown() -> None:
     mix = fk.footprint_of(fk.Workload.from_lengths([(100, 20), (100, 33)]))
     server = fk.FullServer(mix, 100_000)

@@ -36,6 +36,7 @@ def wrong(cases: list[tuple[fk.FullServer, bool]], every: int = 1) -> list[bool]
     return found
 
 
+@pytest.mark.thorough
 def test_few_runs_are_taken_for_the_other_kind() -> None:
     assert sum(wrong(servers(30, seed=3))) <= 3
 

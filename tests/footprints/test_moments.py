@@ -198,6 +198,7 @@ def test_a_boundary_does_not_begin_where_nothing_is_decided() -> None:
         fk.footprint_boundary(windowed, 20, 21)
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("tokens", [False, True])
 def test_many_points_of_the_circle_come_from_few(tokens: bool) -> None:
     """Against the moments at those points themselves, up to rounding of transforms."""

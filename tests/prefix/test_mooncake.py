@@ -32,6 +32,7 @@ def blocks(prompts: Prompts) -> Trie:
     return trie_of(prompts, BLOCKS)
 
 
+@pytest.mark.thorough
 def test_a_cache_that_never_evicts_finds_every_id_that_came_before(
     trace: Trace, prompts: Prompts, blocks: Trie
 ) -> None:

@@ -281,6 +281,7 @@ def test_a_kernel_in_no_folder_is_compiled_each_time(
     assert not folder.exists()
 
 
+@pytest.mark.thorough
 def test_a_process_whose_disk_is_full_computes_on(tmp_path: Path) -> None:
     """Files may have no bytes at all there: each write fails as on a full disk."""
     code = f"""

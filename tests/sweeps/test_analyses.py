@@ -37,6 +37,7 @@ def test_names_and_settings_go_together(name: str) -> None:
         assert set(each.dims) <= analysis.labels.keys()
 
 
+@pytest.mark.daily(6)
 @pytest.mark.parametrize("name", CASES)
 def test_a_point_does_not_know_its_chunk(
     name: str, tmp_path: Path, request: pytest.FixtureRequest

@@ -104,6 +104,7 @@ def until(there: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.thorough
 def test_killed_workers_and_clients_leave_the_store_as_a_serial_run_does(
     cluster: Cluster, tmp_path: Path
 ) -> None:

@@ -39,6 +39,7 @@ def test_what_is_left_of_f_is_of_the_next_order(mix, order):
     assert rest[order + 1] != 0
 
 
+@pytest.mark.thorough
 @settings(max_examples=5)
 @given(length_mixes(longest=4, ratios=positive_rationals))
 def test_it_agrees_with_the_balls_and_the_branch(mix):

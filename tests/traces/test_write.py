@@ -35,6 +35,7 @@ def test_vidur_round_trip_is_exact_without_prefix_blocks(tmp_path_factory, trace
     assert (report.format, report.read, report.changed) == ("vidur", len(trace), 0)
 
 
+@pytest.mark.thorough
 @given(traces(with_blocks=True))
 def test_vidur_says_that_it_leaves_prefix_blocks_out(tmp_path_factory, trace: Trace) -> None:
     path = tmp_path_factory.mktemp("v") / "t"

@@ -49,6 +49,7 @@ def test_points_are_means_and_the_kinds_are_what_is_turned():
     assert (data["throughput_low"] <= data["throughput"]).all()
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(
     ("pick", "said"), [(None, "no setting meets"), (0, "nothing to change"), (1, "preemptions")]
 )
@@ -85,6 +86,7 @@ def test_a_knob_of_sglang_is_drawn(tmp_path):
     assert "conservativeness" in (tmp_path / "frontier.svg").read_text()
 
 
+@pytest.mark.thorough
 def test_today_s_server_may_serve_nobody(tmp_path):
     """It has a throughput of 0 and no tail: neither a gain nor the axes are NaN."""
     tried = {"watermark": [], "max_num_seqs": [24], "admission_rate": [Fraction(1, 5)]}

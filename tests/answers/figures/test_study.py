@@ -75,6 +75,7 @@ def compared(system: str, name: str) -> StudyResult:
     return replace(study(system), comparison=versus)
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_figures_of_every_kind_of_system_draw(name: str) -> None:
     """Without a warning, which would fail the test."""
@@ -85,6 +86,7 @@ def test_figures_of_every_kind_of_system_draw(name: str) -> None:
         assert "\n" not in each.title
 
 
+@pytest.mark.daily(6)
 @pytest.mark.parametrize("name", LOGS)
 @pytest.mark.parametrize("system", ["unstable", "slowly unstable", "stable", "no modes"])
 def test_every_kind_of_log_draws_beside_every_prediction(system: str, name: str) -> None:

@@ -77,6 +77,7 @@ def test_a_share_is_of_what_is_held_at_most(capsys, stored):
     assert found["budget"] == 21
 
 
+@pytest.mark.thorough
 def test_the_numbers_of_the_rule_are_those_that_were_asked_for(capsys, stored, weights):
     rule = ["--eta", "1/4", "--start-price", "0.02", "--risk-aversion", "0.5"]
     rule += ["--objective", "repaired", "--penalty", "0.01"]
@@ -101,6 +102,7 @@ def test_axes_and_heads_are_as_said(capsys, tmp_path, weights):
     assert heads["pick"]["behind"] == {}
 
 
+@pytest.mark.thorough
 def test_rules_that_no_policy_looks_at_are_not_said(capsys):
     words = shown(capsys, *SMALL, *H2O, "--comes-back", "--delay", "1")
     assert words.endswith("evicted may be computed again; rows are seen 1 round late")

@@ -158,6 +158,7 @@ def test_slos_decide_and_none_attainable_gives_the_closest():
     assert answer["closest"]["metrics"]["latency_p99"] > 1
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("runs", [1, 2])
 def test_a_server_that_serves_nobody_gains_from_what_serves(runs):
     """Newcomers first: all memory is handed on for ever, and no token comes out."""

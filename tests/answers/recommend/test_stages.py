@@ -48,6 +48,7 @@ def test_without_a_preemption_or_a_queue_nothing_else_is_run():
         assert found.table[name].values[0, 0] == pytest.approx(alone[name].item(), rel=1e-12)
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(
     ("options", "why"),
     [

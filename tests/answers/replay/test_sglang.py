@@ -122,6 +122,7 @@ def test_the_measured_run_is_predicted_as_the_docs_say(sglang_replay) -> None:
     assert round(real.fit.rms_s, 2) == 0.15
 
 
+@pytest.mark.thorough
 def test_settings_of_the_engine_stand_above_the_logs(tmp_path) -> None:
     write_log(tmp_path)
     logged = replay_log(tmp_path)

@@ -298,6 +298,7 @@ def test_a_row_that_asks_for_too_little_is_that_of_the_trace(monkeypatch) -> Non
         compare_engines(trace, 400, ["vllm", "trtllm-no-evict"], demand=demand, clock=CLOCK)
 
 
+@pytest.mark.thorough
 def test_listed_predictions_are_those_of_the_rows_that_are_served(monkeypatch) -> None:
     """A list has a row for each request of the trace, of which a part may be served."""
     little = Limits(160, 16)

@@ -26,6 +26,7 @@ ASKED = ("study", "--class", "100:24", "--capacity", "6000")
 MIX = fk.Workload.from_lengths([(150 + 37 * k % 400, 5 + k) for k in range(36)])
 
 
+@pytest.mark.thorough
 def test_swings_and_evictions_are_those_of_drawn_requests() -> None:
     system = fk.System(MIX, 30_000)
     found = chance(system)
@@ -40,6 +41,7 @@ def test_swings_and_evictions_are_those_of_drawn_requests() -> None:
     assert found.first_eviction == pytest.approx(1 / found.evictions_per_iteration)
 
 
+@pytest.mark.thorough
 def test_requests_alike_swing_without_end_and_drafts_cure_them() -> None:
     system = fk.System(fk.Workload.from_lengths([(100, 24)]), 60_000)
     plain, drafts = (

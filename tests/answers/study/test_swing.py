@@ -24,6 +24,7 @@ DRAWN = fk.Workload.from_lengths([(150 + 37 * k % 400, 5 + k) for k in range(36)
 ALIKE = fk.Workload.from_lengths([(60, 20), (80, 20)])
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(
     ("workload", "verdict"), [(DRAWN, Swings.NOISE), (ALIKE, Swings.INSTABILITY)]
 )
@@ -123,6 +124,7 @@ def test_a_server_whose_lengths_come_in_turn_does_not_swing() -> None:
     assert np.ptp(running) == 0
 
 
+@pytest.mark.thorough
 def test_sglang_keeps_room_and_swings_less_than_chance(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -203,6 +203,7 @@ def test_a_cell_whose_fill_is_not_a_number_does_not_pass():
     assert certificate.cells == len(fill) + 1  # halved
 
 
+@pytest.mark.thorough
 def test_count_at_degree_20000_equals_that_of_the_polynomial_it_is_made_of():
     """P(z^m) has m roots outside the circle for each of P's."""
     small = [7, -3, 9, 2, -8, 4, 1, -6, 5, 3, 8]

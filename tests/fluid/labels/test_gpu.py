@@ -36,6 +36,7 @@ def test_a_gpu_that_numba_plays_finds_the_same_bits():
     assert all(found.values()), found
 
 
+@pytest.mark.thorough
 def test_the_kernel_is_built_for_an_h100_without_one():
     """Nothing is spilled, and there is room for five blocks on each multiprocessor at least."""
     try:

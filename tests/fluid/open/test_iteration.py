@@ -17,6 +17,7 @@ EPS = np.finfo(np.float64).eps
 jitted = jax.jit(open_step)
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(
     ("selection", "blocked"), list(product(("queued", "shares"), ("wait", "lost")))
 )

@@ -64,6 +64,7 @@ def test_the_front_is_the_rollout_of_the_step():
     assert int(made.state.iteration) == 12
 
 
+@pytest.mark.thorough
 def test_a_key_draws_poisson_arrivals_and_the_same_key_the_same():
     model, key = OpenModel(MASS, RATES), jax.random.key(3)
 

@@ -55,6 +55,7 @@ def test_with_a_long_queue_it_is_the_saturated_model():
         np.testing.assert_allclose(got[name], want[name], rtol=0, atol=2 * ROUNDING)
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("blocked", ["wait", "lost"])
 @pytest.mark.parametrize("selection", ["queued", "shares"])
 def test_no_request_appears_or_vanishes(blocked, selection):

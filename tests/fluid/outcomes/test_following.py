@@ -68,6 +68,7 @@ def test_an_iteration_is_the_literal_one(system, data):
         cohorts = after
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("moves", [0, 1, 3])
 def test_each_trajectory_ends_where_it_is_back_at_its_mark_and_as_it_does_alone(moves):
     """Looks against the same, made of the states of all iterations; and a horizon of each."""

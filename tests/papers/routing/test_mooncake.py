@@ -45,6 +45,7 @@ def test_totals_are_those_of_the_trace(trace: str, traces_dir: Path) -> None:
     assert found[8:] == pytest.approx(known[8:], rel=_DIGITS)
 
 
+@pytest.mark.thorough
 def test_an_infinite_cache_finds_105_710_of_288_500_references(traces_dir: Path) -> None:
     """Through the cache, beside the count of ids on record: 36.6 %, and 37.4 % of tokens."""
     assert traces_dir

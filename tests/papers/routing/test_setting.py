@@ -69,6 +69,7 @@ def test_rlt_draws_on_servers_and_lru_does_not() -> None:
     assert next(again) == next(again)
 
 
+@pytest.mark.thorough
 def test_the_worker_of_table_3_stands_where_l_lru_has_its_printed_hit_rate() -> None:
     of = one_worker.setting(one_worker.THERE)
     _, prompts = prefix.shared_prefixes(0, **dict(of.options))

@@ -30,6 +30,7 @@ def test_price_paths_are_drawn_and_told() -> None:
     assert "Regret in the end is -16, 16, 3:" in price_paths.caption(data)
 
 
+@pytest.mark.thorough
 def test_rates_are_drawn_and_told() -> None:
     data = rates.data()
     assert draw(rates.FIGURE, data, "png").startswith(b"\x89PNG")

@@ -16,6 +16,7 @@ def test_record_has_every_rule_in_every_survey() -> None:
     assert all(score.spent >= score.best for scores in recorded() for score in scores.values())
 
 
+@pytest.mark.thorough
 def test_the_smallest_survey_is_computed_again() -> None:
     _same(len(SURVEYS) - 1)
 

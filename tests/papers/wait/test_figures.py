@@ -118,6 +118,7 @@ def test_outputs_of_the_trace() -> None:
     _drawn(figure_15.FIGURE, data)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("traces_dir")
 def test_the_bound_over_segments() -> None:
     """Least at 11, not defined below 5, and a tail above the batch at 18."""
@@ -181,6 +182,7 @@ def test_outputs_just_beyond_a_segment_wreck_nested_wait() -> None:
     _drawn(wrong_inputs.FIGURE, data)
 
 
+@pytest.mark.thorough
 def test_gaps_fall_as_the_theorem_says() -> None:
     data = gap.data((1, 8, 32), 10, 1, 1)
     assert data["slack.exponent"] == pytest.approx(-1, abs=0.05)
@@ -192,6 +194,7 @@ def test_gaps_fall_as_the_theorem_says() -> None:
     _drawn(gap.FIGURE, data)
 
 
+@pytest.mark.thorough
 def test_overflow_is_rarer_than_allowed() -> None:
     data = overflow.data(400, 10)
     assert (data["low"] <= data["delta"]).all()

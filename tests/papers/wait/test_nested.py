@@ -22,6 +22,7 @@ def _conversation(traces: Path, load: Fraction) -> WaitSystem:
     return unscaled.scaled((load / unscaled.load).limit_denominator(10**9))
 
 
+@pytest.mark.thorough
 def test_the_trace_has_the_same_shape_as_the_synthetic_outputs(traces_dir: Path) -> None:
     counts = []
     for load in made.LOADS:

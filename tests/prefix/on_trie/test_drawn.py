@@ -65,6 +65,7 @@ def literal(said: Sequence[Prefix], capacity: int, policy: Policy) -> dict[Outco
     return found
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("policy", [Policy.RLT, Policy.RANDOM])
 @pytest.mark.parametrize("name", CASES)
 def test_ends_come_as_often_as_the_literal_cache_has_them(name: str, policy: Policy) -> None:

@@ -19,6 +19,7 @@ CASES = {
 }
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("policy", ["rlt", "random leaf"])
 @pytest.mark.parametrize("case", CASES)
 def test_each_run_is_the_literal_one(case: str, policy) -> None:
@@ -33,6 +34,7 @@ def test_each_run_is_the_literal_one(case: str, policy) -> None:
         assert literal == found[run].tolist()
 
 
+@pytest.mark.thorough
 def test_a_run_depends_on_its_seed_and_number_alone() -> None:
     requests, capacity = CASES["paths"]
     few, many = (batch_misses(requests, capacity, runs=runs, seed=1) for runs in (3, 40))

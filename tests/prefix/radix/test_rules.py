@@ -49,6 +49,7 @@ def test_a_wrong_rule_is_seen_by_hand(tree: type[RadixTree], pool: type[Operatio
     )
 
 
+@pytest.mark.daily(5)
 @pytest.mark.parametrize(
     ("tree", "pool"), [pair for pair in WRONG if pair[0] not in NOT_IN_ORACLES]
 )

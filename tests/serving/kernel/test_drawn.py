@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pytest
 
 from fluidkv.serving.arrays import RunArrays
 from fluidkv.serving.counts import COUNTS
@@ -205,6 +206,7 @@ def settings(count: int, few: int) -> Iterator[Setting]:
     yield from ((rules_of(seed), runs_of(seed), 150) for seed in range(count))
 
 
+@pytest.mark.thorough
 def test_drawn_rules_and_what_seldom_meets() -> None:
     evictions = 0
     for rules, arrays, iterations in settings(20, 10):

@@ -123,6 +123,7 @@ def test_collapsed_starts_have_the_backlog_and_no_more_than_the_memory() -> None
 # --- collapse and return --------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_collapse_comes_sooner_under_more_load_and_without_memory() -> None:
     """Seeds 0; rates apart by far more than the intervals are wide."""
     previous = math.inf
@@ -191,6 +192,7 @@ def test_a_ramp_comes_down_on_another_branch() -> None:
 # --- any engine -----------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_restart_request_by_request_agrees_with_cohorts() -> None:
     """From empty 1.1 is served; from a backlog the collapsed cycles are."""
     found = two_starts(

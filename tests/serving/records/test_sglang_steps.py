@@ -86,6 +86,7 @@ def differs() -> bool:
     return not all(replay(recorded(name)).equal for name in RECORDED)
 
 
+@pytest.mark.daily(4)
 @pytest.mark.parametrize("rule", WRONG)
 def test_a_wrong_rule_is_seen(rule, monkeypatch):
     where, instead = WRONG[rule]

@@ -87,6 +87,7 @@ NETTED = Pricing(step=0.25, start=1 / 32)
 HARD = replace(NETTED, budget=Budget.HARD, demand=Demand.KEPT)
 
 
+@pytest.mark.thorough
 def test_a_price_is_the_knapsacks() -> None:
     """Netted and hard, back and gone; dyadic weights, so that sums are exact."""
     for seed in range(4):

@@ -63,11 +63,13 @@ def sensible(attention: Attention, run: EvictionRun) -> None:
     assert not (run.masks & ~(written & goes_on[:, :, None])).any()
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("name", ALWAYS)
 def test_compiled_equals_literal(name: str) -> None:
     assert sum(agree(GROUPS[name], seed, 0, bool(seed % 2)) for seed in range(2)) >= 12
 
 
+@pytest.mark.thorough
 def test_compiled_equals_literal_when_rows_are_seen_late() -> None:
     assert agree(GROUPS["last, priced"], 7, 2, comes_back=False) >= 12
 

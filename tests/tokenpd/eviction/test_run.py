@@ -116,6 +116,7 @@ def test_full_keeps_all_whatever_the_budget() -> None:
     assert (run.kept > 2).any()
 
 
+@pytest.mark.thorough
 def test_what_does_not_come_back_is_never_recomputed() -> None:
     attention, drawn = drawn_attention(2), policies()["random-pooled"]
     keys = [random_key(seed) for seed in (0, 1)]

@@ -57,6 +57,7 @@ def test_heap_rounds_are_the_literal_ones() -> None:
     assert sum((run.wanted != run.kept).any() for run in literal) > 100
 
 
+@pytest.mark.thorough
 def test_more_tokens_than_rounds() -> None:
     compare_price(drawn_settings(2, 20, 3, 20))
     compare_heap(drawn_settings(3, 20, 3, 20))

@@ -42,6 +42,7 @@ SETTINGS = [
 ]
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("name", SEQUENCES)
 def test_sums_are_those_of_literal_runs(name: str) -> None:
     objective = Objective.REPAIRED if name == "skewed" else Objective.RULE

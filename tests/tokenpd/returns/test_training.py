@@ -30,6 +30,7 @@ def trained() -> tuple[Mlp, TrainingCurve]:
     return train_mlp([drawn(1), drawn(2)], random_key(0), validation=[drawn(3)], **few)
 
 
+@pytest.mark.thorough
 def test_training_beats_the_best_constant_on_held_out_streams():
     mlp, curve = trained()
     assert curve.step == (0, 20, 40, 60)

@@ -131,6 +131,7 @@ def _run_of_prompts(
 # ----------------------------------------------------------------- compiled counts and literal
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(
     ("model", "steps", "prefill"),
     [
@@ -179,6 +180,7 @@ def _ints(values: np.ndarray) -> tuple[int, ...]:
     return tuple(values.astype(int).tolist())
 
 
+@pytest.mark.thorough
 def test_a_run_depends_on_its_number_alone() -> None:
     many = _chain(SEGMENTS, runs=130, iterations=40)
     few = _chain(SEGMENTS, runs=2, iterations=40)

@@ -181,6 +181,7 @@ CHANGING = RateSteps((0, 9, 30), (1, 0, 1.5))
 CONSTANT = RateSteps((0, 9, 30), (1, 1, 1))  # no change, by the code for changes
 
 
+@pytest.mark.thorough
 def test_many_small_prompts_are_masses() -> None:
     """Counts of 400 times the thresholds and rates, over 400: a law of large numbers.
 
@@ -250,6 +251,7 @@ def test_masses_are_conserved_under_rates_that_change() -> None:
         assert came == pytest.approx(float(np.sum(chain.rate)) * units, rel=1e-9)
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(
     ("model", "steps"),
     [

@@ -53,6 +53,7 @@ def same(one: xr.Dataset, other: xr.Dataset) -> None:
 RECORDED: dict[str, Any] = {"horizon": 40.0, "record": ("queue", "time", "entered"), "runs": 3}
 
 
+@pytest.mark.thorough
 def test_nested_chains_are_those_of_each_system_alone() -> None:
     levels = [300.0, 60.0, 100.0]
     found = simulate_chain(NESTED, LEVELS, seed=4, **CLOCK, memory=levels, **RECORDED)
@@ -62,6 +63,7 @@ def test_nested_chains_are_those_of_each_system_alone() -> None:
     same(found.isel(system=1), simulate_chain(SHORT, LEVELS[1], seed=4, **clock, **RECORDED))
 
 
+@pytest.mark.thorough
 def test_types_are_those_of_each_system_alone() -> None:
     options: dict[str, Any] = {"runs": 4, "seed": 1, "record": tuple(runs.CHAIN_RECORDS)}
     options["rate_steps"] = RateSteps((0, 9, 30), (1, 0, 1.5))

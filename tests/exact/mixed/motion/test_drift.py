@@ -93,6 +93,7 @@ def with_mirror_images(roots) -> list[acb]:
     return found
 
 
+@pytest.mark.thorough
 @given(mixes())
 def test_limit_roots_are_those_of_mpmath(mix):
     roots = limit_roots(mix)
@@ -193,6 +194,7 @@ def test_second_order_of_unit_circle_modes_is_rational_and_positive(mix):
             assert float(rates[1].rad()) < 1e-20
 
 
+@pytest.mark.thorough
 @given(mixes(), st.sampled_from([0, 1, 7, Fraction(50, 3), 400]))
 def test_branches_end_in_different_roots_of_mpmath(mix, length):
     theirs = mpmath_roots(mix.weights(length))

@@ -90,6 +90,7 @@ def crossings_by_mpmath(mix: LengthMix) -> list[tuple[Any, Any]]:
     return sorted((length, turn) for length, turn in found if length >= 0)
 
 
+@pytest.mark.daily(4)
 @pytest.mark.parametrize("mix", random_mixes(12, seed=4, longest=12), ids=str)
 def test_crossings_are_those_that_mpmath_finds(mix: LengthMix) -> None:
     ours = InputPencil(mix).crossings()

@@ -15,6 +15,7 @@ def data() -> Data:
     return metastability.data(TINY)
 
 
+@pytest.mark.thorough
 def test_bounds_are_the_exact_ones(data: Data) -> None:
     assert data["worst"] == 1
     assert data["best"] == 100 / 61

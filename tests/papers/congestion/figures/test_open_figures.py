@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 import numpy as np
+import pytest
 
 from fluidkv.figures.figure import Figure
 from fluidkv.figures.registry import select
@@ -15,6 +16,7 @@ def paper_figure(number: int) -> Figure:
     return select([f"congestion_figure_{number}"])[0]
 
 
+@pytest.mark.thorough
 def test_collapsed_servers_are_on_the_worst_cycle():
     data = figure_4.data()
     assert data["worst"] == 2000 / (40 * 50)
@@ -70,6 +72,7 @@ def test_below_x_star_the_cap_is_what_completes():
     assert not data["evicted"][: at + 1].any()
 
 
+@pytest.mark.thorough
 def test_longer_bursts_leave_less_to_mixing():
     data = figure_30.data()
     ratio = data["mixed"] / data["apart"]
@@ -77,6 +80,7 @@ def test_longer_bursts_leave_less_to_mixing():
     assert ratio[-1] < 0.02
 
 
+@pytest.mark.thorough
 def test_the_cap_of_section_5_1_never_evicts():
     data = paper_figure(33).data()
     for routing in ("apart", "mixed"):

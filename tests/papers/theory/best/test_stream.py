@@ -32,6 +32,7 @@ def _ends(rules: EngineRules, most: int, budget: int | None = None) -> None:
         assert found.done is not None, (one, stream, capacity, clients, place)
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("victim", [v for v in RULES if v is not Victim.RANDOM])
 @pytest.mark.parametrize("gate", [Gate.FULL_INPUT, Gate.FIRST_CHUNK])
 def test_nobody_starves_in_vllm(victim: Victim, gate: Gate) -> None:
