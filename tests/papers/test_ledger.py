@@ -26,18 +26,18 @@ from fluidkv.ledger.verify import run, run_all
 from fluidkv.verdict import Evidence, Verdict
 from fluidkv.workload import RequestClass, System, Workload
 
-
 # About a second of simulations or more; `fluidkv verify` and `--thorough` check them all.
 SLOW = frozenset(Path(__file__).with_name("slow_claims.txt").read_text(encoding="utf-8").split())
 
 
 def cases(claims: Iterable[Claim]) -> Iterator[Any]:
+    """One a claim, under its id."""
     for claim in claims:
         marks = [pytest.mark.thorough] * (claim.id in SLOW)
         yield pytest.param(claim, id=claim.id, marks=marks)
 
 
-@pytest.mark.parametrize("claim", cases(ledger()))
+@pytest.mark.parametrize("claim", list(cases(ledger())))
 def test_outcome_is_the_recorded_one(claim: Claim) -> None:
     """What fails has a witness or both values. The claims of a paper run in one process."""
     result = run(claim)
