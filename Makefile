@@ -30,8 +30,9 @@ $(VENV)/.base: lock/base.txt pyproject.toml papers/pyproject.toml | $(BIN)/pytho
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable . --editable papers
 	@touch $@
 
+# --no-compile: of these packages little is used; what is, is compiled then.
 $(VENV)/.dev: lock/dev.txt $(VENV)/.base
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r lock/dev.txt
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --no-deps --require-hashes -r lock/dev.txt
 	@touch $@
 
 study: $(VENV)/.base  ## set up, then judge an embedded workload (writes build/study)

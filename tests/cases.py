@@ -7,7 +7,8 @@ again, on any number of processes and of one check alone. With `--thorough` ever
 all tests, and no check is left out.
 
 What takes seconds is left out of the daily run where something quicker looks at the same rule: a
-check marked `thorough`, or all cases but the first n of one marked `daily(n)`.
+check marked `thorough`, all cases but the first n of one marked `daily(n)`, and single cases that
+`slow_cases.txt` lists.
 """
 
 import os
@@ -15,12 +16,14 @@ from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
 from inspect import signature
+from pathlib import Path
 from random import SystemRandom
 
 import pytest
 from hypothesis import HealthCheck, Phase, is_hypothesis_test, settings
 
 FOLDER = "proofs_checks"
+SLOW_CASES = Path(__file__).with_name("slow_cases.txt")
 FIXED_TO_FRESH = 6
 """One fresh case for so many fixed ones."""
 
@@ -79,6 +82,7 @@ def pytest_report_header(config: pytest.Config) -> str:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--thorough"):
         return
+    listed = _slow_cases(items)
     daily, deeper = [], []
     cases: Counter[str] = Counter()
     for item in items:
@@ -86,9 +90,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         marker = item.get_closest_marker("daily")
         beyond = marker is not None and cases[test] >= marker.args[0]
         cases[test] += 1
-        (deeper if beyond or "thorough" in item.keywords else daily).append(item)
+        left = beyond or "thorough" in item.keywords or item.nodeid in listed
+        (deeper if left else daily).append(item)
     config.hook.pytest_deselected(items=deeper)
     items[:] = daily
+
+
+def _slow_cases(items: list[pytest.Item]) -> set[str]:
+    """Those of `slow_cases.txt`, each of which is a case of its test where others of it are."""
+    listed = set(SLOW_CASES.read_text(encoding="utf-8").splitlines())
+    collected = {item.nodeid for item in items}
+    cases = Counter(nodeid.partition("[")[0] for nodeid in collected)
+    for nodeid in sorted(listed - collected):
+        if cases[nodeid.partition("[")[0]] > 1:
+            raise pytest.UsageError(f"{SLOW_CASES.name}: there is no case {nodeid}")
+    return listed
 
 
 @pytest.hookimpl(wrapper=True)

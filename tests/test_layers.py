@@ -8,6 +8,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from itertools import takewhile
 from pathlib import Path
 
@@ -145,8 +146,14 @@ def _wrong(room: str, target: str) -> str | None:
     return f"{room} imports {home}, but may import only {_listed(MAY_IMPORT[room])}"
 
 
+@cache
+def parsed(source: str) -> ast.Module:
+    """A module's syntax: several tests look at all of them."""
+    return ast.parse(source)
+
+
 def _imports(module: str, source: str) -> Iterator[Import]:
-    tree = ast.parse(source, filename=module)
+    tree = parsed(source)
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -296,7 +303,7 @@ def circles(sources: Mapping[str, str]) -> list[str]:
     """
     homes = {_dotted(module): _dotted(module) for module in sources if module.endswith(".py")}
     for stub in (module for module in sources if module.endswith(".pyi")):
-        for node in ast.walk(ast.parse(sources[stub])):
+        for node in ast.walk(parsed(sources[stub])):
             if isinstance(node, ast.ImportFrom):
                 for alias in node.names:
                     homes.setdefault(f"{_dotted(stub)}.{alias.name}", _origin(stub, node))

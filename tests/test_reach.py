@@ -7,8 +7,9 @@ a public name that a page, a notebook or a benchmark tells of has a use.
 import ast
 import re
 from collections.abc import Iterable
+from functools import cache
 
-from tests.test_layers import PACKAGE, _dotted, _imports, _origin, _sources
+from tests.test_layers import PACKAGE, _dotted, _imports, _origin, _sources, parsed
 
 ROOT = PACKAGE.parent
 SOURCES = _sources()
@@ -46,12 +47,13 @@ def _module(target: str) -> str | None:
     return target
 
 
+@cache
 def _used_by(name: str) -> set[str]:
     """Modules that a module imports from, also through names that rooms load on first use."""
     source = SOURCES[MODULES[name]]
     rooms = {
         alias.asname or alias.name: f"{node.module}.{alias.name}"
-        for node in ast.walk(ast.parse(source))
+        for node in ast.walk(parsed(source))
         if isinstance(node, ast.ImportFrom) and node.module
         for alias in node.names
     }

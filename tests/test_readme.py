@@ -4,6 +4,7 @@ import ast
 import json
 import re
 import shlex
+from functools import cache
 from pathlib import Path
 
 import jax
@@ -299,6 +300,11 @@ COMMANDS = sorted(
 )
 
 
+@cache
+def commands():
+    return typer.main.get_command(app)
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_shown_exist(command):
     program, name, *rest = shlex.split(command)
@@ -306,11 +312,10 @@ def test_commands_shown_exist(command):
         makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
         assert re.search(rf"^{re.escape(name)}:.*##", makefile, flags=re.M), name
         return
-    group = typer.main.get_command(app)
     if name.startswith("-"):
         assert name in ("--help", "--version")
         return
-    subcommand = group.commands[name]  # pyright: ignore[reportAttributeAccessIssue]
+    subcommand = commands().commands[name]  # pyright: ignore[reportAttributeAccessIssue]
     options = {o for p in subcommand.params for o in (*p.opts, *p.secondary_opts)}
     assert {word for word in rest if word.startswith("-")} <= options
 

@@ -6,12 +6,11 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from types import CodeType, FunctionType
-from typing import Any
 
 import pytest
 
@@ -26,18 +25,8 @@ from fluidkv.ledger.verify import run, run_all
 from fluidkv.verdict import Evidence, Verdict
 from fluidkv.workload import RequestClass, System, Workload
 
-# About a second of simulations or more; `fluidkv verify` and `--thorough` check them all.
-SLOW = frozenset(Path(__file__).with_name("slow_claims.txt").read_text(encoding="utf-8").split())
 
-
-def cases(claims: Iterable[Claim]) -> Iterator[Any]:
-    """One a claim, under its id."""
-    for claim in claims:
-        marks = [pytest.mark.thorough] * (claim.id in SLOW)
-        yield pytest.param(claim, id=claim.id, marks=marks)
-
-
-@pytest.mark.parametrize("claim", list(cases(ledger())))
+@pytest.mark.parametrize("claim", ledger(), ids=lambda claim: claim.id)
 def test_outcome_is_the_recorded_one(claim: Claim) -> None:
     """What fails has a witness or both values. The claims of a paper run in one process."""
     result = run(claim)
@@ -51,7 +40,6 @@ def test_outcome_is_the_recorded_one(claim: Claim) -> None:
 def test_ids_are_unique_and_statements_are_sentences() -> None:
     claims = ledger()
     assert max(Counter(claim.id for claim in claims).values()) == 1
-    assert {claim.id for claim in claims} >= SLOW
     assert all(c.statement.endswith(".") and c.source and c.checked for c in claims)
 
 
