@@ -87,6 +87,8 @@ CAPACITY = Option(
     in_sweep=Whole(),
     means=("capacity", "capacities"),
 )
+GIVEN = replace(CAPACITY, panel=None)
+"""The same where nothing else says it."""
 SEVERAL = replace(CAPACITY, help=f"{CAPACITY.help} Repeatable.", many=True)
 KV_BYTES = Option(
     "--kv-bytes BYTES",
@@ -204,6 +206,25 @@ def token_counts(
     """
     _TokenBytes(kv_bytes, model).per_token()  # refused whatever the sizes are
     return [token_count(each, kv_bytes, model) for each in capacity or ()] or None
+
+
+def tokens(capacity: Amount, kv_bytes: int | None, model: str | None) -> Fraction:
+    """A size in tokens.
+
+    Raises:
+        InputError: blocks, of which there are none; bytes of which nobody says what a token takes.
+    """
+    return _TokenBytes(kv_bytes, model).converted(capacity)
+
+
+def optional_tokens(
+    capacity: Annotated[Amount | None, CAPACITY] = None,
+    kv_bytes: Annotated[int | None, KV_BYTES] = None,
+    model: Annotated[str | None, MODEL] = None,
+) -> Fraction | None:
+    """As `tokens`; None where no size is named, but what a token takes is refused as well."""
+    _TokenBytes(kv_bytes, model).per_token()
+    return None if capacity is None else tokens(capacity, kv_bytes, model)
 
 
 def token_count(

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from inspect import Parameter, Signature
+from keyword import iskeyword
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ import typer
 from fluidkv.answers.memory import Amount
 from fluidkv.cli.arguments import as_options, places
 from fluidkv.cli.asked import begin, note_read
+from fluidkv.cli.codes import DIFFERS
 from fluidkv.cli.options import Html, Json, argument, flag, option, out
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
@@ -30,13 +32,16 @@ class _Read:
     def shown(self) -> Any:
         """As JSON has it among the inputs: numbers as numbers, else what was written."""
         number = isinstance(self.value, int | Fraction | Amount) or hasattr(self.value, "_fields")
+        if isinstance(self.value, tuple) and all(isinstance(each, int) for each in self.value):
+            number = True
         return self.value if number else self.text
 
 
-def command_of(question: Question) -> Callable[..., None]:
+def command_of(question: Question) -> Callable[..., int]:
     """A function whose signature typer reads."""
     options = question.options
-    parameters = [_parameter(key, each) for key, each in options.items()]
+    names = {key: f"{key}_" if iskeyword(key) else key for key in options}
+    parameters = [_parameter(names[key], each) for key, each in options.items()]
     output: dict[str, tuple[Any, Any]] = {
         "out": (Annotated[Path | None, out("JSON, tables and figures")], None),
         "html": (Html, None),
@@ -44,10 +49,10 @@ def command_of(question: Question) -> Callable[..., None]:
     }
     parameters += [_keyword(name, *each) for name, each in output.items()]
 
-    def run(running: typer.Context, *, json_: bool, **given: Any) -> None:
-        values = {key: _each(given[key], lambda read: read.value) for key in options}
+    def run(running: typer.Context, *, json_: bool, **given: Any) -> int:
+        values = {key: _each(given[name], lambda read: read.value) for key, name in names.items()}
         places(given["out"], given["html"], f"{question.name}.json")
-        inputs = {key: _each(given[key], lambda read: read.shown) for key in options}
+        inputs = {key: _each(given[name], lambda read: read.shown) for key, name in names.items()}
         begin(question.name, inputs, running)
         with as_options(question.flags):
             question.check(values)
@@ -57,7 +62,7 @@ def command_of(question: Question) -> Callable[..., None]:
 
         give(
             answer.to_dict,
-            lambda page: question.say(page, answer),
+            lambda page: question.tell(page, answer, values),
             as_json=json_,
             out=given["out"],
             html=given["html"],
@@ -67,6 +72,7 @@ def command_of(question: Question) -> Callable[..., None]:
             notes=notes,
             assumes=question.assumes,
         )
+        return DIFFERS if question.differs(answer) else 0
 
     context = Parameter("running", Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
     run.__signature__ = Signature([context, *parameters])  # read by typer

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated
 
-from fluidkv.answers.memory import CAPACITY, KV_BYTES, MODEL, WHOLE, Amount, TokenBytes, amount
+from fluidkv.answers.memory import CAPACITY, KV_BYTES, MODEL, WHOLE, Amount, TokenBytes
 from fluidkv.cli import options as opt
 from fluidkv.questions.options import as_options
 
@@ -86,22 +86,4 @@ class LayeredMemory(LoggedMemory):
         return 0 if layers is None else layers.kv_bytes
 
 
-NO_MEMORY, NOT_GIVEN = Memory(), LoggedMemory()
-
-
-@dataclass(frozen=True)
-class GivenMemory(TokenBytes):
-    """The same where nothing else says it; a part of a token is memory, too."""
-
-    capacity: Annotated[Amount, opt.option("--capacity KV", amount, CAPACITY.help)]
-    kv_bytes: KvBytes = None
-    model: Model = None
-
-    def tokens(self, block_size: int | None = None, *, whole: str = "") -> Fraction:
-        """KV tokens."""
-        return self.converted(self.capacity, block_size, whole=whole)
-
-    def notes(self, block_size: int | None = None) -> list[tuple[str, str]]:
-        """A row about what was converted; none where nothing was."""
-        said = self.said(self.capacity, block_size)
-        return [("capacity", said)] if said else []
+NOT_GIVEN = LoggedMemory()

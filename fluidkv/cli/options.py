@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.exceptions import TyperException
 
+from fluidkv.answers.classes import CLASSES
 from fluidkv.answers.prompt_options import SCALE_INPUT, SCALE_OUTPUT, SCALE_RATE
 from fluidkv.cli import arguments as read
 from fluidkv.errors import InputError
@@ -68,10 +69,7 @@ def _parser(name: str, reads: Callable[..., Any], limits: dict[str, Any]) -> Cal
     return parse
 
 
-_CLASSES = option("--class IN:OUT[:SHARE]", str, "A request class; repeatable.", WHO)
-Classes = Annotated[list[str], _CLASSES]
-MaybeClasses = Annotated[list[str] | None, _CLASSES]
-OneClass = Annotated[list[str], option("--class IN:OUT", str, "The one request class.")]
+MaybeClasses = Annotated[list[str] | None, option(CLASSES.spec, str, CLASSES.help, CLASSES.panel)]
 _TRACE = (
     "Trace file, benchmark result or log folder, its format found from the content; or "
     "sample:vllm-rtx4090."

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated
 
+from fluidkv.answers.classes import request_classes
 from fluidkv.cli import arguments
 from fluidkv.cli import options as opt
 from fluidkv.cli.asked import note_read
@@ -166,7 +167,7 @@ def _read(
     columns: Mapping[str, str] | None,
 ) -> "tuple[Workload | Trace, LoadReport | None]":
     if classes:
-        return arguments.request_classes(classes), None
+        return request_classes(classes), None
     names = {"source": "SOURCE", "format": "--format", "preset": "--preset"}
     with arguments.as_options(names), progress(f"reading {source or preset}"):
         if preset is not None:

@@ -106,7 +106,11 @@ class Number:
 
 @dataclass(frozen=True)
 class Exact:
-    """Rationals above `above` (or from it on) and at most `most`, such as those of `example`."""
+    """Rationals above `above` (or from it on) and at most `most`, such as those of `example`.
+
+    Fields:
+        below: whether they are below `most`.
+    """
 
     above: Fraction | int = 0
     most: Fraction | int | float = 1
@@ -114,9 +118,13 @@ class Exact:
     example: str = '0.25 or "1/3"'
     included: bool = False
     what: str = "a number"
+    below: bool = False
 
     @property
     def words(self) -> str:
+        if self.below:
+            ends = f"strictly between {self.above} and {self.most}"
+            return f"{self.what} {ends}, such as {self.example}"
         low = "of at least" if self.included else "above"
         high = "" if self.most == math.inf else f" and at most {self.most}"
         return f"{self.what} {low} {self.above}{high}, such as {self.example}"
@@ -125,7 +133,7 @@ class Exact:
         value = rational(said, MOST_DIGITS if self.most < math.inf else FEW_DIGITS)
         if value is None or not self.above <= value <= self.most:
             raise InputError(argument, said, self.words)
-        if value == self.above and not self.included:
+        if (value == self.above and not self.included) or (value == self.most and self.below):
             raise InputError(argument, said, self.words)
         return value
 
@@ -134,6 +142,21 @@ class Exact:
             near = Fraction(_power(low, high, part)).limit_denominator(self.denominator)
             return min(max(near, low), high)
         return low + (high - low) * part
+
+
+SHARE = Exact(example="1/2 or 0.5", what="a share", below=True)
+POSITIVE = Exact(0, math.inf, example="0.01 or 1/100")
+
+
+@dataclass(frozen=True)
+class Several:
+    """Values of one kind, with commas between them."""
+
+    kind: Reads
+
+    def read(self, argument: str, said: Any) -> tuple[Any, ...]:
+        parts = said.split(",") if isinstance(said, str) else said
+        return tuple(self.kind.read(argument, each) for each in parts)
 
 
 @dataclass(frozen=True)

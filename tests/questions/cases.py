@@ -1,8 +1,16 @@
 """Small command lines of each question, which together show all that it says."""
 
+from fractions import Fraction
+
+from tests.cli.json_cases import CASES as SHOWN
+
 GSP = "--generator gsp --order round-robin --set groups=6 --set queries=8 --set lengths=10,20"
 _FEW = "--generator gsp --set groups=2 --set queries=3 --set lengths=40,80 --workers 2 --jobs 1"
 _SMALL = "--generator mixed --requests 7 --length 12 --prompt 3 --budget 20"
+_FOUR = "--class 300:5 --class 300:10 --class 300:6 --class 300:12"
+_MASS = Fraction(2000, 232)
+LONGER = ",".join(map(str, [_MASS + 1, *[_MASS] * 6, _MASS - Fraction(11, 18)]))
+"""A start of eight stages that fills 1,000 tokens with inputs of 10."""
 
 CASES: dict[str, list[str]] = {
     "cache": [
@@ -19,11 +27,54 @@ CASES: dict[str, list[str]] = {
         f"{_SMALL} --seeds 2 --policy return --policy return-pooled --policy token-pd",
         f"{_SMALL} --seeds 1 --policy h2o --policy token-pd-hard --predictor oracle",
     ],
+    "mix": [
+        *SHOWN["mix"],
+        f"{_FOUR} --nodes 2 --capacity 1e15 --max-imbalance 1.05",
+        "--class 512:1 --nodes 1",
+        "--class 512:20 --class 512:21 --nodes 3",
+        "--class 1000000:20 --class 1000000:21 --class 30:7 --class 1000000:22 --nodes 2",
+        " ".join(f"--class {100000 + n}:{n}" for n in range(5, 15)) + " --nodes 2",
+    ],
+    "threshold": [
+        *SHOWN["threshold"],
+        "2 4 --share 1/2",
+        "1 2 --share 0.1",
+        f"3 4 5 7 11 {'--share 0.123456789 ' * 4}",
+        "2 3 --share 1/2 --ratio 1e15 --ratio 1/700000",
+        "127 255 509 --share 1/3 --share 1/3",
+        "5 9 --share 1/2 --bound 9",
+        "5 9 --share 1/2 --bound 1000000000000000000",
+        "499 500 --share 1/2",
+    ],
+    "equilibria": [
+        *SHOWN["equilibria"],
+        "--class 5:9 --capacity 1000 --gaps 4,1,3,1",
+        "--class 20:34 --capacity 1234567890123 --level 2",
+        "--class 3:1 --capacity 13/3",
+    ],
+    "cascade": [
+        *SHOWN["cascade"],
+        f"--class 10:8 --capacity 1000 --start {LONGER}",
+        f"--class 10:8 --capacity 1000 --start {LONGER} --exact",
+    ],
+    "pulse": [
+        *SHOWN["pulse"],
+        "6 9 --input 1 --share 0.05 --capacity 1e15",
+        "500 1000 --input 99999 --share 1/999 --capacity 5000001/7",
+        "2 4 --input 1 --share 2/5 --capacity 60",
+    ],
+    "oracle": SHOWN["oracle"],
 }
 
 NEEDED: dict[str, str] = {
     "cache": "",
     "route": "--workers 2 --capacity 400",
     "price": "--budget 20",
+    "mix": "--class 30:5 --class 30:6 --nodes 2",
+    "threshold": "5 9",
+    "equilibria": "--class 2:3 --capacity 100 --level 1",
+    "cascade": "--class 2:3 --capacity 24 --start 5/2,2,17/10 --iterations 5",
+    "pulse": "2 4 --input 50 --share 1/2 --capacity 626",
+    "oracle": "no-such-file",
 }
-"""Options that have to be given, as they may be."""
+"""Arguments and options that have to be given, as they may be."""

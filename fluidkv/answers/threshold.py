@@ -1,95 +1,82 @@
 """`fluidkv threshold`: from which input length on a mix of output lengths is stable."""
 
 import math
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-from fluidkv.cli import arguments as read
-from fluidkv.cli.options import Json, argument, option
-from fluidkv.cli.output import give
-from fluidkv.cli.progress import progress
 from fluidkv.errors import InputError
+from fluidkv.questions.kinds import POSITIVE, SHARE, Several, Whole
+from fluidkv.questions.options import Option
+from fluidkv.questions.question import Question
 from fluidkv.report.numbers import counted, modes_grow, percent, short
 from fluidkv.report.page import Page, Row
 
 if TYPE_CHECKING:
-    from fluidkv.exact.mixed.mix import LengthMix
     from fluidkv.exact.mixed.thresholds.threshold import InputThreshold, InputWindow
     from fluidkv.exact.roots.spectrum import UnitCircleCount
 
 LONGEST = 10_000  # decode length; minutes and no answer beyond
 _SHOWN_WINDOWS = 6
 _SHOWN_LENGTHS = 4
-_ARGUMENTS = {"decode_lengths": "LENGTH", "shares": "--share", "input_ratios": "--ratio"}
-_SHARES = (
+_LENGTHS = Option(
+    "LENGTH",
+    Several(Whole(1, LONGEST)),
+    "Decode lengths, 2 or more, as 5 9 or 5,9.",
+    many=True,
+    named="lengths",
+    means=("decode_lengths",),
+)
+_SHARES = Option(
+    "--share P",
+    SHARE,
     "Share of the first length, such as 1/2 or 0.5; again for the second, and so on. The last may "
-    r"be left out. \[default: equal shares]"
+    r"be left out. \[default: equal shares]",
+    None,
+    many=True,
+    means=("shares",),
 )
-_RATIOS = (
+_RATIOS = Option(
+    "--ratio R",
+    POSITIVE,
     "Input length of each class as a multiple of L, in the order of the lengths. "
-    r"\[default: 1 for all, so that L is the common input length l0]"
+    r"\[default: 1 for all, so that L is the common input length l0]",
+    None,
+    many=True,
+    means=("input_ratios",),
 )
+_BOUND = Option("--bound TOKENS", Whole(0), "Look no further than this input length.", None)
 
 
-def threshold(
-    lengths: Annotated[
-        list[tuple],
-        argument("LENGTH", read.lengths, "Decode lengths, 2 or more, as 5 9 or 5,9.", most=LONGEST),
-    ],
-    share: Annotated[list[Fraction] | None, option("--share P", read.share, _SHARES)] = None,
-    ratio: Annotated[
-        list[Fraction] | None, option("--ratio R", read.positive_number, _RATIOS)
-    ] = None,
-    bound: Annotated[
-        int | None,
-        option(
-            "--bound TOKENS", read.whole_number, "Look no further than this input length.", least=0
-        ),
-    ] = None,
-    json_: Json = False,
-) -> None:
+def ask_threshold(
+    lengths: Annotated[Sequence[Sequence[int]], _LENGTHS],
+    share: Annotated[Sequence[Fraction] | None, _SHARES] = None,
+    ratio: Annotated[Sequence[Fraction] | None, _RATIOS] = None,
+    bound: Annotated[int | None, _BOUND] = None,
+) -> "InputThreshold":
     """From which input length on is a mix of decode lengths stable?
 
     l0_min, the smallest input length at which the eviction-free equilibrium is
     stable, with a certificate on either side; how many modes grow at every other
     input length; what the asymptotic formulas say. KV capacity does not enter.
-
-    [bold]fluidkv threshold 5 9 --share 1/2[/bold]
     """
+    from fluidkv.exact.mixed.mix import LengthMix
     from fluidkv.exact.mixed.thresholds.threshold import input_threshold
 
-    mix = _mix([*chain(*lengths)], share or [], ratio or [])
-    with progress("placing every crossing of the unit circle"):
-        found = input_threshold(mix, bound=bound)
-    give(
-        found.to_dict,
-        lambda page: _say(page, found, assumed=not share),
-        as_json=json_,
-    )
-
-
-def _mix(lengths: list[int], shares: list[Fraction], ratios: list[Fraction]) -> "LengthMix":
-    from fluidkv.exact.mixed.mix import LengthMix
-
-    given = " ".join(map(str, shares))
-    if shares and len(shares) not in (len(lengths), len(lengths) - 1):
+    outputs, shares = [*chain(*lengths)], list(share or ())
+    written = " ".join(map(str, shares))
+    if shares and len(shares) not in (len(outputs), len(outputs) - 1):
         allowed = "one for each length, of which the last may be left out; or none, for equal ones"
-        raise InputError("--share", given, allowed)
-    if shares and len(shares) < len(lengths) and sum(shares) >= 1:
-        raise InputError("--share", given, "a sum below 1, which leaves a share for the last")
-    try:
-        return LengthMix(
-            lengths, shares or [Fraction(1, len(lengths))] * len(lengths), ratios or None
-        )
-    except InputError as error:
-        raise InputError(_ARGUMENTS[error.argument], error.value, error.allowed) from None
+        raise InputError("share", written, allowed)
+    if shares and len(shares) < len(outputs) and sum(shares) >= 1:
+        raise InputError("share", written, "a sum below 1, which leaves a share for the last")
+    equal = [Fraction(1, len(outputs))] * len(outputs)
+    return input_threshold(LengthMix(outputs, shares or equal, ratio or None), bound=bound)
 
 
-# --- text ---------------------------------------------------------------------------------------
-
-
-def _say(page: Page, found: "InputThreshold", *, assumed: bool) -> None:
+def say_threshold(page: Page, found: "InputThreshold", options: Mapping[str, Any]) -> None:
+    """The threshold with its certificates, what formulas say, and the windows."""
     mix = found.mix
     rows = list(zip(mix.decode_lengths, mix.shares, mix.input_ratios, strict=True))
     named = [f"{n:,} ({_fraction(p)})" for n, p, _ in rows[:_SHOWN_LENGTHS]]
@@ -100,7 +87,7 @@ def _say(page: Page, found: "InputThreshold", *, assumed: bool) -> None:
     if not mix.common_input:
         ratios = [_fraction(r) for _, _, r in rows[:_SHOWN_LENGTHS]]
         page.title(f"Inputs L times {', '.join(ratios)}{', ...' * (len(rows) > len(ratios))}")
-    if assumed:
+    if not options["share"]:
         page.line("No --share is given, so shares are equal.")
     page.rows([*_answer(found), *_formulas(found), *_windows(found)])
 
@@ -231,3 +218,18 @@ def _range(window: "InputWindow") -> str:
     if window.last == window.first:
         return f"{window.first:,}"
     return f"{window.first:,} to {window.last:,}"
+
+
+THRESHOLD = Question(
+    name="threshold",
+    ask=ask_threshold,
+    say=say_threshold,
+    doing="placing every crossing of the unit circle",
+    assumes=(
+        "Memory is full and never lacks requests to admit.",
+        "Requests of all lengths come in the shares given, whatever is evicted.",
+    ),
+    examples=("fluidkv threshold 5 9 --share 1/2",),
+    time="iteration",
+    sweep=None,
+)

@@ -5,14 +5,14 @@ from fractions import Fraction
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated
 
-from fluidkv.cli import arguments as read
-from fluidkv.cli.memory import GivenMemory
-from fluidkv.cli.options import Json, OneClass, option
-from fluidkv.cli.output import give
-from fluidkv.cli.progress import progress
-from fluidkv.errors import InputError
+from fluidkv.answers.classes import one_class_system
+from fluidkv.answers.memory import converted_rows
+from fluidkv.questions.kinds import Several, Whole
+from fluidkv.questions.options import Made, Option
+from fluidkv.questions.question import Question
 from fluidkv.report.numbers import counted, percent, short
 from fluidkv.report.page import Page, ends
+from fluidkv.workload import System
 
 if TYPE_CHECKING:
     from fluidkv.exact.one_class.equilibria import EnvelopePoint, Equilibria
@@ -20,53 +20,33 @@ if TYPE_CHECKING:
 
 _LEVELS, _ROWS = 24, 30  # of the tables; --json lists all
 _GAPS_WIDTH = 25
+_GAPS = Option(
+    "--gaps G,G,...",
+    Several(Whole()),
+    "List only the cycle with these predecessor gaps.",
+    None,
+)
+_LEVEL = Option("--level I", Whole(0), "List only cycles with this many empty stages.", None)
 
 
-def equilibria(
-    class_: OneClass,
-    memory: GivenMemory,
-    gaps: Annotated[
-        tuple | None,
-        option(
-            "--gaps G,G,...",
-            read.whole_numbers,
-            "List only the cycle with these predecessor gaps.",
-            allowed="whole numbers, such as 4,1,3,1",
-        ),
-    ] = None,
-    level: Annotated[
-        tuple | None,
-        option(
-            "--level I",
-            read.whole_numbers,
-            "List only cycles with this many empty stages.",
-            allowed="one whole number, such as 2",
-        ),
-    ] = None,
-    json_: Json = False,
-) -> None:
+def ask_equilibria(
+    system: Annotated[System, Made(one_class_system)],
+    gaps: Annotated[tuple[int, ...] | None, _GAPS] = None,
+    level: Annotated[int | None, _LEVEL] = None,
+) -> "Equilibria":
     """Which cycles can a server of equal requests settle into, at what throughput?
 
     Lists the eviction-free fixed point and every balanced cycle, each verified by
     running the model once round in exact arithmetic, with its certified local
     stability.
-
-    [bold]fluidkv equilibria --class 5:9 --capacity 1000 --gaps 4,1,3,1[/bold]
     """
-    workload = read.one_class(class_)
-    if level is not None and len(level) != 1:
-        raise InputError("--level", ",".join(map(str, level)), "one whole number, such as 2")
+    from fluidkv.exact.one_class.equilibria import equilibria
 
-    from fluidkv.exact.one_class.equilibria import equilibria as find
-    from fluidkv.workload import System
-
-    system = System(workload, memory.tokens())
-    with progress("verifying cycles"):
-        found = find(system, level=level[0] if level else None, gaps=gaps)
-        give(found.to_dict, lambda page: _say(page, found), as_json=json_, notes=memory.notes())
+    return equilibria(system, level=level, gaps=gaps)
 
 
-def _say(page: Page, found: "Equilibria") -> None:
+def say_equilibria(page: Page, found: "Equilibria") -> None:
+    """The best and the worst, the range by eviction level, and every cycle."""
     from fluidkv.exact.one_class.return_map import cycle_stability
 
     page.table(
@@ -125,3 +105,19 @@ def _gaps(gaps: Sequence[int]) -> str:
     runs = [(g, len(list(run))) for g, run in groupby(gaps)]
     text = ",".join(f"{n}*{g}" if n > 1 else str(g) for g, n in runs)
     return text if len(text) <= _GAPS_WIDTH else f"{text[: _GAPS_WIDTH - 3]}..."
+
+
+EQUILIBRIA = Question(
+    name="equilibria",
+    ask=ask_equilibria,
+    say=say_equilibria,
+    notes=converted_rows,
+    doing="verifying cycles",
+    assumes=(
+        "Memory is full and never lacks requests to admit, all of one input and one output length.",
+        "Least progressed requests are evicted first, and start again.",
+    ),
+    examples=("fluidkv equilibria --class 5:9 --capacity 1000 --gaps 4,1,3,1",),
+    time="iteration",
+    sweep=None,
+)

@@ -3,18 +3,18 @@
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated
 
-from fluidkv.cli import arguments as read
-from fluidkv.cli.memory import GivenMemory
-from fluidkv.cli.options import Json, OneClass, flag, option
-from fluidkv.cli.output import give
-from fluidkv.cli.progress import progress
+from fluidkv.answers.classes import one_class_system
+from fluidkv.answers.memory import converted_rows
 from fluidkv.errors import InputError
+from fluidkv.questions.kinds import FEW_DIGITS, Text, Whole, rational
+from fluidkv.questions.options import Made, Option
+from fluidkv.questions.question import Question
 from fluidkv.report.numbers import percent, short
 from fluidkv.report.page import Page, Row, ends
+from fluidkv.workload import System
 
 if TYPE_CHECKING:
     from fluidkv.exact.one_class.collapse import Cascade
-    from fluidkv.workload import System
 
 # Numbers grow longer with every exact iteration, so that their number is what exactness costs.
 HORIZON, EXACT_HORIZON = 10_000, 2_000
@@ -24,46 +24,47 @@ HORIZON, EXACT_HORIZON = 10_000, 2_000
 # faster than the square of iterations: 3,000 that do not settle took two minutes (1000:20).
 MOST_MASSES, EXACT_MOST_ITERATIONS = 10_000_000, 5_000
 
-_HORIZONS = (
-    f"Iterations to follow, at most {MOST_MASSES:,} / OUT, and {EXACT_MOST_ITERATIONS:,} with "
-    rf"--exact. \[default: {HORIZON:,}; {EXACT_HORIZON:,} with --exact]"
-)
-_STARTS = "Requests in each decode stage, as decimals or fractions; they must fill memory."
-_START = "masses such as 5/2,2,17/10, one a decode stage"
 _ROWS = 40  # of the table of phases; --json lists all
+_START = Option(
+    "--start X,X,...",
+    Text(),
+    "Requests in each decode stage, as decimals or fractions; they must fill memory.",
+    None,
+)
+_EXACT = Option("--exact", None, "Compute in rationals instead of float64.", None)
+_ITERATIONS = Option(
+    "--iterations N",
+    Whole(),
+    f"Iterations to follow, at most {MOST_MASSES:,} / OUT, and {EXACT_MOST_ITERATIONS:,} with "
+    rf"--exact. \[default: {HORIZON:,}; {EXACT_HORIZON:,} with --exact]",
+    None,
+)
+_PROJECT = Option("--project", None, "Scale a start that does not fill memory.", None)
 
 
-def cascade(
-    class_: OneClass,
-    memory: GivenMemory,
-    start: Annotated[str, option("--start X,X,...", str, _STARTS)],
-    exact: Annotated[bool, flag("--exact", "Compute in rationals instead of float64.")] = False,
-    iterations: Annotated[
-        int | None, option("--iterations N", read.whole_number, _HORIZONS)
-    ] = None,
-    project: Annotated[bool, flag("--project", "Scale a start that does not fill memory.")] = False,
-    json_: Json = False,
-) -> None:
+def ask_cascade(
+    system: Annotated[System, Made(one_class_system)],
+    start: Annotated[str, _START],
+    exact: Annotated[bool, _EXACT] = False,
+    iterations: Annotated[int | None, _ITERATIONS] = None,
+    project: Annotated[bool, _PROJECT] = False,
+) -> "Cascade":
     """How does a server of equal requests collapse from a given state?
 
     Follows the saturated model: first eviction (preemption), every decode stage
     that goes empty for good, the cycle in which it settles, and what it costs.
-
-    [bold]fluidkv cascade --class 2:3 --capacity 24 --start 5/2,2,17/10 --exact[/bold]
     """
-    workload = read.one_class(class_)
-    horizon = _horizon(iterations, workload.longest_decode, exact)
-    masses = [read.exact_number("--start", part, _START) for part in start.split(",")]
-
-    from fluidkv.workload import System
-
-    system = System(workload, memory.tokens())
+    horizon = _horizon(iterations, system.workload.longest_decode, exact)
+    masses = [_mass(part) for part in start.split(",")]
     first = _start(system, masses, project)
-    with progress(f"following {horizon:,} iterations"):
-        found = _exact(system, first, horizon) if exact else _float(system, first, horizon)
-    give(
-        found.to_dict, lambda page: _say(page, found, horizon), as_json=json_, notes=memory.notes()
-    )
+    return _exact(system, first, horizon) if exact else _float(system, first, horizon)
+
+
+def _mass(text: str) -> Fraction:
+    value = rational(text, FEW_DIGITS)
+    if value is None:
+        raise InputError("start", text, "masses such as 5/2,2,17/10, one a decode stage")
+    return value
 
 
 def _horizon(iterations: int | None, stages: int, exact: bool) -> int:
@@ -74,21 +75,21 @@ def _horizon(iterations: int | None, stages: int, exact: bool) -> int:
         return min(most, EXACT_HORIZON if exact else HORIZON)
     if iterations > most:
         allowed = f"1 to {most} where outputs have {stages} tokens"
-        raise InputError("--iterations", iterations, allowed + (", exact" if exact else ""))
+        raise InputError("iterations", iterations, allowed + (", exact" if exact else ""))
     return iterations
 
 
-def _start(system: "System", masses: list[Fraction], project: bool) -> tuple[Fraction, ...]:
+def _start(system: System, masses: list[Fraction], project: bool) -> tuple[Fraction, ...]:
     from fluidkv.exact.one_class.trajectory import checked_start, projected_start
 
     try:
         return projected_start(system, masses) if project else checked_start(system, masses)
     except InputError as error:
         offer = "" if "scale" not in error.allowed else " (--project does)"
-        raise InputError("--start", error.value, error.allowed + offer) from None
+        raise InputError("start", error.value, error.allowed + offer) from None
 
 
-def _exact(system: "System", start: tuple[Fraction, ...], horizon: int) -> "Cascade":
+def _exact(system: System, start: tuple[Fraction, ...], horizon: int) -> "Cascade":
     from fluidkv.exact.one_class.cascade import cascade as analyse
     from fluidkv.exact.one_class.trajectory import trajectory
 
@@ -97,7 +98,7 @@ def _exact(system: "System", start: tuple[Fraction, ...], horizon: int) -> "Casc
     return analyse(states, system)
 
 
-def _float(system: "System", start: tuple[Fraction, ...], horizon: int) -> "Cascade":
+def _float(system: System, start: tuple[Fraction, ...], horizon: int) -> "Cascade":
     from fluidkv.exact.one_class.cascade import cascade as analyse
     from fluidkv.fluid import simulate
 
@@ -106,10 +107,8 @@ def _float(system: "System", start: tuple[Fraction, ...], horizon: int) -> "Casc
     return analyse(states, system, start=first)
 
 
-# --- text ---------------------------------------------------------------------------------------
-
-
-def _say(page: Page, found: "Cascade", horizon: int) -> None:
+def say_cascade(page: Page, found: "Cascade") -> None:
+    """The first eviction, where it settles at what cost, and the phases."""
     from fluidkv.exact.one_class.waste import waste
     from fluidkv.exact.survival import eviction_free_equilibrium
 
@@ -121,7 +120,7 @@ def _say(page: Page, found: "Cascade", horizon: int) -> None:
         f"{short(found.system.capacity)} KV tokens",
         ", exact arithmetic" if found.tolerance == 0 else ", float64",
     )
-    page.rows(_story(found, best, horizon, wasted))
+    page.rows(_story(found, best, wasted))
     page.heading("Phases", ", by the number of stages that stay empty")
     header = ("iterations", "empty", "evicting", "evicted", "completed", "per iteration", "of x*")
     page.table(header, ends(_phases(found, best), _ROWS))
@@ -154,7 +153,7 @@ def _phases(found: "Cascade", best: float) -> list[list[str]]:
     return rows
 
 
-def _story(found: "Cascade", best: float, horizon: int, wasted: float) -> list[Row]:
+def _story(found: "Cascade", best: float, wasted: float) -> list[Row]:
     last = found.iterations[-1]
     first = f"none in {last:,} iterations"
     if found.evictions:
@@ -163,7 +162,7 @@ def _story(found: "Cascade", best: float, horizon: int, wasted: float) -> list[R
             f"iteration {hit.iteration:,}: {short(hit.requests)} requests, "
             f"{short(hit.tokens)} tokens"
         )
-    settled = f"not within {horizon:,} iterations"
+    settled = f"not within {last:,} iterations"
     if found.settled is not None:
         within = "" if found.tolerance == 0 else f" (within {found.tolerance:g})"
         settled = f"{found.settled.attractor}, from iteration {found.settled.iteration:,}{within}"
@@ -178,3 +177,19 @@ def _story(found: "Cascade", best: float, horizon: int, wasted: float) -> list[R
         ),
         ("wasted", f"{percent(wasted)} of memory-time up to {last:,}, on evicted requests"),
     ]
+
+
+CASCADE = Question(
+    name="cascade",
+    ask=ask_cascade,
+    say=say_cascade,
+    notes=converted_rows,
+    doing="following iterations",
+    assumes=(
+        "Memory is full and never lacks requests to admit, all of one input and one output length.",
+        "Least progressed requests are evicted first, and start again; masses are real numbers.",
+    ),
+    examples=("fluidkv cascade --class 2:3 --capacity 24 --start 5/2,2,17/10 --exact",),
+    time="iteration",
+    sweep=None,
+)
