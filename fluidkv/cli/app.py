@@ -19,14 +19,12 @@ from fluidkv.cli.commands.atlas import atlas
 from fluidkv.cli.commands.bench.command import bench
 from fluidkv.cli.commands.cascade import cascade
 from fluidkv.cli.commands.clocks import clocks
-from fluidkv.cli.commands.compare.command import compare
 from fluidkv.cli.commands.equilibria import equilibria
 from fluidkv.cli.commands.explore.command import explore
 from fluidkv.cli.commands.figure import figure
 from fluidkv.cli.commands.log import log
 from fluidkv.cli.commands.mix import mix
 from fluidkv.cli.commands.oracle import oracle
-from fluidkv.cli.commands.preempt.command import preempt
 from fluidkv.cli.commands.pulse import pulse
 from fluidkv.cli.commands.recommend.command import recommend
 from fluidkv.cli.commands.replay.command import replay
@@ -60,13 +58,13 @@ _PANELS = {
         study,
         recommend,
         size,
-        compare,
+        QUESTIONS["compare"],
         replay,
         mix,
         wait,
         QUESTIONS["cache"],
         QUESTIONS["route"],
-        preempt,
+        QUESTIONS["preempt"],
         QUESTIONS["price"],
         clocks,
     ),

@@ -3,9 +3,7 @@
 import json
 import re
 import shlex
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,29 +12,12 @@ from fluidkv.answers.questions import QUESTIONS
 from fluidkv.cli import asking, main
 from fluidkv.questions.answer import Answer, inner_answer
 from fluidkv.questions.kinds import Text
-from fluidkv.questions.options import filled
-from fluidkv.questions.question import Question
 from tests.conventions import complaints
-from tests.questions.cases import CASES, NEEDED
+from tests.questions.cases import CASES, NEEDED, answer_to
 
 LINES = [(name, line) for name, lines in CASES.items() for line in lines]
 # Wrong kinds, no numbers, infinities, none, less than none, much, nothing, a name that is near one.
 BAD = ("", "nan", "inf", "-inf", "0", "-1", "1e999", "1/0", "x", "lur", "best,", "3.5:x", "\x1b[2J")
-
-
-@cache
-def answer_to(name: str, line: str) -> tuple[Question, Any]:
-    """The question's answer in Python, of the options of a command line."""
-    question = QUESTIONS[name]
-    options = question.options
-    values = {key: each.default for key, each in options.items()}
-    flags = {each.option.flag: key for key, each in options.items()}
-    words = shlex.split(line)
-    while words:
-        option = options[flags[words.pop(0)]].option
-        value = True if option.kind is None else option.read(option.flag, words.pop(0))
-        values[option.key] = [*(values[option.key] or []), value] if option.many else value
-    return question, filled(question.ask, values)
 
 
 def printed(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
@@ -57,7 +38,7 @@ def test_the_help_has_every_option_once_and_says_what_is_asked(
     assert question.title.split()[0] in text
     for each in question.options.values():
         option = each.option
-        found = re.findall(rf"^│ \*? *{re.escape(option.flag)}\b", text, flags=re.M)
+        found = re.findall(rf"^│ \*? {{0,4}}{re.escape(option.flag)}(?![\w-])", text, flags=re.M)
         assert len(found) == 1, option.flag
         assert option.help.rstrip("]").endswith((".", "]")) or "default:" in option.help
     for example in question.examples:

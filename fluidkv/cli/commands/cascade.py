@@ -3,8 +3,8 @@
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated
 
+from fluidkv.answers.memory import KnownMemory
 from fluidkv.cli import arguments as read
-from fluidkv.cli.memory import GivenMemory
 from fluidkv.cli.options import Json, OneClass, flag, option
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
@@ -35,7 +35,7 @@ _ROWS = 40  # of the table of phases; --json lists all
 
 def cascade(
     class_: OneClass,
-    memory: GivenMemory,
+    memory: KnownMemory,
     start: Annotated[str, option("--start X,X,...", str, _STARTS)],
     exact: Annotated[bool, flag("--exact", "Compute in rationals instead of float64.")] = False,
     iterations: Annotated[

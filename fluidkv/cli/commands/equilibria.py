@@ -5,8 +5,8 @@ from fractions import Fraction
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated
 
+from fluidkv.answers.memory import KnownMemory
 from fluidkv.cli import arguments as read
-from fluidkv.cli.memory import GivenMemory
 from fluidkv.cli.options import Json, OneClass, option
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
@@ -24,7 +24,7 @@ _GAPS_WIDTH = 25
 
 def equilibria(
     class_: OneClass,
-    memory: GivenMemory,
+    memory: KnownMemory,
     gaps: Annotated[
         tuple | None,
         option(

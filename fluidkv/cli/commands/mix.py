@@ -4,8 +4,9 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated
 
+from fluidkv.answers.memory import NO_MEMORY, Memory
+from fluidkv.answers.served.load import request_classes
 from fluidkv.cli import arguments as read
-from fluidkv.cli.memory import NO_MEMORY, Memory
 from fluidkv.cli.options import SERVER, Classes, Json, option
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
@@ -78,7 +79,7 @@ def mix(
 def _workload(texts: list[str]) -> "Workload":
     if len(texts) > MOST_CLASSES:
         raise InputError("--class", f"{len(texts)} classes", f"at most {MOST_CLASSES}")
-    workload = read.request_classes(texts)
+    workload = request_classes(texts)
     for text, c in zip(texts, workload.classes, strict=True):
         if c.decode_length > LONGEST:
             raise InputError("--class", text, f"a decode length of at most {LONGEST}")

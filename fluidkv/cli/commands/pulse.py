@@ -4,9 +4,8 @@ from fractions import Fraction
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
-from fluidkv.answers.memory import LARGEST
+from fluidkv.answers.memory import LARGEST, KnownMemory
 from fluidkv.cli import arguments as read
-from fluidkv.cli.memory import GivenMemory
 from fluidkv.cli.options import Json, argument, option
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
@@ -34,7 +33,7 @@ def pulse(
     share: Annotated[
         Fraction, option("--share P", read.share, "Share of the first length, such as 1/2 or 0.5.")
     ],
-    memory: GivenMemory,
+    memory: KnownMemory,
     json_: Json = False,
 ) -> None:
     """Which cycle do two lengths with a common divisor have, and what does it cost?
