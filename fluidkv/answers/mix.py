@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fluidkv.answers.classes import CLASSES, request_classes
 from fluidkv.answers.memory import converted_rows, optional_tokens
+from fluidkv.answers.served.load import CLASSES, request_classes
 from fluidkv.errors import InputError
 from fluidkv.plain import with_exact
 from fluidkv.questions.kinds import Exact, Whole

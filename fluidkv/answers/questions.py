@@ -2,8 +2,10 @@
 
 from fluidkv.answers.cache.question import CACHE
 from fluidkv.answers.cascade import CASCADE
+from fluidkv.answers.compare.question import COMPARE
 from fluidkv.answers.equilibria import EQUILIBRIA
 from fluidkv.answers.mix import MIX
+from fluidkv.answers.preempt.question import PREEMPT
 from fluidkv.answers.price.question import PRICE
 from fluidkv.answers.pulse import PULSE
 from fluidkv.answers.records import ORACLE
@@ -11,6 +13,6 @@ from fluidkv.answers.route.question import ROUTE
 from fluidkv.answers.threshold import THRESHOLD
 from fluidkv.questions.question import Question
 
-_SERVERS = (CACHE, ROUTE, PRICE, MIX)
+_SERVERS = (COMPARE, CACHE, ROUTE, PREEMPT, PRICE, MIX)
 _THEORY = (THRESHOLD, EQUILIBRIA, CASCADE, PULSE)
 QUESTIONS: dict[str, Question] = {each.name: each for each in (*_SERVERS, *_THEORY, ORACLE)}

@@ -18,11 +18,9 @@ from fluidkv.cli.codes import BAD_INPUT, CRASHED
 from fluidkv.cli.commands.atlas import atlas
 from fluidkv.cli.commands.bench.command import bench
 from fluidkv.cli.commands.clocks import clocks
-from fluidkv.cli.commands.compare.command import compare
 from fluidkv.cli.commands.explore.command import explore
 from fluidkv.cli.commands.figure import figure
 from fluidkv.cli.commands.log import log
-from fluidkv.cli.commands.preempt.command import preempt
 from fluidkv.cli.commands.recommend.command import recommend
 from fluidkv.cli.commands.replay.command import replay
 from fluidkv.cli.commands.size.command import size
@@ -49,8 +47,8 @@ app = typer.Typer(
 
 _PANELS: dict[str, tuple[str | Callable[..., Any], ...]] = {
     "Your server": (
-        *(log, study, recommend, size, compare, replay, "mix", wait, "cache", "route", preempt),
-        *("price", clocks),
+        *(log, study, recommend, size, "compare", replay, "mix", wait, "cache", "route"),
+        *("preempt", "price", clocks),
     ),
     "Theory": (explore, "threshold", "equilibria", "cascade", "pulse", atlas),
     "Many at once": (sweep,),

@@ -54,22 +54,6 @@ def share(argument: str, text: str, allowed: str = _SHARE) -> Fraction:
     return value
 
 
-def metric_bound(argument: str, text: str, *, needs: str) -> tuple[str, Fraction, str]:
-    """`METRIC=BOUND[UNIT]` as name, number and unit; what the name may be is not looked at.
-
-    Args:
-        needs: what the whole has to look like.
-    """
-    name, _, bound = text.partition("=")
-    number = r"[0-9.]+(?:[eE][-+]?[0-9]+)?"
-    found = re.fullmatch(rf"\s*([-+]?(?:{number}|nan|inf))\s*([a-z]*)\s*", bound)
-    if found is None:
-        raise InputError(argument, text, needs)
-    if found[1].lstrip("-+") in ("nan", "inf") or found[1].startswith("-"):
-        raise InputError(argument, text, "a finite bound of at least 0")
-    return name.strip(), exact_number(argument, found[1], needs), found[2]
-
-
 def window(argument: str, text: str) -> tuple[float, float]:
     """`FIRST:LAST`, seconds."""
     allowed = "FIRST:LAST in seconds, FIRST before LAST, such as 20:150"
@@ -80,22 +64,6 @@ def window(argument: str, text: str) -> tuple[float, float]:
     if not first < last:
         raise InputError(argument, text, allowed)
     return first, last
-
-
-COLUMNS = {"input": "input_length", "output": "decode_length", "arrival": "arrival_time"}
-
-
-def columns(argument: str, text: str) -> dict[str, str]:
-    """`input=COL,output=COL,arrival=COL`, some of them, as `read_trace` takes it."""
-    allowed = "input=COL,output=COL,arrival=COL, each at most once, COL a column of the file"
-    found: dict[str, str] = {}
-    for part in text.split(","):
-        what, _, column = (word.strip() for word in part.partition("="))
-        name = COLUMNS.get(what)
-        if name is None or not column or name in found:
-            raise InputError(argument, text, allowed)
-        found[name] = column
-    return found
 
 
 # --- files --------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ sweep. A decimal number is exact, in text, in a TOML file and in Python: 0.1 is 
 """
 
 import math
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -300,6 +301,25 @@ def rational(said: object, digits: int = MOST_DIGITS) -> Fraction | None:
     if number is None or max(abs(number.numerator), number.denominator) >= 10**digits:
         return None
     return number
+
+
+def metric_bound(argument: str, text: str, *, needs: str) -> tuple[str, Fraction, str]:
+    """`METRIC=BOUND[UNIT]` as name, number and unit; what the name may be is not looked at.
+
+    Args:
+        needs: what the whole has to look like.
+    """
+    name, _, bound = text.partition("=")
+    number = r"[0-9.]+(?:[eE][-+]?[0-9]+)?"
+    match = re.fullmatch(rf"\s*([-+]?(?:{number}|nan|inf))\s*([a-z]*)\s*", bound)
+    if match is None:
+        raise InputError(argument, text, needs)
+    if match[1].lstrip("-+") in ("nan", "inf") or match[1].startswith("-"):
+        raise InputError(argument, text, "a finite bound of at least 0")
+    exact = rational(match[1], FEW_DIGITS)
+    if exact is None:
+        raise InputError(argument, text, needs)
+    return name.strip(), exact, match[2]
 
 
 def _quotient(parts: Sequence[str], digits: int) -> Fraction | None:

@@ -69,7 +69,7 @@ class Question:
             of every option by its key.
         notes: of the same values, rows about how they were read.
         tables: name of a file -> its text, written beside the JSON.
-        time: unit of its durations; None: there are none.
+        time: unit of its durations, or what says it of an answer; None: there are none.
         sweep: of it at many points; None: there is none.
         differs: whether an answer is another one than recorded: the command then exits with 1.
     """
@@ -84,7 +84,7 @@ class Question:
     check: Callable[[Mapping[str, Any]], None] = lambda options: None
     notes: Callable[[Mapping[str, Any]], list[Row]] = lambda options: []
     tables: Callable[[Any], Mapping[str, str]] = lambda answer: {}
-    time: str | None = None
+    time: str | Callable[[Any], str | None] | None = None
     sweep: Sweep | None = field(default_factory=Sweep)
     differs: Callable[[Any], bool] = lambda answer: False
 

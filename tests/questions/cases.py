@@ -1,16 +1,31 @@
 """Small command lines of each question, which together show all that it says."""
 
+from contextlib import redirect_stdout
 from fractions import Fraction
+from io import StringIO
+from typing import Any
 
+from fluidkv.answers.questions import QUESTIONS
+from fluidkv.questions.question import Question
+from fluidkv.report.page import Page
+from fluidkv.report.terminal import Terminal
 from tests.cli.json_cases import CASES as SHOWN
+from tests.questions import asked
 
 GSP = "--generator gsp --order round-robin --set groups=6 --set queries=8 --set lengths=10,20"
 _FEW = "--generator gsp --set groups=2 --set queries=3 --set lengths=40,80 --workers 2 --jobs 1"
 _SMALL = "--generator mixed --requests 7 --length 12 --prompt 3 --budget 20"
+
 _FOUR = "--class 300:5 --class 300:10 --class 300:6 --class 300:12"
 _MASS = Fraction(2000, 232)
 LONGER = ",".join(map(str, [_MASS + 1, *[_MASS] * 6, _MASS - Fraction(11, 18)]))
 """A start of eight stages that fills 1,000 tokens with inputs of 10."""
+_TWO = "--class 8:10 --class 30:20 --block-size 4"
+_TIMED = f"{_TWO} --clock 0.1:1e-4:2e-3"
+PREEMPTS = f"{_TIMED} --capacity 128 --rate 4 --requests 24 --seeds 2"
+FEW = "--victim fewest-outputs --victim most-blocks"
+COMPARES = f"{_TIMED} --capacity 160 --rate 4 --requests 40 --runs 3"
+ENGINES = "--engine vllm --engine trtllm-no-evict"
 
 CASES: dict[str, list[str]] = {
     "cache": [
@@ -22,6 +37,15 @@ CASES: dict[str, list[str]] = {
         f"{_FEW} --capacity 400 --router random --router lbgr --seeds 2 --affinity",
         f"{_FEW} --capacity 100b --router random --seeds 1 --engine vllm",
         f"{_FEW} --capacity 900 --router two-choices --seeds 2 --rate 3 --policy rlt",
+    ],
+    "preempt": [
+        f"{PREEMPTS} --slo 0.5:2.5",
+        f"{PREEMPTS} {FEW} --seeds 1 --slo ttft=2s --slo tbt=400ms --swap-per-token 1e-4",
+        f"{_TWO} {FEW} --capacity 128 --requests 40 --seeds 2",
+    ],
+    "compare": [
+        f"{COMPARES} {ENGINES} --price 2",
+        f"{_TIMED} --capacity 160 --clients 4 --requests 12 --runs 2 --crossover --price 1",
     ],
     "price": [
         f"{_SMALL} --seeds 2 --policy return --policy return-pooled --policy token-pd",
@@ -69,6 +93,8 @@ CASES: dict[str, list[str]] = {
 NEEDED: dict[str, str] = {
     "cache": "",
     "route": "--workers 2 --capacity 400",
+    "preempt": "--capacity 320",
+    "compare": f"--capacity 320 {ENGINES}",
     "price": "--budget 20",
     "mix": "--class 30:5 --class 30:6 --nodes 2",
     "threshold": "5 9",
@@ -77,4 +103,24 @@ NEEDED: dict[str, str] = {
     "pulse": "2 4 --input 50 --share 1/2 --capacity 626",
     "oracle": "no-such-file",
 }
-"""Arguments and options that have to be given, as they may be."""
+"""Options that have to be given, as they may be."""
+
+
+def answer_to(name: str, line: str) -> tuple[Question, Any]:
+    """The question, and its answer in Python to the options of a command line."""
+    return QUESTIONS[name], asked.answer_to(name, line)
+
+
+def page_of(name: str, line: str) -> str:
+    """What the answer says to a person, in one line."""
+    question, answer = answer_to(name, line)
+    return text_of(question, answer)
+
+
+def text_of(question: Question, answer: Any) -> str:
+    """What an answer says to a person, in one line; no line of it is wider than 80 columns."""
+    lines = StringIO()
+    with redirect_stdout(lines):
+        question.say(Page(Terminal().write), answer)
+    assert max(map(len, lines.getvalue().splitlines())) <= 80
+    return " ".join(lines.getvalue().split())

@@ -39,7 +39,7 @@ def test_the_help_has_every_option_once_and_says_what_is_asked(
     assert question.title.split()[0] in text
     for each in question.options.values():
         option = each.option
-        found = re.findall(rf"^│ \*? *{re.escape(option.flag)}\b", text, flags=re.M)
+        found = re.findall(rf"^│ \*? {{0,4}}{re.escape(option.flag)}(?![\w-])", text, flags=re.M)
         assert len(found) == 1, option.flag
         assert option.help.rstrip("]").endswith((".", "]")) or "default:" in option.help
     for example in question.examples:

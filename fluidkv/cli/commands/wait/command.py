@@ -6,14 +6,16 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from fluidkv.answers.memory import UNSAID_MEMORY, LoggedMemory
+from fluidkv.answers.served.load import AS_IT_IS, Origin, Reading
+from fluidkv.answers.served.rows import clock_rows
+from fluidkv.answers.served.server_options import CLOCK, CLOCK_FROM, which_clock
 from fluidkv.cli import arguments as read
 from fluidkv.cli import options as opt
 from fluidkv.cli.asked import as_written, written_names
-from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
-from fluidkv.cli.served import ClockFrom, clock_rows, which_clock
-from fluidkv.cli.source import AS_IT_IS, Reading
+from fluidkv.cli.source import requests_of
 from fluidkv.errors import InputError
 from fluidkv.report.page import Row
 
@@ -123,12 +125,12 @@ def wait(
     rate: _Rate = None,
     bins: _Bins = None,
     reading: Reading = AS_IT_IS,
-    memory: LoggedMemory = NOT_GIVEN,
+    memory: LoggedMemory = UNSAID_MEMORY,
     d0: _D0 = None,
     d1: _D1 = None,
     d2: _D2 = None,
     clock: _Clock = None,
-    clock_from: ClockFrom = None,
+    clock_from: Annotated[str | None, CLOCK_FROM] = None,
     unknown_lengths: _Unknown = False,
     threshold: _Threshold = None,
     segment: _Segment = None,
@@ -164,7 +166,7 @@ def wait(
     if type_:
         load = _of_types(type_, server, unit)
     else:
-        requests, report = reading.requests(source, None, preset)
+        requests, report = requests_of(Origin(source, None, preset), reading)
         first = "" if report is None else report.summary().splitlines()[0]
         first = "; ".join(filter(None, (first, str(reading.scaling))))
         how = {"rate": rate, "bins": bins, "common_input": unknown_lengths, "read": first}
@@ -262,7 +264,7 @@ def _clock(
     if d0 is not None or d1 is not None or d2 is not None:
         name, text = ("--clock", clock) if clock is not None else ("--clock-from", clock_from)
         raise InputError(name, text, f"either {name}, or --d0, --d1 and --d2")
-    found = which_clock(clock, clock_from)
+    found = which_clock(None if clock is None else CLOCK.read("--clock", clock), clock_from)
     assert found is not None  # one of the two is given
     # The decimals that the clock was written with, not the doubles beside them.
     base, per_kv_token, per_prefill_token, pairs = (

@@ -4,7 +4,8 @@ from functools import partial
 
 import numpy as np
 
-from fluidkv import answers
+from fluidkv.answers.compare.crossover import Crossover
+from fluidkv.answers.compare.result import EngineComparison
 from fluidkv.figures.figure import Axes, Canvas, Data, Figure
 from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE
 
@@ -20,7 +21,7 @@ _WORDS = {
 }
 
 
-def engines_figure(found: "answers.EngineComparison") -> Figure:
+def engines_figure(found: EngineComparison) -> Figure:
     """Differences from the first engine in what users feel, with intervals for all at once."""
     title = _title(found)
     return Figure(
@@ -41,14 +42,14 @@ def engines_figure(found: "answers.EngineComparison") -> Figure:
     )
 
 
-def _title(found: "answers.EngineComparison") -> str:
+def _title(found: EngineComparison) -> str:
     names = [found.names[index] for index in found.better]
     if names:
         return f"Better than {found.names[0]} beyond noise: {', '.join(names)}"
     return f"Nothing is better than {found.names[0]} in all that users feel"
 
 
-def _engines_data(found: "answers.EngineComparison") -> Data:
+def _engines_data(found: EngineComparison) -> Data:
     data: dict[str, object] = {"engines": float(len(found.engines))}
     for metric in found.felt:
         against = found.against[metric]
@@ -88,7 +89,7 @@ def _draw_engines(
     canvas.suptitle(title)
 
 
-def _engines_caption(found: "answers.EngineComparison", data: Data) -> str:
+def _engines_caption(found: EngineComparison, data: Data) -> str:
     what = "runs" if found.pairs == "run" else "consecutive parts of one run"
     said = (
         f"{found.requests:,} requests a run, the same for all engines, in "
@@ -100,7 +101,7 @@ def _engines_caption(found: "answers.EngineComparison", data: Data) -> str:
     return said
 
 
-def crossover_figure(found: "answers.Crossover") -> Figure:
+def crossover_figure(found: Crossover) -> Figure:
     """Throughput and tail of both policies along max_tokens and along the pool."""
     title = _crossover_title(found)
     return Figure(
@@ -125,11 +126,11 @@ def crossover_figure(found: "answers.Crossover") -> Figure:
     )
 
 
-def _tail(found: "answers.Crossover") -> str:
+def _tail(found: Crossover) -> str:
     return "latency_p99" if "latency_p99" in found.felt else found.felt[-1]
 
 
-def _crossover_title(found: "answers.Crossover") -> str:
+def _crossover_title(found: Crossover) -> str:
     crossing = found.by_max_tokens.crossings[found.felt[0]]
     if crossing.found:
         return (
@@ -142,7 +143,7 @@ def _crossover_title(found: "answers.Crossover") -> str:
     return f"{name} is faster wherever the two differ"
 
 
-def _crossover_data(found: "answers.Crossover") -> Data:
+def _crossover_data(found: Crossover) -> Data:
     data: dict[str, object] = {}
     for along in (found.by_max_tokens, found.by_capacity):
         data[f"{along.axis}_points"] = np.array(along.points)
@@ -194,7 +195,7 @@ def _draw_panel(ax: Axes, data: Data, axis: str, metric: str) -> None:
     ax.set_ylim(bottom=0)
 
 
-def _crossover_caption(found: "answers.Crossover", data: Data) -> str:
+def _crossover_caption(found: Crossover, data: Data) -> str:
     return (
         f"{found.requests:,} requests a run, {found.runs} runs a point, the same for both "
         f"policies; bands are from the worst run to the best. Left: {found.asked.capacity:,} KV "

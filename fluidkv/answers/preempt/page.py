@@ -1,30 +1,21 @@
 """What `fluidkv preempt` found, as a person reads it."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from fluidkv.answers.preempt.effects import Effects
 from fluidkv.answers.preempt.pick import SHARES, Aim
 from fluidkv.answers.preempt.result import PreemptAnswer
 from fluidkv.answers.preempt.rules import FACTORS, RELEASED, SEE_LENGTHS
+from fluidkv.answers.preempt.run_rows import run_rows
 from fluidkv.answers.recommend.choosing import MARGIN
 from fluidkv.answers.served.published import misses_of
+from fluidkv.answers.served.rows import not_measured, published_rows
 from fluidkv.answers.served.segments import SEGMENTS
-from fluidkv.cli.commands.preempt.runs import run_rows
-from fluidkv.cli.held import not_measured, published_rows
 from fluidkv.report.numbers import counted, percent, short
 from fluidkv.report.page import Page, Row
 from fluidkv.serving.clock import FREE_PREFILL
 from fluidkv.serving.rules import name_of
-
-ASSUMES = (
-    "Rules are simulated, not tried on a server: the engine's own, with other victims and other "
-    "ways to bring them back.",
-    "How long an iteration lasts stands beside 'clock', and is the same function of the batch "
-    "under every rule.",
-    "All rules serve the same requests, run by run; the differences are taken pair by pair.",
-)
-"""What the answer takes for granted, for the report."""
 
 _ROWS = 40  # of a table; --json has all
 _AGAINST = 14  # rows of differences
@@ -48,16 +39,9 @@ WORDS = {
 }
 
 
-def say_preemption(page: Page, answer: PreemptAnswer, name: str, notes: Iterable[Row]) -> None:
-    """Every combination, what it is worth beside the engine's own, what matters, what to take.
-
-    Args:
-        page: where to.
-        answer: what to say.
-        name: of the workload.
-        notes: rows about where it came from.
-    """
-    at = f"{name} at " if name else ""
+def say_preemption(page: Page, answer: PreemptAnswer) -> None:
+    """Every combination, what it is worth beside the engine's own, what matters, what to take."""
+    at = f"{answer.name} at " if answer.name else ""
     page.verdict(_in_short(answer))
     page.title(f"{at}{answer.limits.capacity:,} KV tokens, rules of {answer.engine.label}")
     shown = sections(answer)
@@ -81,7 +65,7 @@ def say_preemption(page: Page, answer: PreemptAnswer, name: str, notes: Iterable
     page.heading("What to take")
     page.rows(_pick(answer))
     page.heading("What was run")
-    page.rows([*notes, *run_rows(answer)])
+    page.rows([*answer.notes, *run_rows(answer)])
 
 
 def _in_short(answer: PreemptAnswer) -> str:

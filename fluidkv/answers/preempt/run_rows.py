@@ -2,7 +2,12 @@
 
 from fluidkv.answers.preempt.result import PreemptAnswer
 from fluidkv.answers.preempt.rules import USE_PREDICTIONS
-from fluidkv.cli.served import asked_rows, clock_rows, window_rows
+from fluidkv.answers.served.rows import (
+    arrivals_text,
+    clock_rows,
+    max_tokens_rows,
+    window_rows,
+)
 from fluidkv.report.numbers import counted, short
 from fluidkv.report.page import Row
 from fluidkv.serving.rules import Restore, Victim
@@ -10,20 +15,11 @@ from fluidkv.serving.rules import Restore, Victim
 
 def run_rows(answer: PreemptAnswer) -> list[Row]:
     """Arrivals, runs, clock, memory, swapping, objectives, and what is missing."""
-    demand = answer.demand
-    unit = "second" if answer.clock.unit == "s" else "iteration"
-    arrivals = {
-        "saturated": "all requests wait from the start; their TTFT says nothing",
-        "rate": f"Poisson, {demand.rate:g} per {unit}" if demand.rate else "",
-        "clients": f"{demand.clients} clients, each asks again when it has its answer",
-        "replay": "the trace at its own times"
-        + (f", {demand.speed:g} times as fast" if demand.speed != 1 else ""),
-    }[demand.kind]
     one = "draw" if answer.window is None else "run"
     each = f"of {answer.requests:,} requests, until all are served"
     noise = "± is from the four parts of the one run, which are not independent"
     return [
-        ("arrivals", arrivals),
+        ("arrivals", arrivals_text(answer.demand, answer.clock.unit, "; their TTFT says nothing")),
         ("runs", f"{counted(answer.runs, one)} {each}"),
         *window_rows(answer.window),
         *([("noise", noise)] if answer.pairs == "segment" else []),
@@ -101,4 +97,4 @@ def _missing(answer: PreemptAnswer) -> list[Row]:
         rows.append(("", "predicted lengths are the true ones; --predictor says others"))
     if Victim.LOOSEST_OBJECTIVE in victims and answer.objectives is None:
         rows.append(("", "objectives: loosest-objective orders by what is left without --slo"))
-    return rows + asked_rows(answer.engine, answer.demand)
+    return rows + max_tokens_rows(answer.engine, answer.demand)

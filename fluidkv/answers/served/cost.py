@@ -3,10 +3,8 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from fluidkv.cli import arguments as read
-from fluidkv.cli import options as opt
 from fluidkv.errors import InputError
 from fluidkv.report.numbers import short
 from fluidkv.report.page import Row
@@ -16,10 +14,6 @@ if TYPE_CHECKING:
 
 PER_MILLION = "per 1M"
 """Title of a column."""
-_PRICE = "Price of a GPU for an hour: says what a million output tokens cost, in the same money."
-Price = Annotated[
-    Fraction | None, opt.option("--price PER_GPU_HOUR", read.positive_number, _PRICE, opt.SERVER)
-]
 
 
 @dataclass(frozen=True)
@@ -38,7 +32,7 @@ class Cost:
         """Of output tokens, at so many a second from all replicas together.
 
         Examples:
-            >>> from fluidkv.cli.price import Cost
+            >>> from fluidkv.answers.served.cost import Cost
             >>> round(Cost(3.6, gpus=2).per_million(1000.0), 6)  # 0.002 a second
             2.0
         """

@@ -1,29 +1,23 @@
 """What `fluidkv compare` found, as a person reads it."""
 
 import math
-from collections.abc import Iterable
-from typing import Any
 
-from fluidkv.answers import Crossover, EngineComparison
-from fluidkv.answers.compare.crossover import POLICIES, Along, Crossing
-from fluidkv.answers.compare.result import Difference
-from fluidkv.answers.served.demand import Demand
+from fluidkv.answers.compare.crossover import POLICIES, Along, Crossing, Crossover
+from fluidkv.answers.compare.result import Difference, EngineComparison
+from fluidkv.answers.served.cost import PER_MILLION
 from fluidkv.answers.served.fresh import share_in, spread
 from fluidkv.answers.served.paired import CONFIDENCE
-from fluidkv.cli.held import measured_table
-from fluidkv.cli.price import PER_MILLION, Cost
-from fluidkv.cli.served import asked_rows, clock_rows, short_form, window_rows
+from fluidkv.answers.served.rows import (
+    arrivals_text,
+    clock_rows,
+    max_tokens_rows,
+    measured_table,
+    short_form,
+    window_rows,
+)
 from fluidkv.report.numbers import counted, percent, short, signed
 from fluidkv.report.page import Page, Row
 from fluidkv.serving.clock import FREE_PREFILL
-
-ASSUMES = (
-    "Engines differ in the rules of their schedulers alone, which are simulated; how long an "
-    "iteration lasts is the same function of the batch for all of them.",
-    "All engines serve the same requests, and the differences are taken pair by pair.",
-    "How requests come stands beside 'arrivals'. Another day may bring others.",
-)
-"""What the answer takes for granted, for the report."""
 
 _SHARED = "Prefix caches find what prompts share, as the trace says it."
 _NOT_SHARED = (
@@ -55,24 +49,9 @@ _WORDS = {
 _SHORT = {"trtllm-no-evict": "no-evict", "trtllm-max-utilization": "max-util"}
 
 
-def say_comparison(
-    page: Page,
-    found: EngineComparison,
-    crossed: Crossover | None,
-    name: str,
-    notes: Iterable[Row],
-    cost: Cost | None,
-) -> None:
-    """Every engine's metrics, what differs beyond noise, where policies cross, what was run.
-
-    Args:
-        page: where to.
-        found, crossed: what to say.
-        name: of the workload.
-        notes: rows about where it came from.
-        cost: of a server; None: not asked.
-    """
-    at = f"{name} at " if name else ""
+def say_comparison(page: Page, found: EngineComparison) -> None:
+    """Every engine's metrics, what differs beyond noise, where policies cross, what was run."""
+    at = f"{found.name} at " if found.name else ""
     page.verdict(_in_short(found))
     page.title(f"{at}{found.asked.capacity:,} KV tokens: {counted(len(found.engines), 'engine')}")
     if any(engine.caching for engine in found.engines):
@@ -81,18 +60,18 @@ def say_comparison(
         page.paragraph("The runs are too short: memory is hardly filled; take more --requests")
     page.heading(f"Means of {counted(found.runs, 'run')}")
     columns = [m for m in (*found.felt, "preemptions", "recompute_tax") if m != "ttft_p50"]
-    _engines_table(page, found, columns, cost)
+    _engines_table(page, found, columns)
     page.heading("Against the first", f", {found.names[0]}")
     page.rows(_differences(found))
     if found.logged is not None:
         name = found.names[found.logged]
         page.heading("The log, measured and simulated", f", by the rules of {name}")
         measured_table(page, found.bias)
-    if crossed is not None:
+    if found.crossover is not None:
         page.heading("MAX_UTILIZATION or GUARANTEED_NO_EVICT")
-        _say_crossover(page, crossed)
+        _say_crossover(page, found.crossover)
     page.heading("What was run")
-    page.rows([*notes, *_run_rows(found)])
+    page.rows([*found.notes, *_run_rows(found)])
 
 
 def _in_short(found: EngineComparison) -> str:
@@ -114,25 +93,14 @@ def _in_short(found: EngineComparison) -> str:
     return f"{found.names[index]} is {word} than {first}: {_WORDS[metric]} {_gap(found, *told[0])}"
 
 
-def costs(found: EngineComparison, cost: Cost | None) -> dict[str, Any]:
-    """For JSON: of a million output tokens by each engine."""
-    places = enumerate(found.names)
-    return cost.values(**{name: _cost(found, i, cost) for i, name in places}) if cost else {}
-
-
-def _cost(found: EngineComparison, index: int, cost: Cost) -> float:
-    return cost.per_million(found.mean(index, "output_throughput_per_time"))
-
-
-def _engines_table(
-    page: Page, found: EngineComparison, columns: list[str], cost: Cost | None
-) -> None:
+def _engines_table(page: Page, found: EngineComparison, columns: list[str]) -> None:
+    cost = found.cost
     titles = [_TITLES[metric] for metric in columns] + ([PER_MILLION] if cost else [])
     rows = [
         [
             _numbered(i),
             *(_cell(metric, found.mean(i, metric)) for metric in columns),
-            *([short(_cost(found, i, cost), 3)] if cost else []),
+            *([short(found.cost_of(i), 3)] if cost else []),
         ]
         for i in range(len(found.engines))
     ]
@@ -287,7 +255,7 @@ def _point(along: Along, point: float) -> str:
 def _run_rows(found: EngineComparison) -> list[Row]:
     asked = found.asked
     rows: list[Row] = [
-        ("arrivals", _arrivals(asked.demand, asked.clock.unit)),
+        ("arrivals", arrivals_text(asked.demand, asked.clock.unit)),
         ("runs", _runs(found)),
         *window_rows(found.window),
         *clock_rows(asked.clock, capacity=asked.capacity),
@@ -299,7 +267,7 @@ def _run_rows(found: EngineComparison) -> list[Row]:
     if not asked.clock.prefills:
         rows.append(("CAUTION", FREE_PREFILL))
     for engine in found.engines:
-        rows += [row for row in asked_rows(engine.rules, asked.demand) if row not in rows]
+        rows += [row for row in max_tokens_rows(engine.rules, asked.demand) if row not in rows]
     for index, count in found.unfinished:
         ended = counted(count, "run")
         rows.append(("CAUTION", f"{found.names[index]}: {ended} did not end with all served"))
@@ -310,17 +278,6 @@ def _run_rows(found: EngineComparison) -> list[Row]:
         missing = f"prompts that begin alike, {missing}"
     rows.append(("not in it", f"{missing}: engines differ in their rules alone"))
     return rows
-
-
-def _arrivals(demand: Demand, unit: str) -> str:
-    if demand.kind == "rate":
-        return f"Poisson, {demand.rate:g} per {'second' if unit == 's' else 'iteration'}"
-    if demand.kind == "clients":
-        return f"{demand.clients} clients, each asks again when it has its answer"
-    if demand.kind == "replay":
-        faster = f", {demand.speed:g} times as fast" if demand.speed != 1 else ""
-        return f"the trace at its own times{faster}"
-    return "all requests wait from the start"
 
 
 def _runs(found: EngineComparison) -> str:

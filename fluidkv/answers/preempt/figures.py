@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidkv import answers
+from fluidkv.answers.preempt.result import PreemptAnswer
 from fluidkv.figures.figure import Axes, Canvas, Data, Figure
 from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, name_axes
 from fluidkv.serving.rules import Restore
@@ -19,7 +19,7 @@ _LOOKS = {
 _NAMES = {"recompute_tax": "recompute tax, %", "attained": "all objectives met, %"}
 
 
-def preempt_figure(answer: "answers.PreemptAnswer") -> Figure:
+def preempt_figure(answer: PreemptAnswer) -> Figure:
     """A row for each victim, a mark for each restore rule; the rest is the engine's own."""
     rows = len({combination.victim for combination in answer.combinations})
     return Figure(
@@ -34,7 +34,7 @@ def preempt_figure(answer: "answers.PreemptAnswer") -> Figure:
     )
 
 
-def _parameters(answer: "answers.PreemptAnswer") -> dict[str, object]:
+def _parameters(answer: PreemptAnswer) -> dict[str, object]:
     demand, clock = answer.demand, answer.clock
     return {
         "engine": answer.engine.label,
@@ -48,13 +48,13 @@ def _parameters(answer: "answers.PreemptAnswer") -> dict[str, object]:
     }
 
 
-def _panels(answer: "answers.PreemptAnswer") -> list[str]:
+def _panels(answer: PreemptAnswer) -> list[str]:
     first = ["ttft_p99"] if answer.first_tokens else []
     slo = [] if answer.objectives is None else ["attained"]
     return ["recompute_tax", answer.throughput, *first, "longest_gap_p99", *slo]
 
 
-def _label(answer: "answers.PreemptAnswer", metric: str) -> str:
+def _label(answer: PreemptAnswer, metric: str) -> str:
     unit = "s" if answer.clock.unit == "s" else "iterations"
     timed = {
         answer.throughput: f"requests / {'s' if unit == 's' else 'iteration'}",
@@ -64,7 +64,7 @@ def _label(answer: "answers.PreemptAnswer", metric: str) -> str:
     return (_NAMES | timed)[metric]
 
 
-def _shown(answer: "answers.PreemptAnswer") -> list[int]:
+def _shown(answer: PreemptAnswer) -> list[int]:
     """Combinations with the engine's own allocation, and the first predictor."""
     own = answer.combinations[0]
     return [
@@ -74,7 +74,7 @@ def _shown(answer: "answers.PreemptAnswer") -> list[int]:
     ]
 
 
-def _data(answer: "answers.PreemptAnswer") -> Data:
+def _data(answer: PreemptAnswer) -> Data:
     shown = _shown(answer)
     victims = _victims(answer)
     data: dict[str, Any] = {
@@ -86,12 +86,12 @@ def _data(answer: "answers.PreemptAnswer") -> Data:
     return {name: np.asarray(values, float) for name, values in data.items()}
 
 
-def _victims(answer: "answers.PreemptAnswer") -> list[str]:
+def _victims(answer: PreemptAnswer) -> list[str]:
     """The engine's own first, the others as in the table that is printed."""
     return list(dict.fromkeys(answer.combinations[i].names["victim"] for i in answer.ranked))
 
 
-def _draw(answer: "answers.PreemptAnswer", data: Data, canvas: Canvas) -> None:
+def _draw(answer: PreemptAnswer, data: Data, canvas: Canvas) -> None:
     panels, victims = _panels(answer), _victims(answer)
     axes = np.atleast_1d(canvas.subplots(1, len(panels), sharey=True))
     restores = sorted(set(data["restore"].astype(int).tolist()))
@@ -135,7 +135,7 @@ def _spread(values: np.ndarray) -> bool:
     return bool(values.min() > 0 and values.max() > 10 * values.min())
 
 
-def _caption(answer: "answers.PreemptAnswer", data: Data) -> str:
+def _caption(answer: PreemptAnswer, data: Data) -> str:
     tax, gap = data["recompute_tax"].mean(axis=1), data["longest_gap_p99"].mean(axis=1)
     shown = _shown(answer)
     least, short = int(tax.argmin()), int(np.nanargmin(gap)) if np.isfinite(gap).any() else 0
