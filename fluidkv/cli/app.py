@@ -28,7 +28,6 @@ from fluidkv.cli.commands.study.command import study
 from fluidkv.cli.commands.sweep.command import sweep
 from fluidkv.cli.commands.table import table
 from fluidkv.cli.commands.verify import verify
-from fluidkv.cli.commands.wait.command import wait
 from fluidkv.cli.groups import expanded
 from fluidkv.cli.misspelt import unknown_option
 from fluidkv.cli.signals import INTERRUPTED
@@ -47,7 +46,7 @@ app = typer.Typer(
 
 _PANELS: dict[str, tuple[str | Callable[..., Any], ...]] = {
     "Your server": (
-        *(log, study, recommend, size, "compare", replay, "mix", wait, "cache", "route"),
+        *(log, study, recommend, size, "compare", replay, "mix", "wait", "cache", "route"),
         *("preempt", "price", clocks),
     ),
     "Theory": (explore, "threshold", "equilibria", "cascade", "pulse", atlas),

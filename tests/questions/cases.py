@@ -27,6 +27,11 @@ FEW = "--victim fewest-outputs --victim most-blocks"
 COMPARES = f"{_TIMED} --capacity 160 --rate 4 --requests 40 --runs 3"
 ENGINES = "--engine vllm --engine trtllm-no-evict"
 
+_TYPES = "--type 1:1:1 --type 1:1:2"
+_NESTED = f"{_TYPES} --d0 0.1 --d1 0.1 --capacity 200 --unknown-lengths"
+_MANY = " ".join(f"--type 1/{7 * k}:1000:{k * 997}" for k in range(1, 13))
+_MANY += " --d0 0.0149 --d1 2.6e-9"
+
 CASES: dict[str, list[str]] = {
     "cache": [
         f"{GSP} --seeds 2 --capacity 40 --capacity 60",
@@ -88,6 +93,15 @@ CASES: dict[str, list[str]] = {
         "2 4 --input 1 --share 2/5 --capacity 60",
     ],
     "oracle": SHOWN["oracle"],
+    "wait": [
+        f"{_TYPES} --d0 0.1 --d1 0.1 --capacity 9 --seeds 2 --run-time 60",
+        f"{_NESTED} --seeds 2 --run-time 60",
+        f"{_TYPES} --d0 0.1 --d1 0.1 --capacity 8 --no-simulate",
+        f"{_MANY} --capacity 41408 --no-simulate",
+        f"{_MANY} --capacity 41408 --no-simulate --unknown-lengths",
+        f"{_TYPES} --clock iteration --capacity 1e9 --no-simulate",
+        f"{_NESTED} --segment 1 --segment 2 --threshold 14 --threshold 8 --no-simulate",
+    ],
 }
 
 NEEDED: dict[str, str] = {
@@ -102,6 +116,7 @@ NEEDED: dict[str, str] = {
     "cascade": "--class 2:3 --capacity 24 --start 5/2,2,17/10 --iterations 5",
     "pulse": "2 4 --input 50 --share 1/2 --capacity 626",
     "oracle": "no-such-file",
+    "wait": "--capacity 40000 --d0 1 --d1 1",
 }
 """Options that have to be given, as they may be."""
 

@@ -93,7 +93,7 @@ def test_the_text_fits_and_its_files_are_written(
     }
 
 
-WITH_DATASET = [each for each in LINES if each[0] not in ("mix", "pulse", "oracle")]
+WITH_DATASET = [each for each in LINES if each[0] not in ("mix", "pulse", "oracle", "wait")]
 
 
 @pytest.mark.parametrize(("name", "line"), WITH_DATASET)

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from fluidkv.answers.figures.wait import wait_figures
+from fluidkv.answers.wait.figures import wait_figures
 from fluidkv.answers.wait.study import wait_study
 from fluidkv.figures import write_figures
 from fluidkv.wait.model import PromptType, WaitSystem
@@ -41,7 +41,7 @@ def test_memory_by_segments_is_the_bound_in_its_terms():
 
 def test_all_of_them_draw(tmp_path):
     answer = wait_study(TWO, 9, unknown_lengths=True, seeds=2, duration=50)
-    figures = wait_figures(answer, unit="s")
+    figures = wait_figures(answer)
     assert [figure.id for figure in figures] == ["memory_by_rate", "memory_by_segments", "policies"]
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -1,9 +1,9 @@
 """The runs of `fluidkv wait` as a person reads them: a table, who is ahead, and what to mind."""
 
+from fluidkv.answers.wait import words as words
 from fluidkv.answers.wait.ahead import ahead, mean
 from fluidkv.answers.wait.runs import Comparison, PolicyRuns
 from fluidkv.answers.wait.study import WaitAnswer
-from fluidkv.cli.commands.wait import words as words
 from fluidkv.report.numbers import counted, short
 from fluidkv.report.page import Page
 from fluidkv.serving.clock import FREE_PREFILL

@@ -1,14 +1,14 @@
 """The answer of `fluidkv wait`, as a person reads it."""
 
-from collections.abc import Iterable
 from fractions import Fraction
 
+from fluidkv.answers.served.rows import clock_rows
+from fluidkv.answers.wait import words as words
 from fluidkv.answers.wait.ahead import best_fcfs, mean
 from fluidkv.answers.wait.load import Load
 from fluidkv.answers.wait.nested import NestedAnswer, SegmentPlan
+from fluidkv.answers.wait.runs_text import say_runs
 from fluidkv.answers.wait.study import WaitAnswer
-from fluidkv.cli.commands.wait import words as words
-from fluidkv.cli.commands.wait.runs import say_runs
 from fluidkv.errors import InputError
 from fluidkv.report.numbers import (
     at_least,
@@ -25,15 +25,6 @@ from fluidkv.report.page import Page, Row
 from fluidkv.wait.theory.boundary_queue import Eta
 from fluidkv.wait.theory.sensitivity import Sensitivity
 
-ASSUMES = (
-    "Prompts of each type come as a Poisson process, at a rate that does not change.",
-    "An iteration moves each prompt of its batch by one stage. It lasts d0, more for each KV token "
-    "in the batch (d1) and each token of prefill (d2; 0 in the paper).",
-    "Who is evicted loses its cache and starts again. Prompts share no memory.",
-    "Bounds hold for this model; what is marked as sampled comes from runs of it.",
-)
-"""What the answer takes for granted, for the report."""
-
 _MOVERS = 3
 _PARAMETERS = {
     "arrival_rate": "rate",
@@ -45,13 +36,14 @@ _PARAMETERS = {
 }
 
 
-def say_wait(page: Page, answer: WaitAnswer, load: Load, notes: Iterable[Row] = ()) -> None:
+def say_wait(page: Page, answer: WaitAnswer) -> None:
     """What can be served, the thresholds and their memory, and the runs."""
+    load = answer.load or Load(answer.system)
     kinds = counted(len(answer.system.types), "prompt type")
     title = f"{load.name + ': ' if load.name else ''}{kinds}, {words.tokens(answer.capacity)}"
     page.verdict(_in_short(answer))
     page.title(title)
-    page.rows([*_source(load), *notes, *_fluid(answer)])
+    page.rows([*_source(load), *_clock(load, answer.capacity), *_fluid(answer)])
     if answer.nested is None:
         page.heading("WAIT: outputs are known when prompts come")
         page.paragraph(_not_for_wait(answer))
@@ -110,6 +102,20 @@ def _source(load: Load) -> list[Row]:
         ),
         ("binned", errors),
     ]
+
+
+def _clock(load: Load, capacity: Fraction) -> list[Row]:
+    """A clock in seconds, and what of it is left out."""
+    clock = load.clock
+    if clock is None or clock.unit != "s":
+        return []
+    rows = clock_rows(clock, capacity=float(capacity)) if clock.name else []
+    left_out = "left out: WAIT has no term"
+    if clock.per_prefill_pair:
+        rows.append(("", f"attention of prompts to themselves, D3, is {left_out}"))
+    if clock.per_request or clock.experts:
+        rows.append(("", f"what requests and experts cost besides is {left_out}"))
+    return rows
 
 
 def _fluid(answer: WaitAnswer) -> list[Row]:

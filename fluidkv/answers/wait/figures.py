@@ -18,18 +18,13 @@ _TITLE = 80  # characters in a line
 _COLOURS = (BLUE, ORANGE, GREEN)
 
 
-def wait_figures(answer: "answers.WaitAnswer", *, unit: str = "") -> tuple[Figure, ...]:
-    """`memory_by_rate`; `memory_by_segments` with unknown outputs; `policies` if they were run.
-
-    Args:
-        answer: from `wait_study`.
-        unit: of time, for the axes; "": the user's own.
-    """
+def wait_figures(answer: "answers.WaitAnswer") -> tuple[Figure, ...]:
+    """`memory_by_rate`; `memory_by_segments` with unknown outputs; `policies` if they were run."""
     figures = [_rates_figure(answer)]
     if answer.nested is not None:
         figures.append(_segments_figure(answer.nested))
     if answer.runs is not None:
-        figures.append(_policies_figure(answer, answer.runs, unit))
+        figures.append(_policies_figure(answer, answer.runs))
     return tuple(figures)
 
 
@@ -191,7 +186,7 @@ def _segments_caption(nested: "answers.NestedAnswer", data: Data) -> str:
 # --- policies -----------------------------------------------------------------------------------
 
 
-def _policies_figure(answer: "answers.WaitAnswer", runs: "answers.Comparison", unit: str) -> Figure:
+def _policies_figure(answer: "answers.WaitAnswer", runs: "answers.Comparison") -> Figure:
     return Figure(
         id="policies",
         title=" ".join(_policies_title(runs)),
@@ -199,7 +194,7 @@ def _policies_figure(answer: "answers.WaitAnswer", runs: "answers.Comparison", u
         parameters={"duration": runs.duration, "seeds": len(runs.prompts)},
         size=(9.0, 3.6),
         data=partial(_policies_data, answer, runs),
-        draw=partial(_policies_draw, runs, unit),
+        draw=partial(_policies_draw, runs, answer.unit),
         caption=partial(_policies_caption, runs),
     )
 
