@@ -8,12 +8,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fluidkv.errors import InputError
 from fluidkv.questions.kinds import FEW_DIGITS, Text, Whole, Written, rational
 from fluidkv.questions.options import SERVER, Option, as_options
 from fluidkv.report.page import Row
+
+if TYPE_CHECKING:
+    from fluidkv.serving.machines.layers import Layers
 
 LARGEST = 10**15
 """No capacity or length is larger; below it float64 holds every integer."""
@@ -87,6 +90,8 @@ CAPACITY = Option(
     in_sweep=Whole(),
     means=("capacity", "capacities"),
 )
+GIVEN = replace(CAPACITY, panel=None)
+"""The same where nothing else says it."""
 SEVERAL = replace(CAPACITY, help=f"{CAPACITY.help} Repeatable.", many=True)
 KV_BYTES = Option(
     "--kv-bytes BYTES",
@@ -187,9 +192,79 @@ class TokenBytes:
 
 
 @dataclass(frozen=True)
-class _TokenBytes(TokenBytes):
-    kv_bytes: int | None = None
-    model: str | None = None
+class Memory(TokenBytes):
+    """Options that say how much KV memory there is, if they do."""
+
+    capacity: Annotated[Amount | None, CAPACITY] = None
+    kv_bytes: Annotated[int | None, KV_BYTES] = None
+    model: Annotated[str | None, MODEL] = None
+
+    def tokens(self, block_size: int | None = None, *, whole: str = "") -> Fraction | None:
+        """KV tokens; None where nobody says."""
+        self.per_token()
+        if self.capacity is None:
+            return None
+        return self.converted(self.capacity, block_size, whole=whole)
+
+    def count(self, block_size: int | None = None) -> int | None:
+        """The same as a whole number."""
+        tokens = self.tokens(block_size, whole=WHOLE)
+        return None if tokens is None else int(tokens)
+
+    def notes(self, block_size: int | None = None) -> list[Row]:
+        """A row about what was converted; none where nothing was."""
+        text = "" if self.capacity is None else self.said(self.capacity, block_size)
+        return [("capacity", text)] if text else []
+
+
+@dataclass(frozen=True)
+class LoggedMemory(Memory):
+    """The same where a log may say it, too."""
+
+    capacity: Annotated[
+        Amount | None,
+        replace(CAPACITY, help=f"{CAPACITY.help} A log folder that names it may leave it out."),
+    ] = None
+
+
+_LAYERS = (
+    "Model that says what its layers keep (gpt-oss-20b, gemma-3-27b, qwen3-next-80b-a3b), and the "
+    "bytes of a token, for a capacity in bytes."
+)
+
+
+@dataclass(frozen=True)
+class LayeredMemory(LoggedMemory):
+    """The same of a server whose layers may keep windows and states: a token is one that all keep.
+
+    Examples:
+        >>> from fluidkv.answers.memory import LayeredMemory
+        >>> LayeredMemory(model="gpt-oss-20b").per_token()
+        49152
+    """
+
+    model: Annotated[str | None, replace(MODEL, help=_LAYERS)] = None
+
+    def layers(self) -> "Layers | None":
+        """What the layers of the model keep; None where none is named.
+
+        Raises:
+            InputError: a model that is not known.
+        """
+        if self.model is None:
+            return None
+        from fluidkv.serving.machines.layers import layers_named
+
+        with as_options({"model": "--model"}):
+            return layers_named(self.model)
+
+    def token_bytes(self, model: str) -> int:
+        """Of a token that all layers keep."""
+        layers = self.layers()
+        return 0 if layers is None else layers.kv_bytes
+
+
+UNSAID_MEMORY = LoggedMemory()
 
 
 def token_counts(
@@ -202,8 +277,26 @@ def token_counts(
     Raises:
         InputError: as of `token_count`.
     """
-    _TokenBytes(kv_bytes, model).per_token()  # refused whatever the sizes are
+    Memory(None, kv_bytes, model).per_token()  # refused whatever the sizes are
     return [token_count(each, kv_bytes, model) for each in capacity or ()] or None
+
+
+def tokens(capacity: Amount, kv_bytes: int | None, model: str | None) -> Fraction:
+    """A size in tokens.
+
+    Raises:
+        InputError: blocks, of which there are none; bytes of which nobody says what a token takes.
+    """
+    return Memory(None, kv_bytes, model).converted(capacity)
+
+
+def optional_tokens(
+    capacity: Annotated[Amount | None, CAPACITY] = None,
+    kv_bytes: Annotated[int | None, KV_BYTES] = None,
+    model: Annotated[str | None, MODEL] = None,
+) -> Fraction | None:
+    """As `tokens`; None where no size is named, but what a token takes is refused as well."""
+    return Memory(capacity, kv_bytes, model).tokens()
 
 
 def token_count(
@@ -217,12 +310,12 @@ def token_count(
     """
     if not isinstance(capacity, Amount):
         return capacity
-    return int(_TokenBytes(kv_bytes, model).converted(capacity, block_size, whole=WHOLE))
+    return int(Memory(None, kv_bytes, model).converted(capacity, block_size, whole=WHOLE))
 
 
 def converted_rows(options: Mapping[str, Any], block_size: int | None = None) -> list[Row]:
     """A row about each size that was converted, of the values of these options by key."""
-    sizes, memory = options["capacity"], _TokenBytes(options["kv_bytes"], options["model"])
+    sizes, memory = options["capacity"], Memory(None, options["kv_bytes"], options["model"])
     amounts = sizes if isinstance(sizes, list) else [sizes] if sizes else []
     texts = [memory.said(each, block_size) for each in amounts]
     return [("capacity", text) for text in texts if text]

@@ -1,17 +1,33 @@
-"""Record files of real schedulers, replayed: whether every row is equal, and the first that is not.
+"""`fluidkv oracle`: record files of real schedulers, replayed; the first row that is not equal.
 
 for answer in replay_records(read_files(["records/"])):
     print(answer.record.source, answer.result.equal)
 """
 
-from collections.abc import Callable, Iterable, Iterator
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fluidkv.errors import InputError
+from fluidkv.questions.kinds import Text
+from fluidkv.questions.options import Option
+from fluidkv.questions.question import Question
 from fluidkv.record import Record as Result
-from fluidkv.serving.records.replay import Record, Replay, read_records, replay
+from fluidkv.report.numbers import counted
+from fluidkv.report.page import Page
+from fluidkv.report.terminal import WIDTH
 
+if TYPE_CHECKING:
+    from fluidkv.serving.records.replay import Record, Replay
+
+_NAME = 32  # columns of a file's name
+_CELL = 38  # what of a cell stands beside it, in 80 columns
+_NOTHING = "nothing"
+_FILES = Option("FILE", Text(), "Record files, or folders of them.", many=True, named="files")
 _ABSENT = "no such field"  # as the reader of records has it
 
 
@@ -32,8 +48,8 @@ class RecordAnswer(Result):
         [{'name': 'running', 'recorded': 1, 'replayed': 2}]
     """
 
-    record: Record
-    result: Replay
+    record: "Record"
+    result: "Replay"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; the keys are explained in docs/json.md."""
@@ -58,7 +74,7 @@ class RecordAnswer(Result):
         }
 
 
-def read_files(files: Iterable[str]) -> list[Record]:
+def read_files(files: Iterable[str]) -> "list[Record]":
     """Every record in these files and folders, in their order.
 
     Raises:
@@ -82,7 +98,7 @@ def read_files(files: Iterable[str]) -> list[Record]:
 
 
 def replay_records(
-    records: Iterable[Record],
+    records: "Iterable[Record]",
     *,
     on_progress: Callable[[str], None] | None = None,
 ) -> Iterator[RecordAnswer]:
@@ -100,6 +116,8 @@ def replay_records(
         >>> [(answer.result.equal, answer.result.rows) for answer in replay_records([record])]
         [(True, 6)]
     """
+    from fluidkv.serving.records.replay import replay
+
     for record in records:
 
         def show(where: str, source: str = record.source) -> None:
@@ -109,7 +127,9 @@ def replay_records(
         yield RecordAnswer(record, replay(record, on_progress=show))
 
 
-def _read(file: str) -> list[Record]:
+def _read(file: str) -> "list[Record]":
+    from fluidkv.serving.records.replay import read_records
+
     try:
         return read_records(file)
     except InputError as error:
@@ -118,3 +138,103 @@ def _read(file: str) -> list[Record]:
         where, _, name = error.argument.rpartition(": ")
         allowed = f"a record of vLLM, SGLang or Vidur; this has no field {name!r}"
         raise InputError("FILE", where or file, allowed) from None
+
+
+@dataclass(frozen=True)
+class RecordAnswers(Result):
+    """All of them, in the order of the files.
+
+    Examples:
+        >>> from fluidkv.answers.records import RecordAnswers
+        >>> RecordAnswers(()).equal
+        True
+    """
+
+    records: tuple[RecordAnswer, ...]
+
+    @property
+    def equal(self) -> bool:
+        """Whether every row of each is."""
+        return all(each.result.equal for each in self.records)
+
+
+def ask_oracle(
+    files: Annotated[Sequence[str], _FILES],
+    on_step: Callable[[str], None] | None = None,
+) -> RecordAnswers:
+    """Replay record files of real schedulers, and say whether every row is equal.
+
+    Takes per-step records of vLLM's and SGLang's schedulers, calls on SGLang's
+    prefix tree, and run counts of Vidur's scheduler. Exits with 1 if one differs,
+    and shows the first row that does.
+    """
+    return RecordAnswers(tuple(replay_records(read_files(files), on_progress=on_step)))
+
+
+def say_oracle(page: Page, answer: RecordAnswers) -> None:
+    """A line for each record, by its file's name; by its path where two files have one name."""
+    sources = [each.record.source for each in answer.records]
+    names = [Path(source).name for source in sources]
+    if max(Counter(names).values(), default=0) > 1:
+        names = sources
+    for name, each in zip(names, answer.records, strict=True):
+        _say_one(page, name, each)
+
+
+def _say_one(page: Page, name: str, answer: RecordAnswer) -> None:
+    """The answer in words; what differs and what is to be noted below it."""
+    record, difference = answer.record, answer.result.difference
+    lines = [f"{name:<{_NAME}} {record.engine} {record.version}: "]
+    said = f"DIFFERS at {difference.where}" if difference else f"equal, {_counted(answer)}"
+    if difference and len(name) <= _NAME and len(lines[0] + said) > WIDTH:
+        lines.append(f"  {said}")
+    else:
+        lines[0] += said
+    for line in lines:
+        page.line(line)
+    for column, recorded, replayed in difference.values if difference else ():
+        for line in _both(column, recorded, replayed):
+            page.line(line)
+    for note in record.notes:
+        page.line(f"  note: {note}")
+
+
+def _counted(answer: RecordAnswer) -> str:
+    result, unit = answer.result, answer.record.unit
+    if unit != "run":
+        return counted(result.rows, unit)
+    numbers = f"{result.evictions:,} evictions, {result.iterations:,} iterations"
+    return f"{counted(result.rows, unit)}, {numbers}"
+
+
+def _both(column: str, recorded: Any, replayed: Any) -> list[str]:
+    """What a column says in both: in one line, or in two where one is too short.
+
+    Of two lists, the first places that differ.
+    """
+    if isinstance(recorded, list) and isinstance(replayed, list):
+        pairs = enumerate(zip_longest(recorded, replayed, fillvalue=_NOTHING))
+        place, (recorded, replayed) = next((i, both) for i, both in pairs if both[0] != both[1])
+        column = f"{column}[{place}]"
+    one, other = (f"recorded {_cell(recorded)}", f"replayed {_cell(replayed)}")
+    start = f"  {column:<{_NAME - 2}} "
+    line = f"{start}{one}, {other}"
+    return [line] if len(line) <= WIDTH else [start + one, " " * len(start) + other]
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, int):
+        return f"{value:,}"
+    text = value if value is _NOTHING else json.dumps(value)
+    return text if len(text) <= _CELL else f"{text[: _CELL - 3]}..."
+
+
+ORACLE = Question(
+    name="oracle",
+    ask=ask_oracle,
+    say=say_oracle,
+    doing="replaying",
+    examples=("fluidkv oracle records/",),
+    differs=lambda answer: not answer.equal,
+    sweep=None,
+)

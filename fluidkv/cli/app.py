@@ -18,31 +18,21 @@ from fluidkv.cli.asking import command_of
 from fluidkv.cli.codes import BAD_INPUT, CRASHED
 from fluidkv.cli.commands.atlas import atlas
 from fluidkv.cli.commands.bench.command import bench
-from fluidkv.cli.commands.cascade import cascade
 from fluidkv.cli.commands.clocks import clocks
-from fluidkv.cli.commands.compare.command import compare
-from fluidkv.cli.commands.equilibria import equilibria
 from fluidkv.cli.commands.explore.command import explore
 from fluidkv.cli.commands.figure import figure
 from fluidkv.cli.commands.log import log
-from fluidkv.cli.commands.mix import mix
-from fluidkv.cli.commands.oracle import oracle
-from fluidkv.cli.commands.preempt.command import preempt
-from fluidkv.cli.commands.pulse import pulse
 from fluidkv.cli.commands.recommend.command import recommend
 from fluidkv.cli.commands.replay.command import replay
 from fluidkv.cli.commands.size.command import size
 from fluidkv.cli.commands.study.command import study
 from fluidkv.cli.commands.sweep.command import sweep
 from fluidkv.cli.commands.table import table
-from fluidkv.cli.commands.threshold import threshold
 from fluidkv.cli.commands.verify import verify
-from fluidkv.cli.commands.wait.command import wait
 from fluidkv.cli.groups import expanded
 from fluidkv.cli.misspelt import unknown_option
 from fluidkv.cli.signals import INTERRUPTED
 from fluidkv.errors import InputError
-from fluidkv.questions.question import Question
 from fluidkv.text import printable
 
 app = typer.Typer(
@@ -55,30 +45,20 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-_PANELS = {
+_PANELS: dict[str, tuple[str | Callable[..., Any], ...]] = {
     "Your server": (
-        log,
-        study,
-        recommend,
-        size,
-        compare,
-        replay,
-        mix,
-        wait,
-        QUESTIONS["cache"],
-        QUESTIONS["route"],
-        preempt,
-        QUESTIONS["price"],
-        clocks,
+        *(log, study, recommend, size, "compare", replay, "mix", "wait", "cache", "route"),
+        *("preempt", "price", clocks),
     ),
-    "Theory": (explore, threshold, equilibria, cascade, pulse, atlas),
+    "Theory": (explore, "threshold", "equilibria", "cascade", "pulse", atlas),
     "Many at once": (sweep,),
-    "Papers": (verify, table, figure, oracle),
+    "Papers": (verify, table, figure, "oracle"),
     "Machine": (bench,),
 }
+"""Commands, and the names of those that are questions."""
 for _panel, _commands in _PANELS.items():
-    for _command in _commands:
-        _run = command_of(_command) if isinstance(_command, Question) else expanded(_command)
+    for _each in _commands:
+        _run = command_of(QUESTIONS[_each]) if isinstance(_each, str) else expanded(_each)
         app.command(rich_help_panel=_panel)(_run)
 
 

@@ -12,14 +12,12 @@ from fluidkv.questions.options import exactly_one as exactly_one
 from fluidkv.questions.options import only_with as only_with
 from fluidkv.reading import reading
 from fluidkv.report.file import require_ours
-from fluidkv.workload import RequestClass, Workload
 
 ANSWER = '{\n  "fluidkv": '
 """How the JSON of every answer begins."""
 
 _LARGEST_WHOLE = 2**63 - 1  # of a JAX seed
 
-_CLASS = "IN:OUT or IN:OUT:SHARE, such as 128:256 or 128:256:1/2"
 _ABOVE_ZERO = "a number above 0, such as 0.01 or 1/100"
 _SHARE = "a share strictly between 0 and 1, such as 1/2 or 0.5"
 
@@ -49,40 +47,11 @@ def whole_number(argument: str, text: str, *, least: int = 1, most: int = _LARGE
     return int(text)
 
 
-def lengths(argument: str, text: str, *, most: int) -> tuple[int, ...]:
-    """`N` or `N,N,...`"""
-    return tuple(whole_number(argument, part, most=most) for part in text.split(","))
-
-
-def whole_numbers(argument: str, text: str, allowed: str) -> tuple[int, ...]:
-    """`N,N,...`; whether they are large enough is not looked at."""
-    values = [exact_number(argument, part, allowed) for part in text.split(",")]
-    if any(value.denominator != 1 for value in values):
-        raise InputError(argument, text, allowed)
-    return tuple(value.numerator for value in values)
-
-
 def share(argument: str, text: str, allowed: str = _SHARE) -> Fraction:
     value = exact_number(argument, text, allowed)
     if not 0 < value < 1:
         raise InputError(argument, text, allowed)
     return value
-
-
-def metric_bound(argument: str, text: str, *, needs: str) -> tuple[str, Fraction, str]:
-    """`METRIC=BOUND[UNIT]` as name, number and unit; what the name may be is not looked at.
-
-    Args:
-        needs: what the whole has to look like.
-    """
-    name, _, bound = text.partition("=")
-    number = r"[0-9.]+(?:[eE][-+]?[0-9]+)?"
-    found = re.fullmatch(rf"\s*([-+]?(?:{number}|nan|inf))\s*([a-z]*)\s*", bound)
-    if found is None:
-        raise InputError(argument, text, needs)
-    if found[1].lstrip("-+") in ("nan", "inf") or found[1].startswith("-"):
-        raise InputError(argument, text, "a finite bound of at least 0")
-    return name.strip(), exact_number(argument, found[1], needs), found[2]
 
 
 def window(argument: str, text: str) -> tuple[float, float]:
@@ -95,52 +64,6 @@ def window(argument: str, text: str) -> tuple[float, float]:
     if not first < last:
         raise InputError(argument, text, allowed)
     return first, last
-
-
-# --- who asks -----------------------------------------------------------------------------------
-
-
-def request_classes(texts: list[str]) -> Workload:
-    """`IN:OUT[:SHARE] ...` as a workload; without any SHARE the shares are equal."""
-    rows = [text.split(":") for text in texts]
-    for text, row in zip(texts, rows, strict=True):
-        if len(row) not in (2, 3):
-            raise InputError("--class", text, _CLASS)
-    given = [len(row) == 3 for row in rows]
-    if any(given) and not all(given):
-        missing = texts[given.index(False)]
-        raise InputError("--class", missing, "a share for every class, or for none")
-    classes = []
-    for text, row in zip(texts, rows, strict=True):
-        input_length, decode_length = (_length(text, part) for part in row[:2])
-        portion = Fraction(1, len(rows))
-        if len(row) == 3:
-            portion = exact_number("--class", row[2], "a share such as 1/2 or 0.5")
-        classes.append(RequestClass(input_length, decode_length, portion))
-    return Workload(tuple(classes), name=" + ".join(texts) if len(texts) < 4 else "")
-
-
-def one_class(texts: list[str]) -> Workload:
-    """Requests that are all alike."""
-    if len(texts) != 1 or texts[0].count(":") != 1:
-        raise InputError("--class", " ".join(texts), "one class IN:OUT, such as 128:256")
-    return request_classes(texts)
-
-
-COLUMNS = {"input": "input_length", "output": "decode_length", "arrival": "arrival_time"}
-
-
-def columns(argument: str, text: str) -> dict[str, str]:
-    """`input=COL,output=COL,arrival=COL`, some of them, as `read_trace` takes it."""
-    allowed = "input=COL,output=COL,arrival=COL, each at most once, COL a column of the file"
-    found: dict[str, str] = {}
-    for part in text.split(","):
-        what, _, column = (word.strip() for word in part.partition("="))
-        name = COLUMNS.get(what)
-        if name is None or not column or name in found:
-            raise InputError(argument, text, allowed)
-        found[name] = column
-    return found
 
 
 # --- files --------------------------------------------------------------------------------------
@@ -182,9 +105,3 @@ def places(out: object, html: Path | None, name: str) -> None:
             if file.read(len(ANSWER)) != ANSWER:
                 allowed = f"a folder without {name}, or with one that fluidkv wrote before"
                 raise InputError("--out", str(out), allowed)
-
-
-def _length(text: str, part: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,15}", part.strip()) or int(part) < 1:
-        raise InputError("--class", text, f"{_CLASS}, lengths whole and at least 1")
-    return int(part)

@@ -5,18 +5,22 @@ line, before the command begins.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
+from inspect import Parameter
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.exceptions import TyperException
 
-from fluidkv.answers.prompt_options import SCALE_INPUT, SCALE_OUTPUT, SCALE_RATE
+from fluidkv.answers.memory import Amount
+from fluidkv.answers.served.load import CLASSES, PRESET, SOURCE
 from fluidkv.cli import arguments as read
 from fluidkv.errors import InputError
-from fluidkv.questions.options import OUTPUT, RUN, WHO, Option
+from fluidkv.questions.options import OUTPUT, RUN, Option
 from fluidkv.questions.options import SERVER as SERVER
+from fluidkv.questions.options import WHO as WHO
 
 PRESETS = "alpaca, bookcorpus, sharegpt"
 
@@ -45,11 +49,51 @@ def argument(name: str, reads: Callable[..., Any], help: str, **limits: Any) -> 
     return typer.Argument(parser=parser, help=help, metavar=name)
 
 
-def typed(about: Option) -> Any:
-    """An option of a question in the signature of a command that is none."""
-    return option(
-        about.spec, str if about.kind is None else about.kind.read, about.help, about.panel
-    )
+@dataclass(frozen=True)
+class WrittenValue:
+    """What was written, and the value that it is."""
+
+    text: str
+    value: Any
+
+    @property
+    def shown(self) -> Any:
+        """As JSON has it among the inputs: numbers as numbers, else what was written."""
+        number = isinstance(self.value, int | Fraction | Amount | dict)
+        if isinstance(self.value, tuple) and all(isinstance(each, int) for each in self.value):
+            number = True
+        return self.value if number or hasattr(self.value, "_fields") else self.text
+
+
+def part_of(written: Any, part: Callable[[WrittenValue], Any]) -> Any:
+    """That part of what was written, of every value of an option that may be repeated; a default as
+    it is, None in place of no value.
+    """
+    if isinstance(written, list):
+        return [part_of(each, part) for each in written] or None
+    return part(written) if isinstance(written, WrittenValue) else written
+
+
+def keyword(name: str, about: Option, default: Any) -> Parameter:
+    """A declared option as a parameter that typer reads; its value is a `WrittenValue`."""
+    kind: Any
+    if about.kind is None:
+        kind = bool | None if default is None else bool
+        declared = flag(about.spec, about.help, about.panel)
+    else:
+        read = about.kind.read
+
+        def reads(name: str, text: str) -> WrittenValue:
+            return WrittenValue(text, read(name, text))
+
+        kind = list[str] if about.many else str
+        kind = kind if default is Parameter.empty else kind | None
+        if about.spec.startswith("-"):
+            declared = option(about.spec, reads, about.help, about.panel)
+        else:
+            declared = argument(about.spec, reads, about.help)
+    annotation = Annotated[kind, declared]
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 class _RefusedError(TyperException):
@@ -68,33 +112,9 @@ def _parser(name: str, reads: Callable[..., Any], limits: dict[str, Any]) -> Cal
     return parse
 
 
-_CLASSES = option("--class IN:OUT[:SHARE]", str, "A request class; repeatable.", WHO)
-Classes = Annotated[list[str], _CLASSES]
-MaybeClasses = Annotated[list[str] | None, _CLASSES]
-OneClass = Annotated[list[str], option("--class IN:OUT", str, "The one request class.")]
-_TRACE = (
-    "Trace file, benchmark result or log folder, its format found from the content; or "
-    "sample:vllm-rtx4090."
-)
-Source = Annotated[str | None, argument("SOURCE", str, _TRACE)]
-_PRESETS = "A synthetic workload: alpaca, bookcorpus, sharegpt."
-Preset = Annotated[str | None, option("--preset NAME", str, _PRESETS, WHO)]
-_FORMATS = (
-    "Format of SOURCE, instead of by its content: aiperf, azure, burstgpt, csv, genai-perf, "
-    "guidellm, mooncake, segments, sglang-bench-serving, sglang-log, vidur, vllm-bench, "
-    "vllm-bench-serve."
-)
-Format = Annotated[str | None, option("--format NAME", str, _FORMATS, WHO)]
-_COLUMNS = (
-    "Which columns of a CSV file hold lengths and times: input=COL,output=COL,arrival=COL, each "
-    r"where it has no usual name."
-)
-Columns = Annotated[dict | None, option("--columns WHAT=COL,...", read.columns, _COLUMNS, WHO)]
-
-
-ScaleInput = Annotated[Fraction, typed(SCALE_INPUT)]
-ScaleOutput = Annotated[Fraction, typed(SCALE_OUTPUT)]
-ScaleRate = Annotated[Fraction, typed(SCALE_RATE)]
+Source = Annotated[str | None, SOURCE]
+MaybeClasses = Annotated[list[str] | None, CLASSES]
+Preset = Annotated[str | None, PRESET]
 Json = Annotated[bool, flag("--json", "Print only JSON on standard output.", OUTPUT)]
 
 

@@ -3,8 +3,8 @@
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from fluidkv.cli import arguments
 from fluidkv.errors import InputError
+from fluidkv.questions.kinds import metric_bound
 from fluidkv.text import nearest
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def read_slo(text: str) -> "tuple[str, Slo, str]":
     name = text.partition("=")[0].strip()
     if name not in SLO_METRICS:
         raise InputError("--slo", text, f"{needs}; METRIC {nearest(name, SLO_METRICS)}")
-    name, bound, unit = arguments.metric_bound("--slo", text, needs=needs)
+    name, bound, unit = metric_bound("--slo", text, needs=needs)
     if unit and (unit not in _UNITS or not name.startswith(_TIMES)):
         what = "a time: a number, s or ms" if name.startswith(_TIMES) else "a number without a unit"
         raise InputError("--slo", text, f"{what}, for {name}")

@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from inspect import cleandoc, get_annotations, isclass
+from operator import attrgetter
 from textwrap import fill, indent
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin
 
 from fluidkv.plain import csv_text, plain
@@ -35,7 +37,10 @@ class Described:
         attribute: whether the dataset has it as an attribute; of several answers, along them.
         whole: whether the numbers of an array are whole.
         lists: how deep its values are in lists, where it lies along no dimension.
-        below: path, kind and title of keys below a mapping.
+        below: path, kind and title of keys below a mapping, or below a value that is none: then
+            JSON has these attributes of it ("swap.pool" is an attribute of one), and no others.
+        flat: whether these keys stand beside those of the answer.
+        json: a value as JSON has it.
     """
 
     title: str
@@ -47,6 +52,19 @@ class Described:
     whole: bool = False
     lists: int = 0
     below: tuple[tuple[str, str, str], ...] = ()
+    flat: bool = False
+    json: Callable[[Any], Any] = plain
+
+    def as_json(self, value: Any) -> Any:
+        """Plain values, of what JSON has of it."""
+        if value is None or self.json is not plain:
+            return value if value is None else self.json(value)
+        if not self.below or isinstance(value, Mapping | list | tuple):
+            return plain(value)
+        parts: dict[str, Any] = {}
+        for path, _, _ in self.below:
+            _put(parts, path.replace("[]", ""), plain(attrgetter(path.replace("[]", ""))(value)))
+        return parts
 
 
 class Part(NamedTuple):
@@ -98,12 +116,11 @@ class Answer(Record):
         """Plain values for JSON, under keys that stay."""
         found: dict[str, Any] = {}
         for each in self.parts():
-            inside = found
-            *groups, key = each.key.split(".")
-            for group in groups:
-                inside = inside.setdefault(group, {})
-            if key:
-                inside[key] = plain(getattr(self, each.name))
+            value = getattr(self, each.name)
+            if each.about.flat:
+                found |= each.about.as_json(value)
+            elif each.key:
+                _put(found, each.key, each.about.as_json(value))
         return found
 
     def to_xarray(self) -> "xr.Dataset":
@@ -142,7 +159,11 @@ class Answer(Record):
             path, inner = f"{front}{each.key}", inner_answer(each.type)
             depth = len(each.dims) or each.about.lists
             several = ".*" if _is_mapping(each.type) else "[]" * depth
-            if each.key and inner is not None:
+            if each.about.below and not _is_mapping(each.type):
+                below = "" if each.about.flat else f"{each.key}{'[]' * depth}."
+                for name, kind, title in each.about.below:
+                    yield f"{front}{below}{name}", kind, title
+            elif each.key and inner is not None:
                 yield from inner.json_keys(f"{path}{several}.")
             elif each.key:
                 yield (
@@ -172,10 +193,44 @@ def crossed(
     return [first, *columns], cells
 
 
+def table_csv(
+    table: "xr.Dataset",
+    *,
+    names: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    whole: bool = False,
+) -> str:
+    """A dataset as CSV: a row for each place along all its dimensions, named by its coordinates.
+
+    Args:
+        names: dimension -> coordinates along it that name its places, in place of its own.
+        whole: write floats that are whole numbers without a point.
+    """
+    import numpy as np
+
+    first = next(iter(table.data_vars.values()))
+    places: dict[str, list[Any]] = {}
+    for axis, dim in enumerate(map(str, first.dims)):
+        shape = [-1 if place == axis else 1 for place in range(first.ndim)]
+        for name in names.get(dim, (dim,)):
+            along = table[name].values.reshape(shape)
+            places[name] = np.broadcast_to(along, first.shape).ravel().tolist()
+    values = [np.asarray(each.values, float).ravel().tolist() for each in table.data_vars.values()]
+    header = [*places, *map(str, table.data_vars)]
+    return csv_text(header, zip(*places.values(), *values, strict=True), whole=whole)
+
+
 def inner_answer(kind: Any) -> type[Answer] | None:
     """The answer that a field holds, alone, several times or maybe; None: it holds none."""
     parts = (kind, *get_args(kind))
     return next((each for each in parts if isclass(each) and issubclass(each, Answer)), None)
+
+
+def _put(values: dict[str, Any], path: str, value: Any) -> None:
+    """A value under "swap.pool": in an object of the first name."""
+    *groups, key = path.split(".")
+    for group in groups:
+        values = values.setdefault(group, {})
+    values[key] = value
 
 
 def _stack(

@@ -6,6 +6,7 @@ sweep. A decimal number is exact, in text, in a TOML file and in Python: 0.1 is 
 """
 
 import math
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -106,7 +107,11 @@ class Number:
 
 @dataclass(frozen=True)
 class Exact:
-    """Rationals above `above` (or from it on) and at most `most`, such as those of `example`."""
+    """Rationals above `above` (or from it on) and at most `most`, such as those of `example`.
+
+    Fields:
+        below: whether they are below `most`.
+    """
 
     above: Fraction | int = 0
     most: Fraction | int | float = 1
@@ -114,9 +119,13 @@ class Exact:
     example: str = '0.25 or "1/3"'
     included: bool = False
     what: str = "a number"
+    below: bool = False
 
     @property
     def words(self) -> str:
+        if self.below:
+            ends = f"strictly between {self.above} and {self.most}"
+            return f"{self.what} {ends}, such as {self.example}"
         low = "of at least" if self.included else "above"
         high = "" if self.most == math.inf else f" and at most {self.most}"
         return f"{self.what} {low} {self.above}{high}, such as {self.example}"
@@ -125,7 +134,7 @@ class Exact:
         value = rational(said, MOST_DIGITS if self.most < math.inf else FEW_DIGITS)
         if value is None or not self.above <= value <= self.most:
             raise InputError(argument, said, self.words)
-        if value == self.above and not self.included:
+        if (value == self.above and not self.included) or (value == self.most and self.below):
             raise InputError(argument, said, self.words)
         return value
 
@@ -134,6 +143,21 @@ class Exact:
             near = Fraction(_power(low, high, part)).limit_denominator(self.denominator)
             return min(max(near, low), high)
         return low + (high - low) * part
+
+
+SHARE = Exact(example="1/2 or 0.5", what="a share", below=True)
+POSITIVE = Exact(0, math.inf, example="0.01 or 1/100")
+
+
+@dataclass(frozen=True)
+class Several:
+    """Values of one kind, with commas between them."""
+
+    kind: Reads
+
+    def read(self, argument: str, said: Any) -> tuple[Any, ...]:
+        parts = said.split(",") if isinstance(said, str) else said
+        return tuple(self.kind.read(argument, each) for each in parts)
 
 
 @dataclass(frozen=True)
@@ -277,6 +301,25 @@ def rational(said: object, digits: int = MOST_DIGITS) -> Fraction | None:
     if number is None or max(abs(number.numerator), number.denominator) >= 10**digits:
         return None
     return number
+
+
+def metric_bound(argument: str, text: str, *, needs: str) -> tuple[str, Fraction, str]:
+    """`METRIC=BOUND[UNIT]` as name, number and unit; what the name may be is not looked at.
+
+    Args:
+        needs: what the whole has to look like.
+    """
+    name, _, bound = text.partition("=")
+    number = r"[0-9.]+(?:[eE][-+]?[0-9]+)?"
+    match = re.fullmatch(rf"\s*([-+]?(?:{number}|nan|inf))\s*([a-z]*)\s*", bound)
+    if match is None:
+        raise InputError(argument, text, needs)
+    if match[1].lstrip("-+") in ("nan", "inf") or match[1].startswith("-"):
+        raise InputError(argument, text, "a finite bound of at least 0")
+    exact = rational(match[1], FEW_DIGITS)
+    if exact is None:
+        raise InputError(argument, text, needs)
+    return name.strip(), exact, match[2]
 
 
 def _quotient(parts: Sequence[str], digits: int) -> Fraction | None:

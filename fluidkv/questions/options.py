@@ -43,6 +43,7 @@ class Option:
             it is.
         means: names of arguments that errors speak of where this option is meant.
         settings: of values NAME=VALUE: what a sweep may set by name, as options of their own.
+        named: its name in JSON, where that is not its own: "lengths" of "LENGTH".
     """
 
     spec: str
@@ -55,6 +56,7 @@ class Option:
     in_sweep: Kind | None = None
     means: tuple[str, ...] = ()
     settings: Mapping[str, "Option"] = field(default_factory=dict)
+    named: str = ""
 
     @property
     def flag(self) -> str:
@@ -64,7 +66,7 @@ class Option:
     @property
     def key(self) -> str:
         """Its name in JSON and in a sweep: "rate", "source"."""
-        return self.flag.lstrip("-").replace("-", "_").lower()
+        return self.named or self.flag.lstrip("-").replace("-", "_").lower()
 
     def read(self, argument: str, said: Any) -> Any:
         """The value of what is written, or of a value itself.
@@ -154,7 +156,8 @@ def filled(
         values: key -> value of every option.
         doing: what takes its time in it; "": nothing does.
         progress: surrounds what takes its time, and counts it where the function says how far it
-            is (`on_progress`); None: nobody waits.
+            is (`on_progress`), and says what it does where the function says that (`on_step`);
+            None: nobody waits.
         hooks: name of a parameter -> what it gets in every function that has it.
     """
     parameters = signature(function).parameters
@@ -171,8 +174,8 @@ def filled(
     if progress is None or not doing:
         return function(**arguments)
     with progress(doing) as line:
-        if "on_progress" in parameters:
-            arguments["on_progress"] = line.count
+        tells = {"on_progress": line.count, "on_step": line.show}
+        arguments |= {name: tells[name] for name in tells if name in parameters}
         return function(**arguments)
 
 

@@ -4,14 +4,15 @@ From the options of its signature and the fields of its answer follow its comman
 and refusals, its JSON, dataset, files and report, and what a sweep of it sets and finds.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from inspect import cleandoc
+from inspect import cleandoc, signature
 from typing import Any
 
 from fluidkv.figures.figure import Figure
-from fluidkv.questions.answer import Answer
 from fluidkv.questions.options import Declared, declared, flags_of
+from fluidkv.record import Record
 from fluidkv.report.page import Page, Row
 
 
@@ -58,7 +59,8 @@ class Question:
     Fields:
         name: of its command and its analysis.
         ask: finds the answer; its signature declares the options, its docstring says what it asks.
-        say: writes the answer for a person.
+            Keys, dataset and sweep are described where it is an `Answer`.
+        say: writes the answer for a person; takes the values of `options`, too, or does not.
         figures: draws it; called only where files are written.
         assumes: what it takes for granted, in sentences.
         examples: command lines to paste.
@@ -67,13 +69,14 @@ class Question:
             of every option by its key.
         notes: of the same values, rows about how they were read.
         tables: name of a file -> its text, written beside the JSON.
-        time: unit of its durations; None: there are none.
+        time: unit of its durations, or what says it of an answer; None: there are none.
         sweep: of it at many points; None: there is none.
+        differs: whether an answer is another one than recorded: the command then exits with 1.
     """
 
     name: str
-    ask: Callable[..., Answer]
-    say: Callable[[Page, Any], None]
+    ask: Callable[..., Record]
+    say: Callable[..., None]
     figures: Callable[[Any], "list[Figure]"] = lambda answer: []
     assumes: tuple[str, ...] = ()
     examples: tuple[str, ...] = ()
@@ -81,8 +84,9 @@ class Question:
     check: Callable[[Mapping[str, Any]], None] = lambda options: None
     notes: Callable[[Mapping[str, Any]], list[Row]] = lambda options: []
     tables: Callable[[Any], Mapping[str, str]] = lambda answer: {}
-    time: str | None = None
+    time: str | Callable[[Any], str | None] | None = None
     sweep: Sweep | None = field(default_factory=Sweep)
+    differs: Callable[[Any], bool] = lambda answer: False
 
     @property
     def options(self) -> dict[str, Declared]:
@@ -94,6 +98,13 @@ class Question:
         """Argument of an error -> option as users write it."""
         return flags_of(self.ask)
 
+    def tell(self, page: Page, answer: Any, options: Mapping[str, Any]) -> None:
+        """Write the answer to these options for a person."""
+        if "options" in signature(self.say).parameters:
+            self.say(page, answer, options=options)
+        else:
+            self.say(page, answer)
+
     @property
     def title(self) -> str:
         """What it asks, in a sentence."""
@@ -102,6 +113,6 @@ class Question:
     @property
     def help(self) -> str:
         """What it asks and does, of its docstring, and command lines."""
-        text = cleandoc(self.ask.__doc__ or "").partition("\n\nArgs:")[0]
+        text = re.split(r"\n\n(?:Args|Raises|Examples):", cleandoc(self.ask.__doc__ or ""))[0]
         lines = "\n".join(f"[bold]{each}[/bold]" for each in self.examples)
         return f"{text}\n\n{lines}" if lines else text

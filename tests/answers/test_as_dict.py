@@ -1,4 +1,7 @@
-"""What a command prints as JSON is `to_dict()` of what Python gets for the same question."""
+"""What a command prints as JSON is `to_dict()` of what Python gets for the same question.
+
+Where the command calls that very function, `tests/questions/test_contract.py` holds it.
+"""
 
 import json
 from collections.abc import Callable
@@ -9,9 +12,6 @@ import pytest
 
 from fluidkv.answers import (
     binned_load,
-    cache_study,
-    mix_answer,
-    prompted_generator,
     pulse_answer,
     read_files,
     replay_records,
@@ -29,11 +29,6 @@ from tests.serving.records.record_copies import OURS
 HALF = Fraction(1, 2)
 
 
-def _mix() -> Any:
-    workload = Workload((RequestClass(300, 5, HALF), RequestClass(300, 6, HALF)))
-    return mix_answer(workload, 2, capacity=9000, max_imbalance=2).to_dict()
-
-
 def _wait() -> Any:
     load = binned_load(
         preset("alpaca"), Fraction("0.00993"), Fraction("1.656e-7"), rate=Fraction(5), bins=4
@@ -42,10 +37,6 @@ def _wait() -> Any:
 
 
 ASKED: dict[str, tuple[str, Callable[[], Any]]] = {
-    "mix": (
-        "--class 300:5 --class 300:6 --nodes 2 --capacity 9000 --max-imbalance 2",
-        _mix,
-    ),
     "pulse": (
         "2 4 --input 50 --share 1/2 --capacity 626",
         lambda: pulse_answer(two_lengths(2, 4, HALF), 50, 626).to_dict(),
@@ -61,10 +52,6 @@ ASKED: dict[str, tuple[str, Callable[[], Any]]] = {
     "oracle": (
         str(OURS),
         lambda: {"records": [each.to_dict() for each in replay_records(read_files([str(OURS)]))]},
-    ),
-    "cache": (
-        "--generator loop --capacity 6 --no-answers --seeds 2",
-        lambda: cache_study(prompted_generator("loop"), [6], answers=False, seeds=2).to_dict(),
     ),
     "wait": (
         "--preset alpaca --rate 5 --bins 4 --clock vidur-llama3-8b-a100 --capacity 41408 "

@@ -4,8 +4,8 @@ from fractions import Fraction
 
 import pytest
 
+from fluidkv.answers.memory import LoggedMemory, amount
 from fluidkv.cli import main
-from fluidkv.cli.memory import LoggedMemory, amount
 from fluidkv.errors import InputError
 
 LLAMA = 2 * 32 * 8 * 128 * 2  # bytes a token: layers, KV heads, head size, 16 bits

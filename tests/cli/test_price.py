@@ -1,16 +1,18 @@
 """`--price`: what a million output tokens cost, beside what is and what is proposed."""
 
+from fractions import Fraction
+
 import pytest
 
+from fluidkv.answers.served.clock import read_clock
+from fluidkv.answers.served.cost import Cost, cost_of
 from fluidkv.cli import main
-from fluidkv.cli.price import Cost
 from tests.cli.answered import answer_of, refusal
 
 CLOCK = ("--clock", "0.1:1e-4:2e-3")
 CLASSES = ("--class", "8:10", "--class", "30:20", "--capacity", "160", "--block-size", "4")
 QUICK = ("--rate", "4", "--requests", "40", "--runs", "2", "--price", "3.6")
 COMMANDS = {
-    "compare": ("--engine", "vllm", "--engine", "trtllm-no-evict"),
     "recommend": (
         "--engine",
         "vllm",
@@ -32,14 +34,8 @@ def test_json_has_the_cost_of_what_is_and_what_is_proposed(
     found = answer_of(capsys, command, *CLASSES, *CLOCK, *QUICK, *COMMANDS[command])
     cost = found["cost"]
     assert (cost["per_gpu_hour"], cost["gpus"]) == (3.6, 1)
-    row = {
-        "compare": lambda: found["engines"][1],
-        "recommend": lambda: found["now"],
-        "size": lambda: found["answer"],
-    }[command]()
-    speed = row["metrics"]["output_throughput_per_time"]
-    speed = speed["mean"] if command == "compare" else speed
-    name = {"compare": "trtllm-no-evict", "recommend": "now", "size": "answer"}[command]
+    name = {"recommend": "now", "size": "answer"}[command]
+    speed = found[name]["metrics"]["output_throughput_per_time"]
     assert cost["per_million_output_tokens"][name] == pytest.approx(1000 / speed, rel=1e-9)
 
 
@@ -53,13 +49,12 @@ def test_the_text_has_a_column_or_a_row(command: str, capsys: pytest.CaptureFixt
 
 
 def test_without_seconds_or_above_zero_it_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    argv = ("compare", *CLASSES, "--engine", "vllm", "--engine", "sglang", "--price")
+    argv = ("recommend", *CLASSES, "--price")
     assert "--price: got '1'; allowed: together with a clock" in refusal(capsys, *argv, "1")
     assert "--price: got '-2'; allowed: a number above 0" in refusal(capsys, *argv, "-2")
 
 
-def test_several_gpus_of_a_replica_are_paid_for(capsys: pytest.CaptureFixture[str]) -> None:
-    quick = ("--rate", "4", "--requests", "20", "--runs", "2", "--price", "2")
-    server = ("--class", "80:20", "--capacity", "4000", "--clock", "llama-3.1-70b-fp8@4xh200")
-    found = answer_of(capsys, "compare", *server, *quick, *COMMANDS["compare"])
-    assert found["cost"]["gpus"] == 4
+def test_several_gpus_of_a_replica_are_paid_for() -> None:
+    cost = cost_of(Fraction(2), read_clock("--clock", "llama-3.1-70b-fp8@4xh200"))
+    assert cost == Cost(2.0, gpus=4)
+    assert cost_of(None, None) is None

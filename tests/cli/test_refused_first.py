@@ -20,7 +20,6 @@ FINE = {
     "size": f"{_LARGE} --slo ttft_p99=2s",
     "compare": f"{_LARGE} --engine vllm --engine sglang",
     "preempt": _LARGE,
-    "wait": f"{_LARGE} --d0 1 --d1 1",
     "replay": "",
 }
 """Commands about a SOURCE that are no questions, with the options that they need."""
@@ -36,7 +35,6 @@ NEAR = {
     "--now": ("watermarks=1", "watermark=2", "clients=2"),
     "--predictor": ("perfekt",),
     "--restore": ("swp",),
-    "--segment": ("4",),
     "--slo": ("tpot_p99", "ttft=2parsecs", "ttft_p99=2parsecs"),
     "--victim": ("randm",),
     "--watermark": ("1", "-0.1"),

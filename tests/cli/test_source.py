@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from fluidkv.cli import main, options
+from fluidkv.answers.served.load import FORMAT, SOURCE
+from fluidkv.cli import main
 from fluidkv.traces import format_names, sample_names
 from tests.cli.answered import refusal
 from tests.traces.results.written import TWO, lines, vllm
@@ -125,8 +126,8 @@ def test_prompts_in_blocks_are_scaled_in_whole_blocks(capsys, tmp_path):
 
 def test_help_names_every_format_and_sample() -> None:
     for name in format_names():
-        assert f" {name}," in options._FORMATS or f" {name}." in options._FORMATS
-    assert all(name in options._TRACE for name in sample_names())
+        assert f" {name}," in FORMAT.help or f" {name}." in FORMAT.help
+    assert all(name in SOURCE.help for name in sample_names())
 
 
 @pytest.mark.thorough

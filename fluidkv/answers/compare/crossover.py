@@ -16,12 +16,13 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from fluidkv.answers.compare.plan import Asked, Plan, check_case, planned
-from fluidkv.answers.compare.study import THROUGHPUTS, felt_of
-from fluidkv.answers.served.cases import Case, measured_cases
+from fluidkv.answers.compare.plan import Asked, Plan, check_case, felt_of, planned
+from fluidkv.answers.served.cases import Case
+from fluidkv.answers.served.described import THROUGHPUTS
 from fluidkv.answers.served.paired import CONFIDENCE, against_first
 from fluidkv.errors import InputError
 from fluidkv.labels import completed, variable
+from fluidkv.questions.answer import table_csv
 from fluidkv.record import Record
 from fluidkv.runs.max_tokens import MaxTokens
 from fluidkv.runs.requests import Requests
@@ -188,6 +189,17 @@ class Crossover(Record):
             "by_capacity": self.by_capacity.to_dict(),
         }
 
+    def to_csv(self) -> str:
+        """A row for each axis, point, policy and run."""
+        first, second = (
+            table_csv(
+                along.table.transpose("point", "policy", "run").expand_dims({"axis": [along.axis]}),
+                whole=True,
+            )
+            for along in (self.by_max_tokens, self.by_capacity)
+        )
+        return first + second.partition("\n")[2]
+
 
 def policies_crossover(
     source: Workload | Trace,
@@ -294,17 +306,10 @@ def _measured(
     backend: Literal["auto", "kernel", "reference"],
     told: _Told,
 ) -> xr.Dataset:
-    found, _ = measured_cases(
-        cases,
-        tables,
-        horizon=plan.horizon,
-        every=plan.every,
-        warm_up=plan.warm_up,
-        backend=backend,
-        on_progress=told,
-    )
+    runs = replace(plan, tables=list(tables), prompts=(None,) * len(tables))
+    table = runs.measured(cases, backend, on_progress=told).table
     told.before += len(cases) * sum(map(len, tables))
-    return found
+    return table
 
 
 def _points(found: xr.Dataset, points: int, runs: int) -> xr.Dataset:

@@ -4,23 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fluidkv.answers.served.cases import Case, check_rows
-from fluidkv.answers.served.demand import (
-    MOST_RUNS,
-    Demand,
-    Draws,
-    check_pace,
-    horizon_of,
-    length_of,
-    mostly_start,
-    prompts_of,
-    requests_of_run,
-    tables_of,
-)
+from fluidkv.answers.served.demand import Demand, Draws
+from fluidkv.answers.served.described import THROUGHPUTS
+from fluidkv.answers.served.experiment import Experiment, experiment, workload_of
 from fluidkv.answers.served.memory import BLOCK_SIZES, equilibrium_of
 from fluidkv.answers.served.setting import Setting, limits_of
-from fluidkv.answers.served.window import Window, tables_to_hold, window_of
+from fluidkv.answers.served.window import Window
 from fluidkv.errors import InputError
-from fluidkv.prefix.prompts import Prompts
 from fluidkv.record import Record
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.table import check_modelled
@@ -34,8 +24,6 @@ from fluidkv.workload import Workload
 
 RUNS = 8
 """Runs of each engine, where requests are drawn and nobody says how many."""
-_WINDOWS = 400  # records of each run
-_OF_ONE = 10_000  # of a single run: its parts are the pairs, and their ends lie within a record
 
 
 @dataclass(frozen=True)
@@ -74,26 +62,14 @@ class Asked(Record):
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Plan(Experiment):
     """Fields:
-    engines, asked: as they were given.
-    tables: the requests of each run, the same for every engine.
-    prompts: what they say, for engines with a cache; None: nobody shares anything.
-    window: what they are of a trace that is replayed; None: they are drawn.
-    horizon: iterations; None where runs go on until every request is served.
-    every: iterations of a record; warm_up: records left out at the start.
-    short: whether runs are mostly start.
+    engines: the first is what others are held against.
+    asked: memory, caps and runs.
     """
 
     engines: tuple[ServedEngine, ...]
     asked: Asked
-    tables: list[Requests]
-    prompts: tuple[Prompts | None, ...]
-    window: Window | None
-    horizon: int | None
-    every: int
-    warm_up: int
-    short: bool
 
     @property
     def cases(self) -> list[Case]:
@@ -116,44 +92,36 @@ def planned(
     for place, engine in enumerate(served):
         if told_apart[place] in told_apart[:place]:
             raise InputError("engine", engine.name, "each engine once")
-    demand, clock = asked.demand, asked.clock
-    if demand.kind == "replay" and clock.unit != "s":
-        raise InputError("replay", "a clock in iterations", "together with a clock in seconds")
-    workload = source.workload() if isinstance(source, Trace) else source
     for engine in served:
         asked.limits(engine)  # refuses what is out of range, before requests are drawn
-    equilibrium = equilibrium_of(workload, asked.capacity)
-    longest = max(c.decode_length for c in workload.classes)
-    window = window_of(source, demand, Draws(asked.requests, asked.runs), times=len(served))
-    runs = RUNS if asked.runs is None else asked.runs
-    first = 0
-    if window is None:
-        size = requests_of_run(asked.requests, demand, equilibrium, longest)
-    else:
-        size, runs, first = window.requests, window.runs, window.first
-    part = source if window is None else window.of_trace(source)
-    tables = tables_of(part, workload, demand, clock, size, runs, asked.seed, first)
-    if len(served) * len(tables) > MOST_RUNS:
-        tried = f"{len(served)} engines, {len(tables)} runs each"
-        raise InputError("runs", tried, f"{MOST_RUNS:,} runs in all")
-    check_pace(demand, clock, [asked.now], size)
-    to_hold = tables_to_hold(tables, source, workload, demand, clock, window)
-    for engine in served:
-        check_case(asked.case(engine), engine, to_hold, window)
-    horizon = horizon_of(demand, equilibrium, size)
-    length = horizon or length_of(demand, clock, equilibrium, tables)
-    every = max(1, length // (_WINDOWS if len(tables) > 1 else _OF_ONE))
-    return Plan(
-        engines=served,
-        asked=asked,
-        tables=tables,
-        prompts=prompts_of(part, demand, tables, any(e.finds_prefixes for e in served)),
-        window=window,
-        horizon=horizon,
-        every=every,
-        warm_up=0 if horizon is None else length // every // 5,
-        short=mostly_start(demand, equilibrium, size),
+    workload = workload_of(source)
+    runs = experiment(
+        source,
+        workload,
+        equilibrium_of(workload, asked.capacity),
+        asked.demand,
+        asked.clock,
+        Draws(asked.requests, asked.runs, asked.seed),
+        runs=RUNS,
+        servers=len(served),
+        called="engines",
+        settings=[asked.now],
+        caching=any(engine.finds_prefixes for engine in served),
     )
+    for engine in served:
+        check_case(asked.case(engine), engine, runs.to_hold, runs.window)
+    return Plan(**vars(runs), engines=served, asked=asked)
+
+
+def felt_of(demand: Demand, clock: IterationClock) -> tuple[str, ...]:
+    """What users feel, in the order in which it counts; first tokens only on a clock that says
+    when they come.
+    """
+    throughput = THROUGHPUTS[0] if clock.unit == "s" else THROUGHPUTS[1]
+    if demand.kind == "saturated":
+        return (throughput, "tpot_p99", "longest_gap_p99")
+    first = ("ttft_p50", "ttft_p99") if clock.prefills else ()
+    return (throughput, *first, "latency_p99", "tpot_p99", "longest_gap_p99")
 
 
 def check_case(

@@ -1,25 +1,38 @@
-"""What a comparison found: each engine's metrics, and which differences are real."""
+"""What a comparison shows: each engine's metrics, and which differences are real."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
-import xarray as xr
-from jaxtyping import Float
-
-from fluidkv.answers.compare.plan import Asked
-from fluidkv.answers.served.bias import Bias
-from fluidkv.answers.served.fresh import Days, spread
-from fluidkv.answers.served.paired import CONFIDENCE, Against
-from fluidkv.answers.served.window import Window
+from fluidkv.answers.served.described import BIAS, GAP, THROUGHPUTS, below
 from fluidkv.plain import finite
-from fluidkv.record import Record
-from fluidkv.serving.engine_text import ServedEngine
-from fluidkv.serving.limits import Limits
+from fluidkv.questions.answer import Answer, Described
+from fluidkv.report.page import Row
 
-THROUGHPUTS = ("output_throughput_per_time", "output_throughput")
+if TYPE_CHECKING:
+    import numpy as np
+    import xarray as xr
+    from jaxtyping import Float
+
+    from fluidkv.answers.compare.crossover import Crossover
+    from fluidkv.answers.compare.plan import Asked
+    from fluidkv.answers.served.bias import Bias
+    from fluidkv.answers.served.cost import Cost
+    from fluidkv.answers.served.fresh import Days
+    from fluidkv.answers.served.paired import Against
+    from fluidkv.answers.served.window import Window
+    from fluidkv.serving.engine_text import ServedEngine
+    from fluidkv.serving.limits import Limits
+
+_STRETCH = (
+    ("requests", "count", "that the part has"),
+    ("of", "count", "that the trace has"),
+    ("rate", "a unit of time", "arrivals in the part"),
+    ("rate_of_all", "a unit of time", "arrivals in the trace"),
+    ("arrivals", "text", "how its requests come"),
+)
 
 
 class Difference(Enum):
@@ -33,30 +46,38 @@ class Difference(Enum):
     UNKNOWN = "one run: not told from noise"
 
 
+def _asked_json(asked: "Asked") -> dict[str, Any]:
+    demand = asked.demand
+    return {
+        "capacity": asked.capacity,
+        "max_num_batched_tokens": asked.max_num_batched_tokens,
+        "demand": demand.kind,
+        "rate": demand.rate,
+        "clients": demand.clients,
+        "speed": demand.speed,
+        "max_tokens": None if demand.max_tokens is None else str(demand.max_tokens),
+        "seed": asked.seed,
+    }
+
+
 @dataclass(frozen=True, eq=False)
-class EngineComparison(Record):
+class EngineComparison(Answer):
     """Engines on the same requests.
 
     Fields:
         engines: the first is the one that others are held against.
-        asked: memory, clock, who asks.
         limits: of each engine's server.
-        felt: metrics that users feel, in the order in which they count.
         table: metrics [engine, run].
         against: metric -> differences from the first engine over pairs, in parts of its mean; of
             the metrics felt all at once (Bonferroni).
-        pairs: what a pair is, "run", "segment" of the one run, or a fresh "draw".
-        bias: metric -> what the simulation of a log's own engine misses; empty without a log.
         logged: the engine whose log it is; None without one.
-        requests: of each run.
-        window: what they are of a trace that is replayed; None: they are drawn.
-        iterations: of a run; None: until all are served.
-        warm_up: iterations left out at the start.
         unfinished: (engine, runs) of those whose runs did not end as they should.
-        short: whether runs are mostly start.
         shared: whether prompts begin alike, as their trace says.
         days: fresh draws of a trace; None: none.
         counts: preemptions and the recompute tax [engine, draw]; empty without draws.
+        cost: of a server; None: no price is known.
+        name: of the workload.
+        notes: rows on how options and files were read.
 
     Examples:
         >>> mix = fk.Workload.from_lengths([(8, 10), (30, 20)])
@@ -70,24 +91,64 @@ class EngineComparison(Record):
         ('within noise', ())
     """
 
-    engines: tuple[ServedEngine, ...]
-    asked: Asked
-    limits: tuple[Limits, ...]
-    felt: tuple[str, ...]
-    table: xr.Dataset
-    against: Mapping[str, Against]
-    pairs: str
-    bias: Mapping[str, Bias]
+    engines: "tuple[ServedEngine, ...]"
+    asked: Annotated[
+        "Asked",
+        Described(
+            "memory, clock, when requests come",
+            flat=True,
+            json=_asked_json,
+            below=(
+                ("capacity", "tokens", "KV memory of every server"),
+                ("max_num_batched_tokens", "tokens", "most of an iteration; null: no limit"),
+                ("demand", "text", "saturated, rate, clients or replay"),
+                ("rate", "a unit of time", "Poisson arrivals"),
+                ("clients", "count", "with one request at a time"),
+                ("speed", "number", "times as fast as the trace"),
+                ("max_tokens", "text", "what clients ask for at most"),
+                ("seed", "count", "of the first run"),
+            ),
+        ),
+    ]
+    limits: "tuple[Limits, ...]"
+    felt: Annotated[
+        tuple[str, ...],
+        Described("metrics that users feel, in the order in which they count", lists=1),
+    ]
+    table: "xr.Dataset"
+    against: "Mapping[str, Against]"
+    pairs: Annotated[
+        str, Described("what is paired: `run`, `segment` of the one run, or a fresh `draw`")
+    ]
+    bias: Annotated[
+        "Mapping[str, Bias]",
+        Described("what the simulation of a log's own engine misses", below=BIAS),
+    ]
     logged: int | None
-    requests: int
-    window: Window | None
-    iterations: int | None
-    warm_up: int
+    requests: Annotated[int, Described("in each run")]
+    window: Annotated["Window | None", Described("→ [window](#window)")]
+    iterations: Annotated[
+        int | None, Described("of a run; null: until all are served", "iteration")
+    ]
+    warm_up: Annotated[
+        int, Described("left out at the start", "iteration", key="warm_up_iterations")
+    ]
     unfinished: tuple[tuple[int, int], ...]
-    short: bool
+    short: Annotated[bool, Described("whether runs are mostly start", key="runs_mostly_start")]
     shared: bool
-    days: Days | None = None
-    counts: Mapping[str, Float[np.ndarray, "engine draw"]] = field(default_factory=dict)
+    days: "Days | None" = None
+    counts: "Mapping[str, Float[np.ndarray, 'engine draw']]" = field(default_factory=dict)
+    crossover: Annotated[
+        "Crossover | None",
+        Described(
+            "of two capacity policies: where they cross",
+            json=lambda crossover: crossover.to_dict(),
+            below=(("*", "", "if `--crossover` is given: its keys"),),
+        ),
+    ] = None
+    cost: "Cost | None" = None
+    name: str = ""
+    notes: Sequence[Row] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -95,14 +156,137 @@ class EngineComparison(Record):
         return tuple(engine.name for engine in self.engines)
 
     @property
-    def runs(self) -> int:
+    def runs(self) -> Annotated[int, Described("of each engine")]:
         """Of each engine."""
         return self.table.sizes["run"]
 
     @property
-    def comparisons(self) -> int:
+    def comparisons(self) -> Annotated[int, Described("differences looked at together")]:
         """Differences that are looked at together."""
         return (len(self.engines) - 1) * len(self.felt)
+
+    @property
+    def confidence(self) -> Annotated[float, Described("of intervals", kind="share")]:
+        """Of the intervals."""
+        from fluidkv.answers.served.paired import CONFIDENCE
+
+        return CONFIDENCE
+
+    @property
+    def better(self) -> tuple[int, ...]:
+        """Engines that are better than the first in something felt, and worse in nothing of it."""
+        return tuple(i for i in range(1, len(self.engines)) if self._beats(i))
+
+    @property
+    def better_names(
+        self,
+    ) -> Annotated[
+        list[str], Described("engines better by more than noise", key="better", lists=1)
+    ]:
+        """The same by their names."""
+        return [self.names[index] for index in self.better]
+
+    @property
+    def logged_name(
+        self,
+    ) -> Annotated[str | None, Described("the engine whose log it is", key="logged")]:
+        """The engine whose log it is."""
+        return None if self.logged is None else self.names[self.logged]
+
+    @property
+    def fresh(
+        self,
+    ) -> Annotated[
+        "dict[str, Any] | None",
+        Described(
+            "null without any",
+            key="draws",
+            below=(
+                ("count", "count", "fresh draws"),
+                ("requests", "count", "of the largest"),
+                *below(
+                    "stretch", tuple((n, k, f"if there is a trace: {t}") for n, k, t in _STRETCH)
+                ),
+            ),
+        ),
+    ]:
+        """How many fresh draws, and what they are like."""
+        days = self.days
+        if days is None:
+            return None
+        stretch = None if days.stretch is None else days.stretch.to_dict()
+        return {"count": len(days.tables), "requests": days.requests, "stretch": stretch}
+
+    @property
+    def costs(
+        self,
+    ) -> Annotated[
+        dict[str, Any],
+        Described(
+            "if `--price` is given",
+            flat=True,
+            below=(
+                ("cost.per_gpu_hour", "money", "if `--price` is given: the price"),
+                ("cost.gpus", "count", "if `--price` is given: of a replica"),
+                (
+                    "cost.per_million_output_tokens.*",
+                    "money",
+                    "if `--price` is given: what these cost by it, of each engine",
+                ),
+            ),
+        ),
+    ]:
+        """What a million output tokens cost by each engine; empty where no price is known."""
+        if self.cost is None:
+            return {}
+        return self.cost.values(**{n: self.cost_of(i) for i, n in enumerate(self.names)})
+
+    def cost_of(self, index: int) -> float:
+        """Of a million output tokens by an engine."""
+        assert self.cost is not None  # whoever asks looked
+        return self.cost.per_million(self.mean(index, "output_throughput_per_time"))
+
+    @property
+    def rows(
+        self,
+    ) -> Annotated[
+        list[dict[str, Any]],
+        Described(
+            "each of them",
+            key="engines",
+            lists=1,
+            below=(
+                ("engine", "text", "as it is written"),
+                ("version", "text", "in that, else of its rules"),
+                ("note", "text", "whose rules it has, and what differs"),
+                ("block_size", "tokens", "of a KV block"),
+                ("max_num_seqs", "count", "most requests running at once; null: no cap"),
+                ("watermark", "share", "of blocks that admission leaves free"),
+                ("unfinished_runs", "count", "that did not end as they should"),
+                ("metrics.*.mean", "as the metric", "over runs"),
+                ("metrics.*.runs[]", "as the metric", "each run"),
+                (
+                    "over_draws.*[]",
+                    "count, share",
+                    "preemptions and recompute tax, from where to where in 90 % of draws (of fewer "
+                    "than 20 from the least to the most); empty without any",
+                ),
+                *below("against_first", GAP),
+                (
+                    "against_first.*.of_runs",
+                    "number",
+                    "the same of the requests that are run; all null of the first",
+                ),
+                (
+                    "against_first.*.is",
+                    "text",
+                    "`better`, `worse`, `within noise`, or why it is not known",
+                ),
+            ),
+        ),
+    ]:
+        """Every engine's server, its metrics and how far they are from those of the first."""
+        return [self._row(index) for index in range(len(self.engines))]
 
     def mean(self, index: int, metric: str) -> float:
         """Over an engine's runs; NaN where a run has no value."""
@@ -118,9 +302,9 @@ class EngineComparison(Record):
 
     def difference(self, index: int, metric: str) -> Difference:
         """What of an engine's difference is real: beyond noise, and beyond the bias of a log."""
-        found = self.against[metric]
-        mean, wide = float(found.mean[index]), float(found.wide[index])
-        if not np.isfinite(wide):
+        against = self.against[metric]
+        mean, wide = float(against.mean[index]), float(against.wide[index])
+        if not math.isfinite(wide):
             return Difference.UNKNOWN
         if not abs(mean) > wide:
             return Difference.NOISE
@@ -131,58 +315,25 @@ class EngineComparison(Record):
         more = metric in THROUGHPUTS
         return Difference.BETTER if (mean > 0) == more else Difference.WORSE
 
-    @property
-    def better(self) -> tuple[int, ...]:
-        """Engines that are better than the first in something felt, and worse in nothing of it."""
-        return tuple(i for i in range(1, len(self.engines)) if self._beats(i))
-
     def _beats(self, index: int) -> bool:
-        found = {self.difference(index, metric) for metric in self.felt}
-        return Difference.BETTER in found and Difference.WORSE not in found
+        differences = {self.difference(index, metric) for metric in self.felt}
+        return Difference.BETTER in differences and Difference.WORSE not in differences
 
     def to_xarray(self) -> "xr.Dataset":
         """Metrics [engine, run]."""
         return self.table
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        asked = self.asked
-        return {
-            "engines": [self._engine(index) for index in range(len(self.engines))],
-            "capacity": asked.capacity,
-            "max_num_batched_tokens": asked.max_num_batched_tokens,
-            "demand": asked.demand.kind,
-            "rate": asked.demand.rate,
-            "clients": asked.demand.clients,
-            "speed": asked.demand.speed,
-            "max_tokens": None if asked.demand.max_tokens is None else str(asked.demand.max_tokens),
-            "requests": self.requests,
-            "window": None if self.window is None else self.window.to_dict(),
-            "runs": self.runs,
-            "seed": asked.seed,
-            "iterations": self.iterations,
-            "warm_up_iterations": self.warm_up,
-            "runs_mostly_start": self.short,
-            "felt": list(self.felt),
-            "pairs": self.pairs,
-            "draws": self._draws(),
-            "confidence": CONFIDENCE,
-            "comparisons": self.comparisons,
-            "logged": None if self.logged is None else self.names[self.logged],
-            "bias": {name: bias.to_dict() for name, bias in self.bias.items()},
-            "better": [self.names[index] for index in self.better],
-        }
+    def _row(self, index: int) -> dict[str, Any]:
+        from fluidkv.answers.served.fresh import spread
 
-    def _draws(self) -> dict[str, Any] | None:
-        days = self.days
-        if days is None:
-            return None
-        stretch = None if days.stretch is None else days.stretch.to_dict()
-        return {"count": len(days.tables), "requests": days.requests, "stretch": stretch}
-
-    def _engine(self, index: int) -> dict[str, Any]:
         engine, limits = self.engines[index], self.limits[index]
         values = {str(name): column.values[index] for name, column in self.table.data_vars.items()}
+        gaps = {
+            metric: against.row(index)
+            | finite({"of_runs": self.of_runs(index, metric)})
+            | {"is": self.difference(index, metric).value}
+            for metric, against in self.against.items()
+        }
         return {
             "engine": engine.name,
             "version": engine.version or engine.rules.version,
@@ -196,12 +347,5 @@ class EngineComparison(Record):
                 for name, row in values.items()
             },
             "over_draws": {name: list(spread(rows[index])) for name, rows in self.counts.items()},
-            "against_first": {
-                metric: found.row(index)
-                | finite({"of_runs": self.of_runs(index, metric)})
-                | {"is": self.difference(index, metric).value}
-                for metric, found in self.against.items()
-            }
-            if index
-            else None,
+            "against_first": gaps if index else None,
         }

@@ -2,16 +2,15 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 import xarray as xr
 
-from fluidkv.answers.compare.plan import Asked, Plan, planned
-from fluidkv.answers.compare.result import THROUGHPUTS, EngineComparison
-from fluidkv.answers.served.bias import OUTPUT, Bias, Totals, biases
-from fluidkv.answers.served.cases import measured_cases
+from fluidkv.answers.compare.plan import Asked, Plan, felt_of, planned
+from fluidkv.answers.compare.result import EngineComparison
+from fluidkv.answers.served.bias import Bias, Totals
 from fluidkv.answers.served.demand import Demand
+from fluidkv.answers.served.experiment import Backend, Measured
 from fluidkv.answers.served.fresh import HORIZON, Days, Horizon, days_like, draws_of
 from fluidkv.answers.served.paired import Against, against_first
 from fluidkv.answers.served.segments import by_segment
@@ -20,16 +19,11 @@ from fluidkv.answers.served.window import requests_of_log
 from fluidkv.errors import InputError
 from fluidkv.labels import completed, variable
 from fluidkv.logs.timed import TimedRun
-from fluidkv.runs.dataset import RunStatus
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.rules import EngineRules
-from fluidkv.serving.run import serve
-from fluidkv.serving.server import Server
 from fluidkv.traces import Trace
 from fluidkv.workload import Workload
-
-_SEGMENT = "segment:"
 
 
 def compare_engines(
@@ -50,7 +44,7 @@ def compare_engines(
     log: TimedRun | None = None,
     logged: int = 0,
     totals: Totals | None = None,
-    backend: Literal["auto", "kernel", "reference"] = "auto",
+    backend: Backend = "auto",
     on_progress: Callable[[int, int], None] | None = None,
 ) -> EngineComparison:
     """Serve the same requests by several engines, and hold all against the first.
@@ -109,33 +103,63 @@ def compare_engines(
         seed,
     )
     plan = planned(source, engines, asked)
-    if log is not None and len(plan.tables[0]) != len(log.input_lengths):
-        raise InputError(
-            "log", f"{len(log.input_lengths)} requests", f"the {len(plan.tables[0])} that are run"
-        )
     felt = felt_of(asked.demand, asked.clock)
-    table, statuses = _served(plan, felt, backend, on_progress)
+    bias = {} if log is None else plan.bias(plan.cases[logged], log, felt, totals)
+    measured = _measured(plan, felt, backend, on_progress)
     days = _days(source, plan, draws, horizon or Horizon())
-    against, counts = _over_pairs(plan, table, felt, days, backend)
-    bias = _bias(plan, log, logged, felt, totals)
-    found = _answer(plan, table, against, felt, statuses, bias, None if log is None else logged)
-    return found if days is None else replace(found, pairs="draw", days=days, counts=counts)
+    return _answer(plan, measured, days, felt, backend, bias, None if log is None else logged)
 
 
-def _over_pairs(
+def _answer(
     plan: Plan,
-    table: xr.Dataset,
-    felt: tuple[str, ...],
+    measured: Measured,
     days: Days | None,
-    backend: Literal["auto", "kernel", "reference"],
-) -> tuple[Mapping[str, Against], dict[str, np.ndarray]]:
-    """Differences over fresh draws, with counts of these; over what was run, where none are."""
-    if days is None:
-        return _against(table, felt, len(plan.engines), 1.0), {}
-    fresh = replace(plan, tables=list(days.tables), prompts=tuple(days.prompts))
-    drawn = _served(fresh, felt, backend, None)[0]
-    counts = {name: drawn[name].values for name in ("preemptions", "recompute_tax")}
-    return _against(drawn, felt, len(plan.engines), days.widen), counts
+    felt: tuple[str, ...],
+    backend: Backend,
+    bias: Mapping[str, Bias],
+    logged: int | None,
+) -> EngineComparison:
+    """What runs say; differences are over fresh draws, where there are any."""
+    pairs, widen = measured, 1.0
+    counts: dict[str, np.ndarray] = {}
+    if days is not None:
+        fresh = replace(plan, tables=list(days.tables), prompts=tuple(days.prompts))
+        pairs, widen = _measured(fresh, felt, backend, None), days.widen
+        counts = {name: pairs.table[name].values for name in ("preemptions", "recompute_tax")}
+    late = plan.unfinished(measured.statuses).reshape(len(plan.engines), -1).sum(axis=1)
+    of_one = "segment" if len(plan.tables) == 1 else "run"
+    return EngineComparison(
+        engines=plan.engines,
+        asked=plan.asked,
+        limits=tuple(case.limits for case in plan.cases),
+        felt=felt,
+        table=_labelled(plan, measured.table),
+        against=_against(pairs, felt, len(plan.engines), widen),
+        pairs=of_one if days is None else "draw",
+        bias=bias,
+        logged=logged,
+        requests=plan.size,
+        window=plan.window,
+        iterations=plan.horizon,
+        warm_up=plan.warm_up * plan.every,
+        unfinished=tuple((index, int(runs)) for index, runs in enumerate(late) if runs),
+        short=plan.short,
+        shared=any(plan.prompts),
+        days=days,
+        counts=counts,
+    )
+
+
+def _measured(
+    plan: Plan,
+    felt: tuple[str, ...],
+    backend: Backend,
+    on_progress: Callable[[int, int], None] | None,
+) -> Measured:
+    def parts(run: xr.Dataset) -> xr.Dataset:
+        return by_segment(run, felt, plan.warm_up)
+
+    return plan.measured(plan.cases, backend, parts=parts, on_progress=on_progress)
 
 
 def _days(source: Workload | Trace, plan: Plan, draws: int | None, horizon: Horizon) -> Days | None:
@@ -164,116 +188,27 @@ def _days(source: Workload | Trace, plan: Plan, draws: int | None, horizon: Hori
     )
 
 
-def _served(
-    plan: Plan,
-    felt: tuple[str, ...],
-    backend: Literal["auto", "kernel", "reference"],
-    on_progress: Callable[[int, int], None] | None,
-) -> tuple[xr.Dataset, list[str]]:
-    """Metrics [engine, run], and of one run also those of its parts; how each run ended."""
-
-    def segments(run: xr.Dataset) -> xr.Dataset:
-        found = by_segment(run, felt, plan.warm_up)
-        return found.rename({name: f"{_SEGMENT}{name}" for name in found.data_vars})
-
-    table, statuses = measured_cases(
-        plan.cases,
-        plan.tables,
-        plan.prompts,
-        horizon=plan.horizon,
-        every=plan.every,
-        warm_up=plan.warm_up,
-        backend=backend,
-        also=segments if len(plan.tables) == 1 else None,
-        on_progress=on_progress,
-    )
-    return table.rename(case="engine"), statuses
-
-
-def felt_of(demand: Demand, clock: IterationClock) -> tuple[str, ...]:
-    """What users feel, in the order in which it counts; first tokens only on a clock that says
-    when they come.
-    """
-    throughput = THROUGHPUTS[0] if clock.unit == "s" else THROUGHPUTS[1]
-    if demand.kind == "saturated":
-        return (throughput, "tpot_p99", "longest_gap_p99")
-    first = ("ttft_p50", "ttft_p99") if clock.prefills else ()
-    return (throughput, *first, "latency_p99", "tpot_p99", "longest_gap_p99")
-
-
 def _against(
-    table: xr.Dataset, felt: tuple[str, ...], engines: int, widen: float
+    measured: Measured, felt: tuple[str, ...], engines: int, widen: float
 ) -> Mapping[str, Against]:
-    """Of the metrics felt all at once; of what memory does each by itself."""
-    found = {}
+    """Of the metrics felt all at once; of what memory does, of each metric by itself."""
+    gaps = {}
     for metric in (*felt, "preemptions", "recompute_tax"):
-        values = table[metric].values
-        if f"{_SEGMENT}{metric}" in table:
-            values = table[f"{_SEGMENT}{metric}"].values.reshape(engines, -1)
-            values = values[:, np.isfinite(values).all(axis=0)]
-        together = (engines - 1) * len(felt) if metric in felt else 1
-        relative = metric in felt
+        values, relative = measured.pairs(metric), metric in felt
+        together = (engines - 1) * len(felt) if relative else 1
         if values.shape[1]:
-            found[metric] = against_first(
+            gaps[metric] = against_first(
                 values, comparisons=together, relative=relative, widen=widen
             )
         else:
             none = np.full(engines, np.nan)
-            found[metric] = Against(none, none, none, relative)
-    return found
+            gaps[metric] = Against(none, none, none, relative)
+    return gaps
 
 
-def _bias(
-    plan: Plan,
-    log: TimedRun | None,
-    logged: int,
-    felt: tuple[str, ...],
-    totals: Totals | None,
-) -> Mapping[str, Bias]:
-    """What the simulation of the log's own engine misses; the run is made again."""
-    if log is None:
-        return {}
-    case = plan.cases[logged]
-    prompts = plan.prompts[0] if plan.engines[logged].caching else None
-    run = serve(plan.tables[0], Server(case.engine, case.limits, clock=case.clock, prompts=prompts))
-    return biases(run, log, tuple(dict.fromkeys((OUTPUT, *felt))), totals=totals)
-
-
-def _shown(plan: Plan, table: xr.Dataset) -> xr.Dataset:
-    """Without the parts of a run, engines by their names."""
-    whole = table.drop_vars([name for name in table if str(name).startswith(_SEGMENT)])
+def _labelled(plan: Plan, table: xr.Dataset) -> xr.Dataset:
+    """Metrics [engine, run], engines by their names."""
     names = variable("engine", [engine.name for engine in plan.engines], "1", "engine")
-    shown = completed(whole.assign_coords(engine=names), seed=plan.asked.seed)
-    shown.attrs.pop("engine", None)  # of the first one
-    return shown
-
-
-def _answer(
-    plan: Plan,
-    table: xr.Dataset,
-    against: Mapping[str, Against],
-    felt: tuple[str, ...],
-    statuses: Sequence[str],
-    bias: Mapping[str, Bias],
-    logged: int | None,
-) -> EngineComparison:
-    right = RunStatus.DONE if plan.horizon is None else RunStatus.HORIZON
-    ended = np.array([status != right.name for status in statuses]).reshape(len(plan.engines), -1)
-    return EngineComparison(
-        engines=plan.engines,
-        asked=plan.asked,
-        limits=tuple(case.limits for case in plan.cases),
-        felt=felt,
-        table=_shown(plan, table),
-        against=against,
-        pairs="segment" if table.sizes["run"] == 1 else "run",
-        bias=bias,
-        logged=logged,
-        requests=len(plan.tables[0]),
-        window=plan.window,
-        iterations=plan.horizon,
-        warm_up=plan.warm_up * plan.every,
-        unfinished=tuple((i, int(n)) for i, n in enumerate(ended.sum(axis=1)) if n),
-        short=plan.short,
-        shared=any(plan.prompts),
-    )
+    labelled = completed(table.rename(case="engine").assign_coords(engine=names), seed=plan.seed)
+    labelled.attrs.pop("engine", None)  # of the first one
+    return labelled

@@ -10,24 +10,11 @@ from fluidkv.answers.preempt.forecasts import Forecast, check_lists
 from fluidkv.answers.preempt.objectives import Objectives
 from fluidkv.answers.preempt.rules import PERFECT, Combination
 from fluidkv.answers.served.cases import check_rows
-from fluidkv.answers.served.demand import (
-    MOST_REQUESTS,
-    MOST_RUNS,
-    Demand,
-    Draws,
-    at_once,
-    check_pace,
-    length_of,
-    tables_of,
-    usual_requests,
-)
+from fluidkv.answers.served.demand import Demand, Draws
+from fluidkv.answers.served.experiment import Experiment, experiment, workload_of
 from fluidkv.answers.served.memory import BLOCK_SIZES, check_memory, equilibrium_of
-from fluidkv.answers.served.setting import Setting
-from fluidkv.answers.served.window import Window, tables_to_hold, window_of
 from fluidkv.errors import InputError
-from fluidkv.exact.survival import Equilibrium
-from fluidkv.runs.checks import count, instance
-from fluidkv.runs.requests import Requests
+from fluidkv.runs.checks import count
 from fluidkv.serving.clock import IterationClock, require_prefill
 from fluidkv.serving.engines import served_engine
 from fluidkv.serving.limits import Limits
@@ -41,35 +28,23 @@ Rule = TypeVar("Rule", bound=Enum)
 SEEDS = 8
 """Runs of each combination, where requests are drawn and nobody says how many."""
 
-_WINDOWS = 400  # records of a run
-_PATIENCE = 20  # times the usual iterations, after which a run counts as not finished
-
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Plan(Experiment):
     """Fields:
-    engine, limits, demand, clock: as in `PreemptAnswer`.
+    engine, limits: as in `PreemptAnswer`.
+    objectives: what each request is to meet; None: nothing.
     combinations: a full grid; the first is what the engine does.
     predictors: by the names in the combinations.
-    tables: the requests of each run, the same for all combinations.
-    window: what they are of a trace that is replayed; None: they are drawn.
-    seed: of the first run.
-    horizon: iterations after which a run counts as not finished; every: of a record.
+    assumed: whether nobody says what is known of lengths.
     """
 
     engine: EngineRules
     limits: Limits
-    demand: Demand
-    clock: IterationClock
     objectives: Objectives | None
     combinations: tuple[Combination, ...]
     predictors: Mapping[str, Forecast]
     assumed: bool
-    tables: list[Requests]
-    window: Window | None
-    seed: int
-    horizon: int
-    every: int
 
     @property
     def by_segment(self) -> bool:
@@ -97,55 +72,37 @@ def planned(
     if not isinstance(limits, Limits):
         limits = Limits(count("capacity", limits), BLOCK_SIZES.get(own.name, 1))
     _check_demand(demand, clock, objectives)
-    workload = source.workload() if isinstance(source, Trace) else source
-    instance("source", workload, Workload, "a workload or a trace")
+    workload = workload_of(source)
     if demand.kind != "replay":
         check_memory(own, limits, workload, demand.asks)
-    equilibrium = equilibrium_of(workload, limits.capacity)
     named = {PERFECT: Forecast()} if predictors is None else dict(predictors)
     combinations = _grid(own, limits, chosen, named)
-    times = len(combinations)
-    window = window_of(source, demand, draws, runs_named="seeds", times=times)
-    check_lists(named, source if isinstance(source, Trace) and window is not None else None)
-    first = 0
-    if window is None:
-        size, seeds = _drawn(demand, equilibrium, draws)
-    else:
-        size, seeds, first = window.requests, window.runs, window.first
-    part = source if window is None else window.of_trace(source)
-    if len(combinations) * seeds > MOST_RUNS:
-        tried = f"{len(combinations):,} combinations, {seeds} runs each"
-        raise InputError("seeds", tried, f"{MOST_RUNS:,} runs in all")
-    tables = tables_of(part, workload, demand, clock, size, seeds, draws.seed, first)
-    to_hold = tables_to_hold(tables, source, workload, demand, clock, window)
-    for each in combinations if window is not None else ():
-        check_rows(to_hold, served_engine(each.of(own)), limits, window)
-    check_pace(demand, clock, [Setting()], size)
-    length = max(1, length_of(demand, clock, equilibrium, tables))
-    longest = max(int(table.output_length.max()) for table in tables)
-    return Plan(
-        own,
-        limits,
+    runs = experiment(
+        source,
+        workload,
+        equilibrium_of(workload, limits.capacity),
         demand,
         clock,
-        objectives,
-        combinations,
-        named,
-        predictors is None,
-        tables,
-        window,
-        draws.seed,
-        horizon=_PATIENCE * (length + longest),
-        every=max(1, length // _WINDOWS),
+        draws,
+        runs=SEEDS,
+        servers=len(combinations),
+        called="combinations",
+        runs_named="seeds",
+        until_served=True,
     )
-
-
-def _drawn(demand: Demand, equilibrium: Equilibrium, draws: Draws) -> tuple[int, int]:
-    """Requests of a run, and how many runs: as asked for, or the usual numbers."""
-    seeds = SEEDS if draws.runs is None else count("seeds", draws.runs)
-    if draws.requests is not None:
-        return count("requests", draws.requests, most=MOST_REQUESTS), seeds
-    return usual_requests(at_once(demand, equilibrium)), seeds
+    replayed = runs.window is not None
+    check_lists(named, source if isinstance(source, Trace) and replayed else None)
+    for each in combinations if replayed else ():
+        check_rows(runs.to_hold, served_engine(each.of(own)), limits, runs.window)
+    return Plan(
+        **vars(runs),
+        engine=own,
+        limits=limits,
+        objectives=objectives,
+        combinations=combinations,
+        predictors=named,
+        assumed=predictors is None,
+    )
 
 
 def _engine(rules: str | EngineRules) -> EngineRules:
@@ -159,8 +116,6 @@ def _engine(rules: str | EngineRules) -> EngineRules:
 
 
 def _check_demand(demand: Demand, clock: IterationClock, objectives: Objectives | None) -> None:
-    if demand.kind == "replay" and clock.unit != "s":
-        raise InputError("replay", "a clock in iterations", "together with a clock in seconds")
     if demand.kind == "saturated" and objectives is not None and objectives.ttft is not None:
         allowed = "tbt or a scale where all requests wait at first"
         raise InputError("slo", f"ttft={objectives.ttft:g}", allowed)

@@ -1,52 +1,47 @@
 """What `fluidkv preempt` reports."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import xarray as xr
-
-from fluidkv.answers.preempt.effects import Effects
-from fluidkv.answers.preempt.objectives import Objectives
-from fluidkv.answers.preempt.pick import Aim, Pick
-from fluidkv.answers.preempt.rules import PROPOSED, RELEASED, Combination
-from fluidkv.answers.served import bias as of_log
-from fluidkv.answers.served.clock import clock_values
-from fluidkv.answers.served.demand import Demand
-from fluidkv.answers.served.paired import CONFIDENCE, Against
-from fluidkv.answers.served.slo import first_tokens
-from fluidkv.answers.served.window import Window
+from fluidkv.answers.served.described import BIAS, GAP, below, clock_json
 from fluidkv.plain import finite
-from fluidkv.preempt.slo import MeanTimes
-from fluidkv.record import Record
-from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.limits import Limits
-from fluidkv.serving.rules import EngineRules
+from fluidkv.questions.answer import Answer, Described
+from fluidkv.report.page import Row
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from fluidkv.answers.preempt.effects import Effects
+    from fluidkv.answers.preempt.objectives import Objectives
+    from fluidkv.answers.preempt.pick import Aim, Pick
+    from fluidkv.answers.preempt.rules import Combination
+    from fluidkv.answers.served.bias import Bias
+    from fluidkv.answers.served.demand import Demand
+    from fluidkv.answers.served.paired import Against
+    from fluidkv.answers.served.window import Window
+    from fluidkv.preempt.slo import MeanTimes
+    from fluidkv.serving.clock import IterationClock
+    from fluidkv.serving.limits import Limits
+    from fluidkv.serving.rules import EngineRules
 
 
 @dataclass(frozen=True, eq=False)
-class PreemptAnswer(Record):
+class PreemptAnswer(Answer):
     """Every combination of rules on one workload; indices are of combinations.
 
     Fields:
-        engine: whose rules surround those that are compared.
-        limits: memory and caps, and what swapping costs.
-        demand, clock: who asks, and how long an iteration lasts.
-        objectives: what was asked for each request; None: nothing.
+        objectives: what is to be met by each request; None: nothing.
         times: the mean times that a scale of objectives is a multiple of; else None.
         combinations: a full grid; the first is what the engine does.
         table: metrics [combination, run]; all combinations serve the same requests in a run.
         against: metric -> difference from the first combination.
-        pairs: what it is taken over: "run", or "segment" of the one run of a trace.
-        effects: metric -> what each of the four values explains, where anything differs.
-        aims, pick: what is to be had, and what to take.
+        aims: what is to be had.
         knows: combinations that look at true lengths, as no server can: as predictions, or as
             `max_tokens`.
-        bias: metric -> measured beside simulated, of the first combination; empty without a log.
-        requests: in each run.
-        window: what they are of a trace that is replayed; None: they are drawn.
-        seed: of the first run.
+        name: of the workload.
+        notes: rows on how options and files were read.
 
     Examples:
         >>> from fluidkv.serving import Victim
@@ -59,29 +54,193 @@ class PreemptAnswer(Record):
         (array([ 0.        , -0.37288136]), {'combination': 2, 'run': 2})
     """
 
-    engine: EngineRules
-    limits: Limits
-    demand: Demand
-    clock: IterationClock
-    objectives: Objectives | None
-    times: MeanTimes | None
-    combinations: tuple[Combination, ...]
-    table: xr.Dataset
-    against: Mapping[str, Against]
-    pairs: str
-    effects: Mapping[str, Effects]
-    aims: tuple[Aim, ...]
-    pick: Pick
+    engine: Annotated[
+        "EngineRules",
+        Described(
+            "the rules that surround those compared",
+            below=(("name", "text", "of the engine"), ("version", "text", "in which it has them")),
+        ),
+    ]
+    limits: Annotated[
+        "Limits",
+        Described(
+            "memory and caps, and what swapping costs",
+            flat=True,
+            below=(
+                ("capacity", "tokens", "of KV memory"),
+                ("block_size", "tokens", "of a block"),
+                ("max_num_seqs", "count", "most requests running at once; null: no limit"),
+                ("max_num_batched_tokens", "tokens", "most of an iteration; null: no limit"),
+                ("swap.per_token", "time", "to copy a token to the host, or back"),
+                ("swap.per_copy", "time", "more for each copy"),
+                ("swap.pool", "tokens", "that the host can hold; null: no limit"),
+                ("swap.sweet_spot", "tokens", "from which the cheaper way is to swap"),
+                ("swap.shared", "yes/no", "whether one copy waits for the other"),
+            ),
+        ),
+    ]
+    demand: Annotated[
+        "Demand",
+        Described(
+            "when requests come",
+            below=(
+                ("kind", "text", "saturated, rate, clients or replay"),
+                ("rate", "a unit of time", "Poisson arrivals"),
+                ("clients", "count", "with one request at a time"),
+                ("speed", "number", "times as fast as the trace"),
+            ),
+        ),
+    ]
+    clock: Annotated["IterationClock", Described("→ [clock](#clock)", json=clock_json)]
+    objectives: "Objectives | None"
+    times: "MeanTimes | None"
+    combinations: "tuple[Combination, ...]"
+    table: "xr.Dataset"
+    against: "Mapping[str, Against]"
+    requests: Annotated[int, Described("in each run")]
+    window: Annotated["Window | None", Described("→ [window](#window)")]
+    pairs: Annotated[
+        str, Described("what is paired: `run`, or `segment` of the one run of a trace")
+    ]
+    seed: Annotated[int, Described("of the first run")]
+    effects: Annotated[
+        "Mapping[str, Effects]",
+        Described(
+            "what each choice explains, by metric, where anything differs",
+            below=(
+                (
+                    "*.of.*.share",
+                    "share",
+                    "by metric and choice: what of the difference it explains",
+                ),
+                ("*.of.*.means.*", "as the metric", "mean, by what was chosen"),
+                ("*.together", "share", "what no choice explains alone"),
+                ("*.noise", "relative", "variance from seed to seed over that of combinations"),
+            ),
+        ),
+    ]
+    aims: "tuple[Aim, ...]"
+    pick: Annotated[
+        "Pick",
+        Described(
+            "what to take",
+            below=(
+                ("index", "from 0", "0: leave it"),
+                ("better[]", "from 0", "better in something by more than noise, worse in nothing"),
+                ("close[]", "from 0", "of these, not told from the pick"),
+                ("by", "text", "the first metric in which the pick is better"),
+                ("wins", "count", "runs in which it is"),
+                ("untold[]", "from 0", "not taken for seeing true lengths"),
+            ),
+        ),
+    ]
     knows: tuple[int, ...]
-    bias: Mapping[str, of_log.Bias]
-    requests: int
-    window: Window | None
-    seed: int
+    bias: "Mapping[str, Bias]"
+    name: str = ""
+    notes: Sequence[Row] = ()
 
     @property
-    def runs(self) -> int:
+    def bounds(
+        self,
+    ) -> Annotated[
+        "dict[str, Any] | None",
+        Described(
+            "what each request is to meet",
+            key="objectives",
+            below=(
+                ("ttft", "time", "for the first token"),
+                ("tbt", "time", "between tokens"),
+                ("scale[]", "number", "instead, of the mean times: from, to"),
+                ("mean_ttft", "time", "over all that is compared"),
+                ("mean_tbt", "time", "over all that is compared"),
+            ),
+        ),
+    ]:
+        """The objectives, and the times that a scale of them is a multiple of."""
+        wanted, times = self.objectives, self.times
+        if wanted is None:
+            return None
+        return {
+            "ttft": wanted.ttft,
+            "tbt": wanted.tbt,
+            "scale": wanted.scale and list(wanted.scale),
+            "mean_ttft": times and finite(times.ttft),
+            "mean_tbt": times and finite(times.tbt),
+        }
+
+    @property
+    def evidence(self) -> Annotated[str, Described("how the answer is known")]:
+        """Runs of drawn requests, or of one trace."""
+        return "sampled"
+
+    @property
+    def runs(self) -> Annotated[int, Described("of each combination, with other requests each")]:
         """Of each combination, with other requests each."""
         return self.table.sizes["run"]
+
+    @property
+    def confidence(self) -> Annotated[float, Described("of intervals", kind="share")]:
+        """Of the intervals."""
+        from fluidkv.answers.served.paired import CONFIDENCE
+
+        return CONFIDENCE
+
+    @property
+    def aimed_at(
+        self,
+    ) -> Annotated[
+        dict[str, int],
+        Described("", key="aims", below=(("*", "number", "which way is better: 1 more, -1 less"),)),
+    ]:
+        """The metrics aimed at, and which way is better."""
+        return {aim.metric: aim.sign for aim in self.aims}
+
+    @property
+    def rows(
+        self,
+    ) -> Annotated[
+        list[dict[str, Any]],
+        Described(
+            "each combination",
+            key="combinations",
+            lists=1,
+            below=(
+                ("victim", "text", "which goes; the engine's own first"),
+                ("restore", "text", "how its cache comes back"),
+                ("allocation", "text", "how much memory a request is given"),
+                ("predictor", "text", "what is known of lengths"),
+                ("knows_lengths", "yes/no", "whether it looks at true lengths"),
+                ("released[]", "text", "engines that have it"),
+                ("proposed[]", "text", "where it is proposed"),
+                ("metrics.*[]", "as the metric", "one a run"),
+                ("score", "number", "mean over runs; 0 of the first"),
+                *below("against", GAP),
+            ),
+        ),
+    ]:
+        """Every combination, what it does, and how far it is from the first."""
+        from fluidkv.answers.preempt.rules import PROPOSED, RELEASED
+
+        return [
+            {
+                **combination.names,
+                "knows_lengths": index in self.knows,
+                "released": [RELEASED.get(rule) for rule in combination.rules],
+                "proposed": [PROPOSED.get(rule) for rule in combination.rules],
+                "metrics": {
+                    str(name): finite(column.values[index].astype(float).tolist())
+                    for name, column in self.table.data_vars.items()
+                },
+                "score": finite(self.pick.scores[index]),
+                "against": {name: gap.row(index) for name, gap in self.against.items()},
+            }
+            for index, combination in enumerate(self.combinations)
+        ]
+
+    @property
+    def measured(self) -> Annotated["Mapping[str, Bias] | None", Described("", below=BIAS)]:
+        """The log beside the simulation of the engine's own rules; None without one."""
+        return self.bias or None
 
     @property
     def throughput(self) -> str:
@@ -96,6 +255,8 @@ class PreemptAnswer(Record):
     @property
     def first_tokens(self) -> bool:
         """Whether times to first token are said."""
+        from fluidkv.answers.served.slo import first_tokens
+
         return first_tokens(self.demand, self.clock)
 
     @property
@@ -116,7 +277,7 @@ class PreemptAnswer(Record):
     def unfinished(self) -> tuple[int, ...]:
         """Combinations of which a run did not end."""
         ended = self.table.ended.values.all(axis=1)
-        return tuple(i for i, there in enumerate(ended) if not there)
+        return tuple(index for index, all_ended in enumerate(ended) if not all_ended)
 
     def mean(self, index: int, metric: str) -> float:
         """Over the runs of a combination; NaN where a run has no value."""
@@ -126,76 +287,7 @@ class PreemptAnswer(Record):
         """Metrics [combination, run]; coordinates are the four choices."""
         return self.table
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; docs/json.md lists the keys."""
-        clock, swap, asked = self.clock, self.limits.swap, self.objectives
-        return {
-            "engine": {"name": self.engine.name, "version": self.engine.version},
-            "capacity": self.limits.capacity,
-            "block_size": self.limits.block_size,
-            "max_num_seqs": self.limits.max_num_seqs,
-            "max_num_batched_tokens": self.limits.max_num_batched_tokens,
-            "swap": {
-                "per_token": swap.per_token,
-                "per_copy": swap.per_copy,
-                "pool": swap.pool,
-                "sweet_spot": swap.sweet_spot,
-                "shared": swap.shared,
-            },
-            "demand": {
-                "kind": self.demand.kind,
-                "rate": self.demand.rate,
-                "clients": self.demand.clients,
-                "speed": self.demand.speed,
-            },
-            "clock": clock_values(clock),
-            "objectives": None
-            if asked is None
-            else {
-                "ttft": asked.ttft,
-                "tbt": asked.tbt,
-                "scale": asked.scale and list(asked.scale),
-                "mean_ttft": self.times and finite(self.times.ttft),
-                "mean_tbt": self.times and finite(self.times.tbt),
-            },
-            "evidence": "sampled",
-            "runs": self.runs,
-            "requests": self.requests,
-            "window": None if self.window is None else self.window.to_dict(),
-            "pairs": self.pairs,
-            "seed": self.seed,
-            "confidence": CONFIDENCE,
-            "combinations": [self._row(index) for index in range(len(self.combinations))],
-            "effects": {metric: found.to_dict() for metric, found in self.effects.items()},
-            "aims": {aim.metric: aim.sign for aim in self.aims},
-            "pick": {
-                "index": self.pick.index,
-                "better": list(self.pick.better),
-                "close": list(self.pick.close),
-                "by": self.pick.by,
-                "wins": self.pick.wins,
-                "untold": list(self.pick.untold),
-            },
-            "measured": of_log.as_dict(self.bias) or None,
-        }
 
-    def _row(self, index: int) -> dict[str, Any]:
-        combination = self.combinations[index]
-        rules = (combination.victim, combination.restore, combination.allocation)
-        return {
-            **combination.names,
-            "knows_lengths": index in self.knows,
-            "released": [RELEASED.get(rule) for rule in rules],
-            "proposed": [PROPOSED.get(rule) for rule in rules],
-            "metrics": {
-                str(name): finite(column.values[index].astype(float).tolist())
-                for name, column in self.table.data_vars.items()
-            },
-            "score": finite(self.pick.scores[index]),
-            "against": {name: found.row(index) for name, found in self.against.items()},
-        }
-
-
-def throughput_of(clock: IterationClock) -> str:
+def throughput_of(clock: "IterationClock") -> str:
     """Requests a second, or an iteration."""
     return "throughput_per_time" if clock.unit == "s" else "throughput"

@@ -85,6 +85,11 @@ class Combination(Record):
         return replace(engine, **chosen)
 
     @property
+    def rules(self) -> tuple[Victim, Restore, Allocation]:
+        """The three that are rules of an engine."""
+        return self.victim, self.restore, self.allocation
+
+    @property
     def names(self) -> dict[str, str]:
         """Of each value, by what it is."""
         return {
@@ -102,7 +107,7 @@ class Combination(Record):
     @property
     def released(self) -> bool:
         """Whether released engines have each of its rules, though maybe no engine all three."""
-        return {self.victim, self.restore, self.allocation} <= set(RELEASED)
+        return set(self.rules) <= set(RELEASED)
 
 
 FACTORS = ("victim", "restore", "allocation", "predictor")

@@ -8,27 +8,12 @@ from fluidkv.answers.recommend.choosing import Felt
 from fluidkv.answers.recommend.settings import check_options, objectives_of, settings_of
 from fluidkv.answers.served.cases import check_rows
 from fluidkv.answers.served.clock import clock_values
-from fluidkv.answers.served.demand import (
-    MOST_RUNS,
-    Demand,
-    Draws,
-    check_pace,
-    horizon_of,
-    length_of,
-    prompts_of,
-    requests_of_run,
-    tables_of,
-)
+from fluidkv.answers.served.demand import Demand, Draws
+from fluidkv.answers.served.experiment import Experiment, experiment, workload_of
 from fluidkv.answers.served.goodput import bounds_of
 from fluidkv.answers.served.memory import check_memory, equilibrium_of
 from fluidkv.answers.served.setting import Setting, engine_of, limits_of
 from fluidkv.answers.served.slo import Slo
-from fluidkv.answers.served.window import Window, tables_to_hold, window_of
-from fluidkv.errors import InputError
-from fluidkv.exact.survival import Equilibrium
-from fluidkv.prefix.prompts import Prompts
-from fluidkv.record import Record
-from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.engines import served_engine
@@ -39,22 +24,15 @@ from fluidkv.workload import Workload
 
 RUNS = 4
 """Runs of each setting, where requests are drawn and nobody says how many."""
-_WINDOWS = 400  # records of each run
-_OF_ONE = 10_000  # of a single run: its parts are the pairs, and their ends lie within a record
 
 
 @dataclass(frozen=True, eq=False)
-class Plan(Record):
+class Plan(Experiment):
     """Fields:
     engine: as it is passed on.
-    rules, caching, limits, demand, clock, equilibrium, slos, felt: as in `Recommendation`.
+    rules, caching, limits, slos, felt: as in `Recommendation`.
     settings: what may be tried; the first is how the server is set now.
     chosen: whether a user said what is to be tried.
-    tables: the requests of each run, the same in every setting.
-    prompts: what they say, for an engine with a cache; None: nobody shares anything.
-    window: what they are of a trace that is replayed; None: they are drawn.
-    horizon: iterations; None where runs go on until every request is served.
-    every: iterations of a record; warm_up: records left out at the start.
     objectives: metrics that the frontier is about.
     """
 
@@ -62,19 +40,10 @@ class Plan(Record):
     rules: EngineRules
     caching: bool
     limits: Limits
-    demand: Demand
-    clock: IterationClock
-    equilibrium: Equilibrium
     slos: tuple[Slo, ...]
     felt: Felt
     settings: tuple[Setting, ...]
     chosen: bool
-    tables: list[Requests]
-    prompts: tuple[Prompts | None, ...]
-    window: Window | None
-    horizon: int | None
-    every: int
-    warm_up: int
     objectives: tuple[str, ...]
 
     @property
@@ -82,11 +51,6 @@ class Plan(Record):
         """What has to hold in every run; bounds of goodput are about each request."""
         each = bounds_of(self.slos) if "goodput" in self.felt.order else {}
         return tuple(slo for slo in self.slos if slo.metric.rpartition("_")[0] not in each)
-
-    @property
-    def size(self) -> int:
-        """Requests of a run."""
-        return len(self.tables[0])
 
 
 def planned(
@@ -109,51 +73,39 @@ def planned(
     served = served_engine(engine)
     rules, caching = served.rules, served.caching
     now = replace(now, clients=demand.clients)
-    workload = source.workload() if isinstance(source, Trace) else source
+    workload = workload_of(source)
     check_options(rules, demand, caching, clock, objective, slos, now, candidates)
     if demand.kind != "replay":
         check_memory(rules, limits, workload, demand.asks)
     equilibrium = equilibrium_of(workload, limits.capacity)
     settings = settings_of(served, limits, demand, workload, equilibrium, now, candidates)
-    longest = max(c.decode_length for c in workload.classes)
-    window = window_of(source, demand, draws, times=len(settings))
-    runs = RUNS if draws.runs is None else draws.runs
-    first = 0
-    if window is None:
-        size = requests_of_run(draws.requests, demand, equilibrium, longest)
-    else:
-        size, runs, first = window.requests, window.runs, window.first
-    part = source if window is None else window.of_trace(source)
-    tables = tables_of(part, workload, demand, clock, size, runs, draws.seed, first)
-    if window is not None:
-        to_hold = tables_to_hold(tables, source, workload, demand, clock, window)
-        check_rows(to_hold, engine_of(served, settings[0]), limits_of(limits, settings[0]), window)
-    if len(settings) * len(tables) > MOST_RUNS:
-        tried = f"{len(settings)} settings, {len(tables)} runs each"
-        raise InputError("runs", tried, f"{MOST_RUNS:,} runs in all")
-    check_pace(demand, clock, settings, size)
-    horizon = horizon_of(demand, equilibrium, size)
-    length = horizon or length_of(demand, clock, equilibrium, tables)
-    every = max(1, length // (_WINDOWS if len(tables) > 1 else _OF_ONE))
+    runs = experiment(
+        source,
+        workload,
+        equilibrium,
+        demand,
+        clock,
+        draws,
+        runs=RUNS,
+        servers=len(settings),
+        called="settings",
+        settings=settings,
+        caching=served.finds_prefixes,
+    )
+    if runs.window is not None:
+        first = engine_of(served, settings[0]), limits_of(limits, settings[0])
+        check_rows(runs.to_hold, *first, runs.window)
     objectives = objectives_of(demand, clock)
     return Plan(
+        **vars(runs),
         engine=served,
         rules=rules,
         caching=caching,
         limits=limits,
-        demand=demand,
-        clock=clock,
-        equilibrium=equilibrium,
         slos=slos,
         felt=Felt.of(objective, objectives[0], objectives[2:]),
         settings=settings,
         chosen=any(len(values) for values in (candidates or {}).values()),
-        tables=tables,
-        prompts=prompts_of(part, demand, tables, served.finds_prefixes),
-        window=window,
-        horizon=horizon,
-        every=every,
-        warm_up=0 if horizon is None else length // every // 5,
         objectives=objectives,
     )
 

@@ -5,17 +5,17 @@ after the other and are many, pairs of knobs are only those of the values that a
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal
 
 import numpy as np
 import xarray as xr
 
 from fluidkv.answers.recommend.frontier import IN_PAIRS
 from fluidkv.answers.recommend.plan import Plan
-from fluidkv.answers.served.cases import Case, measured_cases
+from fluidkv.answers.served.cases import Case
+from fluidkv.answers.served.experiment import Backend
 from fluidkv.answers.served.goodput import bounds_of, goodput, shares_by_segment
 from fluidkv.answers.served.segments import by_segment
 from fluidkv.answers.served.setting import KNOBS, Setting, engine_of, limits_of
@@ -23,7 +23,6 @@ from fluidkv.labels import completed, variable
 from fluidkv.record import Record
 from fluidkv.serving.caching.run import one_by_one
 
-Backend = Literal["auto", "kernel", "reference"]
 Progress = Callable[[int, int], None]
 
 WORK = 40_000_000
@@ -31,7 +30,6 @@ WORK = 40_000_000
 ENOUGH = 10_000
 """Requests of runs without a preemption, after which no more draws are looked at."""
 _BEST = 2  # values of each knob that are tried in pairs
-_BY_SEGMENT = "_by_segment"
 _KNOBS = {  # of `KNOBS`: unit, what it is
     "watermark": ("1", "share of the blocks that admission leaves free"),
     "max_num_seqs": ("request", "most requests running at once; NaN: no cap"),
@@ -71,7 +69,7 @@ def run_now(plan: Plan, backend: Backend) -> Ran | None:
     """
     if plan.chosen or plan.demand.kind == "saturated" or not _caps_cannot_help(plan):
         return None
-    case = _case(plan, plan.settings[0])
+    case = case_of(plan, plan.settings[0])
     found: list[Ran] = []
     for table, said in zip(plan.tables, plan.prompts, strict=True):
         one = replace(plan, tables=[table], prompts=(said,))
@@ -96,13 +94,13 @@ def run_all(plan: Plan, backend: Backend, on_progress: Progress | None) -> Ran:
     tokens = sum(int(table.output_length.sum()) for table in plan.tables)
     if not one_by_one(plan.engine) or len(plan.settings) * tokens <= WORK:
         alone = plan.settings
-    cases = [_case(plan, each) for each in alone]
+    cases = [case_of(plan, each) for each in alone]
     first = _measured(plan, alone, cases, backend, on_progress)
     pairs = _best_pairs(plan, first) if len(alone) < len(plan.settings) else ()
     if not pairs:
         left = len(plan.settings) - len(alone)
         return replace(first, table=completed(first.table), left_out=left)
-    cases = [_case(plan, each) for each in pairs]
+    cases = [case_of(plan, each) for each in pairs]
     second = _measured(plan, pairs, cases, backend, on_progress)
     both = [part.segments for part in (first, second) if part.segments is not None]
     return Ran(
@@ -118,11 +116,11 @@ def run_all(plan: Plan, backend: Backend, on_progress: Progress | None) -> Ran:
 
 def run_settings(plan: Plan, settings: Sequence[Setting], backend: Backend) -> Ran:
     """Just these settings."""
-    cases = [_case(plan, each) for each in settings]
+    cases = [case_of(plan, each) for each in settings]
     return _measured(plan, settings, cases, backend, None)
 
 
-def _case(plan: Plan, setting: Setting) -> Case:
+def case_of(plan: Plan, setting: Setting) -> Case:
     limits = limits_of(plan.limits, setting)
     return Case(engine_of(plan.engine, setting), limits, plan.clock, setting.clients)
 
@@ -134,45 +132,45 @@ def _measured(
     backend: Backend,
     on_progress: Progress | None,
 ) -> Ran:
-    found, statuses = measured_cases(
+    table, segments, statuses = plan.measured(
         cases,
-        plan.tables,
-        plan.prompts,
-        horizon=plan.horizon,
-        every=plan.every,
-        warm_up=plan.warm_up,
-        backend=backend,
+        backend,
+        parts=lambda run: _parts(plan, run),
         also=lambda run: _also(plan, run),
         on_progress=on_progress,
     )
-    found = found.rename(case="setting")
-    parts = {n: str(n).removesuffix(_BY_SEGMENT) for n in found if str(n).endswith(_BY_SEGMENT)}
-    segments = found[[*parts]].rename(parts) if parts else None
     knob = {
         name: variable("setting", [_float(getattr(s, name)) for s in settings], *_KNOBS[name])
         for name in KNOBS
     }
-    table = found.drop_vars([*parts]).assign_coords(knob)
-    return Ran(tuple(settings), table, segments, tuple(statuses))
+    table = table.rename(case="setting").assign_coords(knob)
+    segments = None if segments is None else segments.rename(case="setting")
+    return Ran(tuple(settings), table, segments, statuses)
 
 
 def _also(plan: Plan, run: xr.Dataset) -> xr.Dataset:
-    """The longest queue and batch, goodput, and parts of a single run."""
-    found = {
+    """The longest queue and batch, and goodput."""
+    columns = {
         "queue_most": run.waiting.max("window"),
         "running_most": run.running.max("window"),
     }
-    bounds = bounds_of(plan.slos) if "goodput" in plan.felt.order else {}
-    if bounds:
-        found["goodput"] = goodput(run, bounds)
     for name, title in (("queue_most", "waiting"), ("running_most", "running")):
-        found[name].attrs = {"long_name": f"most requests {title}", "units": "request"}
-    if len(plan.tables) > 1:
-        return xr.Dataset(found)
+        columns[name].attrs = {"long_name": f"most requests {title}", "units": "request"}
+    if bounds := _bounds(plan):
+        columns["goodput"] = goodput(run, bounds)
+    return xr.Dataset(columns)
+
+
+def _parts(plan: Plan, run: xr.Dataset) -> xr.Dataset:
+    """What users feel in the parts of a single run."""
     parts = by_segment(run, plan.felt.order, plan.warm_up)
-    if bounds:
-        parts = parts.assign(goodput=shares_by_segment(run, bounds))
-    return xr.Dataset(found).merge(parts.rename({n: f"{n}{_BY_SEGMENT}" for n in parts}))
+    bounds = _bounds(plan)
+    return parts.assign(goodput=shares_by_segment(run, bounds)) if bounds else parts
+
+
+def _bounds(plan: Plan) -> Mapping[str, float]:
+    """Of the times of each request, where goodput is asked for."""
+    return bounds_of(plan.slos) if "goodput" in plan.felt.order else {}
 
 
 # --- whether anything can be gained -------------------------------------------------------------

@@ -18,26 +18,24 @@ from fluidkv.answers.recommend.gains import Gains, Pick, picked
 from fluidkv.answers.recommend.likes import days_of, likes_of, pick_that_holds
 from fluidkv.answers.recommend.plan import Plan, planned
 from fluidkv.answers.recommend.result import Picks, Recommendation
-from fluidkv.answers.recommend.runs import Backend, Progress, Ran, run_all, run_now
+from fluidkv.answers.recommend.runs import Progress, Ran, case_of, run_all, run_now
 from fluidkv.answers.recommend.what_if import WhatIf, what_if
-from fluidkv.answers.served.bias import OUTPUT, Bias, Totals, biases
-from fluidkv.answers.served.demand import Demand, Draws, mostly_start
+from fluidkv.answers.served.bias import Bias, Totals
+from fluidkv.answers.served.demand import Demand, Draws
+from fluidkv.answers.served.experiment import Backend
 from fluidkv.answers.served.fresh import Horizon, draws_of
 from fluidkv.answers.served.goodput import bounds_of
 from fluidkv.answers.served.memory import BLOCK_SIZES
-from fluidkv.answers.served.setting import Setting, engine_of, limits_of
+from fluidkv.answers.served.setting import Setting
 from fluidkv.answers.served.slo import Slo
 from fluidkv.answers.served.window import requests_of_log
 from fluidkv.errors import InputError
 from fluidkv.logs.timed import TimedRun
-from fluidkv.runs.dataset import RunStatus
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.engines import with_cache
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
-from fluidkv.serving.run import serve
-from fluidkv.serving.server import Server
 from fluidkv.traces import Trace
 from fluidkv.workload import Workload
 
@@ -125,7 +123,7 @@ def recommend_settings(
         objective,
         Draws(requests_of_log(requests, log, demand), runs, seed),
     )
-    bias = {} if log is None else _held_against(plan, log, totals)
+    bias = {} if log is None else _bias(plan, log, totals)
     if on_first is not None and bias:
         on_first(bias)
     seen = bool(totals and totals.preemptions)  # then something preempts, whatever we simulate
@@ -165,6 +163,13 @@ def _check_log(log: TimedRun, source: Workload | Trace) -> None:
         raise InputError("log", f"{len(log.input_lengths)} requests", allowed)
 
 
+def _bias(plan: Plan, log: TimedRun, totals: Totals | None) -> Mapping[str, Bias]:
+    """What the simulation of the log's own server misses."""
+    server = case_of(plan, plan.settings[0])
+    metrics = (*plan.felt.order, *plan.objectives, *(slo.metric for slo in plan.slos))
+    return plan.bias(server, log, metrics, totals, bounds_of(plan.slos))
+
+
 def _is_little(plan: Plan, ran: Ran) -> bool:
     """Whether a few runs more are soon done; where nothing can be gained, an answer comes first."""
     return not ran.nothing_to_gain or len(plan.tables) * plan.size <= LITTLE
@@ -190,11 +195,10 @@ def _answer(
             for among in (of_the_engine(settings), at_hand(rules, settings, version), None)
         )
     )
-    if mostly_start(plan.demand, plan.equilibrium, plan.size):  # they say nothing of later
+    if plan.short:  # they say nothing of later
         nothing = Pick(Choice(None, (), (), None), None)
         picks, end = Picks(nothing, nothing, nothing), None
     objectives = np.stack([values[name].mean(axis=1) for name in plan.objectives], axis=1)
-    right = RunStatus.DONE if plan.horizon is None else RunStatus.HORIZON
     return Recommendation(
         plan=plan,
         ran=ran,
@@ -204,25 +208,10 @@ def _answer(
         totals=totals or Totals(),
         version=version,
         end_of_preemption=end,
-        unfinished=sum(status != right.name for status in ran.statuses),
+        unfinished=int(plan.unfinished(ran.statuses).sum()),
         what_if=changes,
         likes=None,
     )
-
-
-def _held_against(plan: Plan, log: TimedRun, totals: Totals | None) -> Mapping[str, Bias]:
-    """What the simulation of the log's own server misses; the run is made again.
-
-    Raises:
-        InputError: requests that are not the log's.
-    """
-    requests, limits = plan.tables[0], limits_of(plan.limits, plan.settings[0])
-    if len(requests) != len(log.input_lengths):
-        raise InputError("log", f"{len(log.input_lengths)} requests", f"the {len(requests)} run")
-    engine = engine_of(plan.engine, plan.settings[0])
-    run = serve(requests, Server(engine, limits, clock=plan.clock, prompts=plan.prompts[0]))
-    wanted = (OUTPUT, *plan.felt.order, *plan.objectives, *(slo.metric for slo in plan.slos))
-    return biases(run, log, tuple(dict.fromkeys(wanted)), bounds_of(plan.slos), totals)
 
 
 def _frontier(

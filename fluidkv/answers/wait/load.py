@@ -10,6 +10,7 @@ from itertools import product
 
 from fluidkv.errors import InputError
 from fluidkv.record import Record
+from fluidkv.serving.clock import IterationClock
 from fluidkv.traces import Trace
 from fluidkv.wait.model import Exact, WaitSystem
 from fluidkv.wait.prompts import BinnedPrompts, Cut, prompt_types
@@ -32,6 +33,7 @@ class Load(Record):
         rate: of a trace or preset, prompts per second.
         rate_from: where the rate comes from.
         read: what the reader of the trace did; "" for others.
+        clock: of which d0, d1 and d2 are; None: they are the user's own.
 
     Examples:
         >>> from fluidkv.answers import Load, binned_load
@@ -50,6 +52,7 @@ class Load(Record):
     rate: Fraction | None = None
     rate_from: str = ""
     read: str = ""
+    clock: IterationClock | None = None
 
     @property
     def load_error(self) -> Fraction | None:

@@ -10,7 +10,6 @@ from fluidkv.wait.theory.boundary_queue import ends
 from fluidkv.wait.theory.bounds import Theorem1Gap
 from fluidkv.wait.theory.fluid import FluidEquilibrium
 from fluidkv.wait.theory.sensitivity import Sensitivity
-from fluidkv.wait.theory.thresholds import Thresholds
 
 
 def fluid_values(fluid: FluidEquilibrium, fits: bool) -> dict[str, Any]:
@@ -40,15 +39,6 @@ def binning_values(load: Load) -> dict[str, Any] | None:
         "input_error": number(binned.input_error),
         "longer_inputs": number(binned.longer_inputs),
         "dearer": number(binned.dearer),
-    }
-
-
-def threshold_values(found: Thresholds) -> dict[str, Any]:
-    return {
-        "thresholds": [number(n) for n in found.thresholds],
-        **with_exact("iteration_time", found.iteration_time),
-        **with_exact("memory", found.memory),
-        **with_exact_list("slack", found.slack),
     }
 
 

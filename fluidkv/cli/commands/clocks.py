@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fluidkv.answers.served.server_options import CLOCK
 from fluidkv.cli.options import Json
 from fluidkv.cli.output import give
-from fluidkv.cli.served import clock_of
 from fluidkv.report.page import Page, Row
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def clocks(
     if name is None:
         give(_all_as_dict, _say_all, as_json=json_, time="s")
         return
-    clock_of(name)  # the same refusal as every --clock
+    CLOCK.read("--clock", name)  # the same refusal as every --clock
     found = named_clock(name) if name in CLOCKS or "@" in name else None
     if found is None:
         from fluidkv.errors import InputError
@@ -151,12 +151,12 @@ def _say_all(page: Page) -> None:
 
 
 def _say_one(page: Page, named: "NamedClock") -> None:
-    from fluidkv.cli.served import clock_said
+    from fluidkv.answers.served.rows import clock_text
     from fluidkv.serving.machines.against import cautions_of, caveat_of, pool_caveat
     from fluidkv.serving.machines.models import model_named
 
     page.title(named.name, f": {named.kind}")
-    rows: list[Row] = [("clock", clock_said(named.clock)), ("server", _server(named))]
+    rows: list[Row] = [("clock", clock_text(named.clock)), ("server", _server(named))]
     rows += [("holds", _holds(named.validity)), ("source", named.source)]
     if named.model:
         each = model_named(named.model).kv_bytes

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from fluidkv.answers.compare.plan import Asked
+from fluidkv.answers.compare.plan import Asked, felt_of
 from fluidkv.answers.compare.result import Difference, EngineComparison
-from fluidkv.answers.compare.study import compare_engines, felt_of
+from fluidkv.answers.compare.study import compare_engines
 from fluidkv.answers.served.bias import Bias
 from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.paired import Against
@@ -195,7 +195,7 @@ def test_what_cannot_be_simulated_is_refused_before_anything_runs(
     def never(*_: Any, **__: Any) -> None:
         raise AssertionError("something ran")
 
-    monkeypatch.setattr("fluidkv.answers.compare.study.measured_cases", never)
+    monkeypatch.setattr("fluidkv.answers.served.experiment.measured_cases", never)
     with pytest.raises(InputError) as caught:
         compare_engines(MIX, 160, engines, **(SMALL | changed))
     assert caught.value.argument == argument

@@ -20,10 +20,10 @@ from fluidkv.answers.preempt.forecasts import Forecast
 from fluidkv.answers.served import window as window_module
 from fluidkv.answers.served.demand import Draws
 from fluidkv.answers.served.fresh import Horizon
+from fluidkv.answers.served.rows import window_rows
 from fluidkv.answers.served.setting import Setting
 from fluidkv.answers.served.window import Window, requests_of_log, seconds_of, window_of
 from fluidkv.cli import main
-from fluidkv.cli.served import window_rows
 from fluidkv.errors import InputError
 from fluidkv.logs.read import read_log
 from fluidkv.preempt.predictors.file import Listed

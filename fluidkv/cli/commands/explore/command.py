@@ -5,11 +5,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from fluidkv.answers.memory import UNSAID_MEMORY, LoggedMemory
+from fluidkv.answers.served.load import AS_IT_IS, Origin, Reading
 from fluidkv.cli import arguments as read
-from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
 from fluidkv.cli.options import OUTPUT, SERVER, WHO, MaybeClasses, Source, flag, option
 from fluidkv.cli.progress import progress
-from fluidkv.cli.source import AS_IT_IS, Reading, asked_again, logged_capacity, scaled_workload
+from fluidkv.cli.source import logged_capacity, requests_of, scaled_workload, words_of
 from fluidkv.errors import InputError
 from fluidkv.report.page import Page
 from fluidkv.text import near_names
@@ -32,7 +33,7 @@ def explore(
     preset: Annotated[str | None, option("--preset NAME", str, _PRESET, WHO)] = None,
     list_: Annotated[bool, flag("--list", "List the loads and figures that it has.", WHO)] = False,
     reading: Reading = AS_IT_IS,
-    memory: LoggedMemory = NOT_GIVEN,
+    memory: LoggedMemory = UNSAID_MEMORY,
     port: Annotated[
         int | None,
         option("--port N", read.whole_number, _PORT, SERVER, least=1, most=65535),
@@ -117,10 +118,11 @@ def _state(
         for name, value in {"--capacity": options["--capacity"], **_of_scales(reading)}.items():
             read.only_with(name, value, "SOURCE, --preset or --class", None)
         return state_of("sharegpt")
-    read.exactly_one(source=source, **{"class": classes}, preset=preset)
+    origin = Origin(source, classes, preset)
+    origin.check()
     if classes and capacity is None:
         raise InputError("--class", " ".join(classes), "together with --capacity KV")
-    load, report = reading.requests(source, classes, preset)
+    load, report = requests_of(origin, reading)
     workload = load if isinstance(load, Workload) else scaled_workload(load, reading.scaling)
     asked = "--class" if classes else "--preset" if preset else "SOURCE"
     scaled = zip(("input length", "output length"), _of_scales(reading).items(), strict=True)
@@ -128,7 +130,7 @@ def _state(
     with read.as_options({**blamed, "capacity": "--capacity"}):
         if classes and len(workload.classes) <= MOST_CLASSES:
             return of_classes(workload, logged_capacity(capacity, source, report))
-        words = shlex.join(asked_again(source, classes, preset, reading))
+        words = shlex.join(words_of(origin, reading))
         shown = Load(preset if preset and not reading.scaling else "yours", workload, words)
         if preset and capacity is None:
             if workload.largest_footprint >= ROOM:

@@ -1,21 +1,44 @@
 """`fluidkv recommend`: settings of an engine for a workload, a KV capacity and what is asked."""
 
+from fractions import Fraction
 from itertools import product, starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from fluidkv.answers.memory import UNSAID_MEMORY, LoggedMemory
+from fluidkv.answers.served.cost import cost_of
+from fluidkv.answers.served.load import (
+    AS_ASKED,
+    AS_IT_COMES,
+    LARGEST_COUNT,
+    NOWHERE,
+    Arrivals,
+    Asking,
+    Origin,
+)
+from fluidkv.answers.served.server_options import (
+    BATCHED_TOKENS,
+    BLOCK_SIZE,
+    CLOCK,
+    CLOCK_FROM,
+    DRAWS,
+    HORIZON,
+    PRICE,
+    as_set,
+    check_blocks,
+    engine_named,
+    engine_of,
+    served_load,
+    server_as_set,
+)
 from fluidkv.cli import arguments as read
 from fluidkv.cli import options as opt
-from fluidkv.cli import served
-from fluidkv.cli.asked import written_names
+from fluidkv.cli.asked import note_read, written_names
 from fluidkv.cli.codes import NO_PICK
 from fluidkv.cli.commands.recommend import values as values
-from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
 from fluidkv.cli.output import give
-from fluidkv.cli.price import Price, cost_of
 from fluidkv.cli.progress import progress
 from fluidkv.cli.slos import read_slo, slos_of
-from fluidkv.cli.source import AS_ASKED, Asking
 from fluidkv.errors import InputError
 from fluidkv.plain import csv_text
 
@@ -30,7 +53,7 @@ if TYPE_CHECKING:
     from fluidkv.workload import Workload
 
 _TRIED = "What to try and to ask for"
-_LARGEST = served.LARGEST_COUNT
+_LARGEST = LARGEST_COUNT
 _OF_SERVER = ("clock", "now", "block_size", "max_num_batched_tokens")
 _ARGUMENTS = {"admission_rate": "--rate-cap", "prefix_blocks": "SOURCE, hash_ids"}  # of functions
 
@@ -41,9 +64,7 @@ _ENGINES = (
     "cache of preempted requests, sglang+cache for SGLang's own scheduler and tree. "
     r"\[default: what a log folder asks for, else vllm]"
 )
-_Engine = Annotated[
-    str | None, opt.option("--engine NAME", served.engine_named, _ENGINES, opt.SERVER)
-]
+_Engine = Annotated[str | None, opt.option("--engine NAME", engine_named, _ENGINES, opt.SERVER)]
 _NOW = (
     r"How the server is set: watermark, max_num_seqs, rate_cap; repeatable. \[default: 0 and no "
     "caps]"
@@ -84,19 +105,17 @@ _Out = Annotated[Path | None, opt.out("JSON, a table of all that was tried, and 
 
 
 def recommend(
-    source: opt.Source = None,
-    class_: opt.MaybeClasses = None,
-    preset: opt.Preset = None,
-    arrivals: served.Arrivals = served.AS_IT_COMES,
+    origin: Origin = NOWHERE,
+    arrivals: Arrivals = AS_IT_COMES,
     reading: Asking = AS_ASKED,
-    memory: LoggedMemory = NOT_GIVEN,
+    memory: LoggedMemory = UNSAID_MEMORY,
     engine: _Engine = None,
-    clock: served.Clock = None,
-    clock_from: served.ClockFrom = None,
-    price: Price = None,
+    clock: Annotated[Any, CLOCK] = None,
+    clock_from: Annotated[str | None, CLOCK_FROM] = None,
+    price: Annotated[Fraction | None, PRICE] = None,
     now: _Now = None,
-    block_size: served.Block = None,
-    max_num_batched_tokens: served.Budget = None,
+    block_size: Annotated[int | None, BLOCK_SIZE] = None,
+    max_num_batched_tokens: Annotated[int | None, BATCHED_TOKENS] = None,
     slo: _Slo = None,
     objective: _Objective = "throughput",
     watermark: _Watermark = None,
@@ -105,8 +124,8 @@ def recommend(
     client_cap: _ClientCap = None,
     requests: _Requests = None,
     runs: _Runs = None,
-    draws: served.FreshDraws = None,
-    horizon: served.HorizonOf = None,
+    draws: Annotated[int | None, DRAWS] = None,
+    horizon: Annotated[Any, HORIZON] = None,
     seed: Annotated[int, opt.seed("the first run", most=2**62)] = 0,
     out: _Out = None,
     html: opt.Html = None,
@@ -120,40 +139,40 @@ def recommend(
 
     [bold]fluidkv recommend --preset sharegpt --capacity 41408 --clients 128[/bold]
     """
-    read.exactly_one(source=source, **{"class": class_}, preset=preset)
-    reading.check(source, rate=arrivals.rate, clients=arrivals.clients)
     read.only_with("--client-cap", client_cap, "--clients", arrivals.clients)
     memory.per_token()
-    fresh: dict[str, Any] = {"draws": draws, "horizon": served.horizon_of(horizon)}
-    server = values.server_of(clock, clock_from, block_size, max_num_batched_tokens, now)
+    fresh: dict[str, Any] = {"draws": draws, "horizon": horizon}
+    server = server_as_set(clock, clock_from, block_size, max_num_batched_tokens, as_set(now or []))
     tried = values.candidates(watermark, max_num_seqs, rate_cap, client_cap)
     values.check_objective(objective)
     bounds = [read_slo(text) for text in slo or []]
-    load, report = reading.requests(source, class_, preset)
-    logged, notes = served.log_of(source, report, reading.scaling)
-    engine = served.engine_of(engine, logged, "vllm")
-    server, said = served.completed(server, memory, logged, engine)
-    tokens, cost = served.tokens_of(server, block_size), cost_of(price, server.clock)
-    demand, why = arrivals.demand(load, server.clock, reading.asked)
+    with progress("reading requests"):
+        served = served_load(
+            origin,
+            arrivals,
+            reading,
+            memory,
+            server,
+            lambda logged: engine_of(engine, logged, "vllm"),
+            on_read=note_read,
+        )
+    server, load = served.server, served.load
+    cost = cost_of(price, server.clock)
     which = {"requests": requests, "runs": runs, "seed": seed} | fresh
     options: dict[str, Any] = which | {
         **{name: getattr(server, name) for name in _OF_SERVER},
+        **served.log_options(requests),
         "candidates": tried,
         "slos": slos_of(bounds, server.clock),
         "objective": objective,
-        "version": logged and logged.settings.version,
+        "version": served.logged and served.logged.settings.version,
     }
-    notes += [*said, *([("", why)] if why else [])]
-    if logged is not None:
-        options["log"], why = logged.measured(server, engine, demand, requests)
-        options |= {"totals": None if why else logged.totals}
-        notes += [("", f"not held against the log: {why}")] if why else []
-    found = _run(load, tokens, engine, demand, options)
+    found = _run(load, check_blocks(server, block_size), served.engine, served.demand, options)
     from fluidkv.cli.commands.recommend.text import ASSUMES, costs, say_recommendation
 
     give(
         lambda: found.to_dict() | costs(found, cost),
-        lambda page: say_recommendation(page, found, load.name, notes, cost),
+        lambda page: say_recommendation(page, found, load.name, served.notes, cost),
         as_json=json_,
         out=out,
         html=html,
@@ -192,7 +211,7 @@ def _run(
 
 def _first(bias: "Mapping[str, Bias]") -> list[str]:
     """The first table, as long as what may be better is not known."""
-    from fluidkv.cli.held import TITLES
+    from fluidkv.answers.served.rows import TITLES
     from fluidkv.report.numbers import short, signed
 
     said = [f"{'so far':<26}{'measured':>10}{'simulated':>11}{'off by':>8}"]

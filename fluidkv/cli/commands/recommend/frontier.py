@@ -4,8 +4,8 @@ import math
 
 from fluidkv.answers.recommend import Recommendation
 from fluidkv.answers.recommend.choosing import MARGIN
+from fluidkv.answers.served.rows import TITLES
 from fluidkv.answers.served.setting import KNOBS
-from fluidkv.cli.held import TITLES
 from fluidkv.report.numbers import counted, short
 from fluidkv.report.page import Page
 

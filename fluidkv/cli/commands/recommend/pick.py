@@ -6,8 +6,8 @@ from fluidkv.answers.recommend import Recommendation, knobs
 from fluidkv.answers.recommend.choosing import MARGIN
 from fluidkv.answers.served.fresh import share_in, spread
 from fluidkv.answers.served.paired import gained
+from fluidkv.answers.served.rows import TITLES, not_measured, published_rows
 from fluidkv.answers.served.setting import Setting
-from fluidkv.cli.held import TITLES, not_measured, published_rows
 from fluidkv.report.numbers import percent, short, signed
 from fluidkv.report.page import Row
 

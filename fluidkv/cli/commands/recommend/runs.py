@@ -2,7 +2,7 @@
 
 from fluidkv.answers.recommend import Recommendation
 from fluidkv.answers.served.paired import CONFIDENCE
-from fluidkv.cli.served import asked_rows, clock_rows, window_rows
+from fluidkv.answers.served.rows import clock_rows, max_tokens_rows, window_rows
 from fluidkv.report.numbers import counted, short
 from fluidkv.report.page import Row
 
@@ -43,7 +43,7 @@ def simulated_rows(found: Recommendation) -> list[Row]:
     if found.free_prefill:
         missing += "; time for prefill, so that computing again costs nothing in throughput"
     rows.append(("not in it", missing))
-    rows += asked_rows(found.engine, found.demand)
+    rows += max_tokens_rows(found.engine, found.demand)
     if len({setting.clients for setting in found.settings}) > 1:
         rows.append(("", "with fewer clients: those who then wait outside are in no latency"))
     return rows

@@ -6,12 +6,11 @@ from typing import Any
 
 from fluidkv.answers.recommend import Recommendation
 from fluidkv.answers.served.bias import OUTPUT
+from fluidkv.answers.served.cost import PER_MILLION, Cost
+from fluidkv.answers.served.rows import TITLES, short_form
 from fluidkv.cli.commands.recommend.frontier import say_frontier
 from fluidkv.cli.commands.recommend.pick import in_short, pick_rows, setting_said
 from fluidkv.cli.commands.recommend.runs import simulated_rows
-from fluidkv.cli.held import TITLES
-from fluidkv.cli.price import PER_MILLION, Cost
-from fluidkv.cli.served import short_form
 from fluidkv.report.numbers import short, signed
 from fluidkv.report.page import Page, Row
 

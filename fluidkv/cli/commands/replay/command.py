@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from fluidkv.answers.memory import UNSAID_MEMORY, LoggedMemory
+from fluidkv.answers.served.server_options import engine_named
 from fluidkv.cli import arguments as read
 from fluidkv.cli.asked import as_written
-from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
 from fluidkv.cli.options import RUN, SERVER, Html, Json, argument, option, out
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
-from fluidkv.cli.served import engine_named
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def replay(
     source: _Log,
     fit: _Fit = "first",
     engine: _Engine = None,
-    memory: LoggedMemory = NOT_GIVEN,
+    memory: LoggedMemory = UNSAID_MEMORY,
     block_size: _Block = None,
     max_num_seqs: _Seqs = None,
     max_num_batched_tokens: _Budget = None,

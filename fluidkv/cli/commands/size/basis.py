@@ -1,9 +1,8 @@
 """What a size rests on: the theory beside it, the log, and what was run."""
 
 from fluidkv.answers import SizeAnswer
+from fluidkv.answers.served.rows import clock_rows, measured_table, window_rows
 from fluidkv.cli.commands.size.draws import stretch_rows
-from fluidkv.cli.held import measured_table
-from fluidkv.cli.served import clock_rows, window_rows
 from fluidkv.report.numbers import counted, short
 from fluidkv.report.page import Page, Row
 

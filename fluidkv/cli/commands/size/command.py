@@ -4,17 +4,33 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from fluidkv.answers.memory import UNSAID_MEMORY, LoggedMemory
+from fluidkv.answers.served.cost import cost_of
+from fluidkv.answers.served.load import AS_ASKED, LARGEST_COUNT, NOWHERE, Asking, Origin
+from fluidkv.answers.served.server_options import (
+    BATCHED_TOKENS,
+    BLOCK_SIZE,
+    CLOCK,
+    CLOCK_FROM,
+    DRAWS,
+    HORIZON,
+    PRICE,
+    as_set,
+    check_blocks,
+    completed,
+    engine_named,
+    engine_of,
+    log_of,
+    server_as_set,
+)
 from fluidkv.cli import arguments as read
 from fluidkv.cli import options as opt
-from fluidkv.cli import served
 from fluidkv.cli.asked import as_written
 from fluidkv.cli.commands.recommend import values as values
-from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
 from fluidkv.cli.output import give
-from fluidkv.cli.price import Price, cost_of
 from fluidkv.cli.progress import progress
 from fluidkv.cli.slos import read_slo, slos_of
-from fluidkv.cli.source import AS_ASKED, Asking
+from fluidkv.cli.source import requests_of
 from fluidkv.errors import InputError
 from fluidkv.text import nearest
 
@@ -61,13 +77,11 @@ _ENGINES = (
     "Engine whose rules are run, as recommend takes it. "
     r"\[default: what a log folder asks for, else vllm+cache]"
 )
-_Engine = Annotated[
-    str | None, opt.option("--engine NAME", served.engine_named, _ENGINES, opt.SERVER)
-]
+_Engine = Annotated[str | None, opt.option("--engine NAME", engine_named, _ENGINES, opt.SERVER)]
 _OF_SERVER = ("capacity", "clock", "block_size", "max_num_batched_tokens")
 _NOW = r"How the server is set: watermark, max_num_seqs; repeatable. \[default: 0 and no cap]"
 _Now = Annotated[list[str] | None, opt.option("--now KNOB=VALUE", str, _NOW, opt.SERVER)]
-_COUNT = {"most": served.LARGEST_COUNT}
+_COUNT = {"most": LARGEST_COUNT}
 _EACH = (
     "Number of requests in each run; of a SOURCE with times the first N. "
     r"\[default: all of such a SOURCE, else 1,000]"
@@ -86,25 +100,23 @@ _Out = Annotated[Path | None, opt.out("JSON, a table of all sizes, and a figure"
 
 
 def size(
-    source: opt.Source = None,
-    class_: opt.MaybeClasses = None,
-    preset: opt.Preset = None,
+    origin: Origin = NOWHERE,
     qps: _Qps = None,
     reading: Asking = AS_ASKED,
     slo: _Slo = None,
     find: _Find = "kv",
-    memory: LoggedMemory = NOT_GIVEN,
+    memory: LoggedMemory = UNSAID_MEMORY,
     engine: _Engine = None,
-    clock: served.Clock = None,
-    clock_from: served.ClockFrom = None,
-    price: Price = None,
+    clock: Annotated[Any, CLOCK] = None,
+    clock_from: Annotated[str | None, CLOCK_FROM] = None,
+    price: Annotated[Fraction | None, PRICE] = None,
     now: _Now = None,
-    block_size: served.Block = None,
-    max_num_batched_tokens: served.Budget = None,
+    block_size: Annotated[int | None, BLOCK_SIZE] = None,
+    max_num_batched_tokens: Annotated[int | None, BATCHED_TOKENS] = None,
     requests: _Requests = None,
     runs: _Runs = None,
-    draws: served.FreshDraws = None,
-    horizon: served.HorizonOf = None,
+    draws: Annotated[int | None, DRAWS] = None,
+    horizon: Annotated[Any, HORIZON] = None,
     within: _Within = Fraction(1, 100),
     seed: Annotated[int, opt.seed("the first run", most=2**62)] = 0,
     out: _Out = None,
@@ -120,20 +132,20 @@ def size(
     [bold]fluidkv size LOG_FOLDER --qps 1 --slo ttft_p99=2s --slo tpot_p99=50ms[/bold]
     [bold]fluidkv size trace.csv --clock llama-3.1-8b@h100 --slo ttft_p99=2s[/bold]
     """
-    read.exactly_one(source=source, **{"class": class_}, preset=preset)
-    reading.check(source, qps=qps)
+    origin.check()
+    reading.check(origin.source, qps=qps)
     bounds = [read_slo(text) for text in slo or []]
     if not bounds:
         raise InputError("--slo", "none", "at least one, such as ttft_p99=2s")
     memory.per_token()
-    fresh: dict[str, Any] = {"draws": draws, "horizon": served.horizon_of(horizon)}
-    server = values.server_of(clock, clock_from, block_size, max_num_batched_tokens, now)
-    load, report = reading.requests(source, class_, preset)
-    logged, notes = served.log_of(source, report, reading.scaling)
-    engine = served.engine_of(engine, logged, "vllm+cache")
-    server, said = served.completed(server, memory, logged, engine)
+    fresh: dict[str, Any] = {"draws": draws, "horizon": horizon}
+    server = server_as_set(clock, clock_from, block_size, max_num_batched_tokens, as_set(now or []))
+    load, report = requests_of(origin, reading)
+    logged, notes = log_of(origin.source, report, reading.scaling)
+    engine = engine_of(engine, logged, "vllm+cache")
+    server, said = completed(server, memory, logged, engine)
     if server.capacity is not None:
-        served.tokens_of(server, block_size)  # refuses blocks that do not make it up
+        check_blocks(server, block_size)  # refuses blocks that do not make it up
     cost = cost_of(price, server.clock)
     log, why = _measured(logged, server, engine, reading)
     which = {"requests": requests, "runs": runs, "seed": seed} | fresh
@@ -146,7 +158,7 @@ def size(
         "log": log,
         "totals": None if log is None or logged is None else logged.totals,
         "within": float(within),
-        "max_tokens": reading.asked,
+        "max_tokens": reading.asks,
     }
     answer = _run(load, slos_of(bounds, server.clock), options)
     from fluidkv.cli.commands.size.text import ASSUMES, say_size
@@ -173,7 +185,7 @@ def _measured(
         return None, "no log"
     from fluidkv.answers.served.demand import Demand
 
-    return logged.measured(server, engine, Demand(replay=True, max_tokens=reading.asked), None)
+    return logged.measured(server, engine, Demand(replay=True, max_tokens=reading.asks), None)
 
 
 def _run(load: "Workload | Trace", slos: list, options: dict[str, Any]) -> "SizeAnswer":

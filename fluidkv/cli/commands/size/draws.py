@@ -1,12 +1,12 @@
 """What holds for fresh draws, as a person reads it."""
 
 from fluidkv.answers import Size, SizeAnswer
+from fluidkv.answers.memory import Memory
 from fluidkv.answers.served.fresh import share_in, spread
 from fluidkv.answers.size.nearly import Nearly
 from fluidkv.answers.size.result import worst_of
 from fluidkv.answers.size.search import met_by_run
 from fluidkv.cli.commands.size.sizes import size_said, unit_of
-from fluidkv.cli.memory import Memory
 from fluidkv.report.numbers import short
 from fluidkv.report.page import Row
 

@@ -1,7 +1,7 @@
 """A size that was tried, in words: memory, a rate or replicas."""
 
 from fluidkv.answers import Size, SizeAnswer, Slo
-from fluidkv.cli.memory import Memory
+from fluidkv.answers.memory import Memory
 from fluidkv.report.numbers import counted, short
 
 

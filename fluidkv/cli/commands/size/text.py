@@ -3,6 +3,9 @@
 from collections.abc import Iterable
 
 from fluidkv.answers import Size, SizeAnswer
+from fluidkv.answers.memory import Memory
+from fluidkv.answers.served.cost import PER_MILLION, Cost
+from fluidkv.answers.served.rows import short_form
 from fluidkv.answers.size.cliff import TIMES_WORSE, Cliff
 from fluidkv.answers.size.trials import NEAR_FULL
 from fluidkv.cli.commands.size.basis import measured, run_rows, theory_rows
@@ -17,9 +20,6 @@ from fluidkv.cli.commands.size.sizes import (
     unit_of,
 )
 from fluidkv.cli.commands.size.verdict import bound_said, cost_at, in_short
-from fluidkv.cli.memory import Memory
-from fluidkv.cli.price import PER_MILLION, Cost
-from fluidkv.cli.served import short_form
 from fluidkv.report.numbers import counted, percent, short
 from fluidkv.report.page import Page, Row
 

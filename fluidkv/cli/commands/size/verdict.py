@@ -4,10 +4,10 @@ import math
 from typing import Any
 
 from fluidkv.answers import Size, SizeAnswer
+from fluidkv.answers.memory import Memory
+from fluidkv.answers.served.cost import Cost
 from fluidkv.cli.commands.size.draws import share_said
 from fluidkv.cli.commands.size.sizes import plain_size, rate_said, size_said, slo_said
-from fluidkv.cli.memory import Memory
-from fluidkv.cli.price import Cost
 from fluidkv.report.numbers import short
 
 

@@ -3,21 +3,16 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from fluidkv.answers.memory import LayeredMemory
+from fluidkv.answers.served.load import AS_IT_IS, NOWHERE, Origin, Reading
 from fluidkv.cli import arguments as read
 from fluidkv.cli import options as opt
 from fluidkv.cli.asked import as_written
 from fluidkv.cli.commands.study.holding import EVERY_TOKEN, HoldingOptions
 from fluidkv.cli.commands.study.next import commands
-from fluidkv.cli.memory import LayeredMemory
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
-from fluidkv.cli.source import (
-    AS_IT_IS,
-    Reading,
-    asked_again,
-    logged_capacity,
-    scaled_workload,
-)
+from fluidkv.cli.source import logged_capacity, requests_of, scaled_workload, words_of
 from fluidkv.errors import InputError
 from fluidkv.report.numbers import short
 
@@ -51,9 +46,7 @@ _NO_MEMORY = LayeredMemory()
 
 
 def study(
-    source: opt.Source = None,
-    class_: opt.MaybeClasses = None,
-    preset: opt.Preset = None,
+    origin: Origin = NOWHERE,
     reading: Reading = AS_IT_IS,
     memory: LayeredMemory = _NO_MEMORY,
     holds: HoldingOptions = EVERY_TOKEN,
@@ -72,16 +65,16 @@ def study(
 
     [bold]fluidkv study --preset sharegpt --capacity 41408[/bold]
     """
-    read.exactly_one(source=source, **{"class": class_}, preset=preset)
+    origin.check()
     read.only_with("--window", window, "--measured", measured)
-    reading.check(source)
+    reading.check(origin.source)
     if reading.scale_rate != 1:
         what = "none: the equilibrium is of a backlog, whatever the times of arrival"
         raise InputError("--scale-rate", str(reading.scale_rate), what)
     memory.per_token()
     holding = holds.holding(memory.layers())
-    load, report = reading.requests(source, class_, preset)
-    tokens = logged_capacity(memory.tokens(), source, report)
+    load, report = requests_of(origin, reading)
+    tokens = logged_capacity(memory.tokens(), origin.source, report)
     series, measurement = _measurement(measured, window)
     with progress("certifying the equilibrium") as line:
         from fluidkv.answers.study import study_system
@@ -95,14 +88,14 @@ def study(
                 seed=seed,
                 holding=holding,
                 measurement=measurement,
-                series=series if measured else _own_series(source, report),
+                series=series if measured else _own_series(origin.source, report),
                 load_report=report,
                 on_progress=line.show,
             )
     from fluidkv.cli.commands.study.text import ASSUMES, say_study
 
     is_log = report is not None and report.of_log
-    asked = asked_again(source, class_, preset, reading)
+    asked = words_of(origin, reading)
     room = None if memory.capacity is None and is_log else tokens
     to_run = commands(asked, room, is_run=is_log and not reading.scaling)
 

@@ -1,0 +1,34 @@
+"""What answers about servers have in common, described: gaps between servers, errors on a log."""
+
+from typing import Any
+
+
+def clock_json(clock: Any) -> dict[str, Any]:
+    """A clock as JSON has it, with how far off it may be."""
+    from fluidkv.answers.served.clock import clock_values
+
+    return clock_values(clock)
+
+
+THROUGHPUTS = ("output_throughput_per_time", "output_throughput")
+"""Metrics of which more is better."""
+GAP = (
+    ("*.mean", "number", "from the first, over pairs; relative or a difference"),
+    ("*.half", "number", "half of the interval of that alone"),
+    ("*.wide", "number", "half of the interval with all others"),
+    ("*.relative", "yes/no", "whether it is relative"),
+)
+"""Keys of differences from the first server, by metric."""
+BIAS = (
+    ("*.measured", "as the metric", "if there is a log of this server: what it says"),
+    ("*.simulated", "as the metric", "if there is a log: what the simulation of it says"),
+    ("*.relative", "relative", "if there is a log: simulated over measured, less 1"),
+    ("*.spread", "relative", "if there is a log: standard deviation of that over its parts"),
+    ("*.error_bar", "relative", "if there is a log: what a difference has to exceed"),
+)
+"""Keys of what a simulation misses on a log, by metric."""
+
+
+def below(path: str, keys: tuple[tuple[str, str, str], ...]) -> tuple[tuple[str, str, str], ...]:
+    """The same keys below another one."""
+    return tuple((f"{path}.{name}", kind, title) for name, kind, title in keys)

@@ -1,0 +1,282 @@
+"""One experiment: the same requests through several servers, which are held against the first."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Bool, Float
+
+from fluidkv.answers.served.bias import OUTPUT, Bias, Totals, biases
+from fluidkv.answers.served.cases import Case, measured_cases
+from fluidkv.answers.served.demand import (
+    MOST_REQUESTS,
+    MOST_RUNS,
+    Demand,
+    Draws,
+    at_once,
+    check_pace,
+    horizon_of,
+    length_of,
+    mostly_start,
+    prompts_of,
+    requests_of_run,
+    tables_of,
+    usual_requests,
+)
+from fluidkv.answers.served.setting import Setting
+from fluidkv.answers.served.window import Window, tables_to_hold, window_of
+from fluidkv.errors import InputError
+from fluidkv.exact.survival import Equilibrium
+from fluidkv.logs.timed import TimedRun
+from fluidkv.prefix.prompts import Prompts
+from fluidkv.record import Record
+from fluidkv.runs.checks import count, instance
+from fluidkv.runs.dataset import RunStatus
+from fluidkv.runs.requests import Requests
+from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.engines import with_cache
+from fluidkv.serving.run import serve
+from fluidkv.serving.server import Server
+from fluidkv.traces import Trace
+from fluidkv.workload import Workload
+
+Backend = Literal["auto", "kernel", "reference"]
+_WINDOWS = 400  # records of each run
+_OF_ONE = 10_000  # of a single run: its parts are the pairs, and their ends lie within a record
+_PART = "_by_segment"
+_PATIENCE = 20  # times the usual iterations, after which a run counts as not finished
+
+
+@dataclass(frozen=True, eq=False)
+class Experiment(Record):
+    """The requests of each run, the same for every server, and for how long they are served.
+
+    Fields:
+        demand: when requests come.
+        clock: duration of an iteration.
+        equilibrium: of the mix, at the memory of the first server.
+        tables: the requests of each run.
+        prompts: what they say, for engines with a cache; None: nobody shares anything.
+        window: what they are of a trace that is replayed; None: they are drawn.
+        to_hold: what memory has to hold: more than is served, where draws of a trace have more.
+        seed: of the first run.
+        horizon: iterations; None where runs go on until every request is served.
+        every: iterations of a record.
+        warm_up: records left out at the start.
+        short: whether runs are mostly start.
+    """
+
+    demand: Demand
+    clock: IterationClock
+    equilibrium: Equilibrium
+    tables: list[Requests]
+    prompts: tuple[Prompts | None, ...]
+    window: Window | None
+    to_hold: list[Requests]
+    seed: int
+    horizon: int | None
+    every: int
+    warm_up: int
+    short: bool
+
+    @property
+    def size(self) -> int:
+        """Requests of a run."""
+        return len(self.tables[0])
+
+    def measured(
+        self,
+        cases: Sequence[Case],
+        backend: Backend,
+        *,
+        parts: Callable[[xr.Dataset], xr.Dataset] | None = None,
+        also: Callable[[xr.Dataset], xr.Dataset] | None = None,
+        on_progress: Callable[[int, int], None] | None = None,
+    ) -> "Measured":
+        """What every server does with the requests; arguments as of `measured_cases`.
+
+        Args:
+            parts: metrics (run, segment) of the parts of a run, where there is but one run.
+        """
+
+        def columns(run: xr.Dataset) -> xr.Dataset:
+            more = xr.Dataset() if also is None else also(run)
+            if parts is None or len(self.tables) > 1:
+                return more
+            segments = parts(run)
+            return more.merge(segments.rename({name: f"{name}{_PART}" for name in segments}))
+
+        table, statuses = measured_cases(
+            cases,
+            self.tables,
+            self.prompts,
+            horizon=self.horizon,
+            every=self.every,
+            warm_up=self.warm_up,
+            backend=backend,
+            also=columns,
+            on_progress=on_progress,
+        )
+        names = {name: str(name).removesuffix(_PART) for name in table if str(name).endswith(_PART)}
+        segments = table[[*names]].rename(names) if names else None
+        return Measured(table.drop_vars([*names]), segments, tuple(statuses))
+
+    def unfinished(self, statuses: Sequence[str]) -> Bool[np.ndarray, " run"]:
+        """Whether runs did not end as they should.
+
+        Args:
+            statuses: how each ended.
+        """
+        right = RunStatus.DONE if self.horizon is None else RunStatus.HORIZON
+        return np.array([status != right.name for status in statuses])
+
+    def bias(
+        self,
+        case: Case,
+        log: TimedRun,
+        metrics: Sequence[str],
+        totals: Totals | None,
+        bounds: Mapping[str, float] | None = None,
+    ) -> Mapping[str, Bias]:
+        """What the simulation of a log's own server misses; its run is made again.
+
+        Args:
+            case: that server.
+            log: what was measured where these requests were served.
+            metrics: those to look at.
+            totals: what else the log says.
+            bounds: of times of a request, for goodput.
+
+        Raises:
+            InputError: requests that are not the log's.
+        """
+        if self.size != len(log.input_lengths):
+            raise InputError(
+                "log", f"{len(log.input_lengths)} requests", f"the {self.size} that are run"
+            )
+        prompts = self.prompts[0] if with_cache(case.engine)[1] else None
+        server = Server(case.engine, case.limits, clock=case.clock, prompts=prompts)
+        run = serve(self.tables[0], server)
+        return biases(run, log, tuple(dict.fromkeys((OUTPUT, *metrics))), bounds, totals)
+
+
+class Measured(NamedTuple):
+    """What servers did with the same requests.
+
+    Fields:
+        table: metrics [case, run].
+        segments: of a single run, those of its parts [case, run, segment]; else None.
+        statuses: how each run ended, case by case.
+    """
+
+    table: xr.Dataset
+    segments: xr.Dataset | None
+    statuses: tuple[str, ...]
+
+    def pairs(self, metric: str) -> Float[np.ndarray, "case pair"]:
+        """Values to pair, run by run or part by part: parts without a value are left out."""
+        if self.segments is None or metric not in self.segments:
+            return self.table[metric].values
+        values = self.segments[metric].values
+        values = values.reshape(len(values), -1)
+        return values[:, np.isfinite(values).all(axis=0)]
+
+
+def workload_of(source: Workload | Trace) -> Workload:
+    """The mix of a trace, or the workload itself."""
+    workload = source.workload() if isinstance(source, Trace) else source
+    return instance("source", workload, Workload, "a workload or a trace")
+
+
+def experiment(
+    source: Workload | Trace,
+    workload: Workload,
+    equilibrium: Equilibrium,
+    demand: Demand,
+    clock: IterationClock,
+    draws: Draws,
+    *,
+    runs: int,
+    servers: int,
+    called: str,
+    runs_named: str = "runs",
+    settings: Sequence[Setting] = (Setting(),),
+    caching: bool = False,
+    until_served: bool = False,
+) -> Experiment:
+    """Requests for so many servers, checked before anything runs.
+
+    Args:
+        source: a workload, or a trace, which has one.
+        workload: its mix.
+        equilibrium: of that, at the memory of the first server.
+        demand, clock: of all servers.
+        draws: which requests are run.
+        runs: of each server, where requests are drawn and nobody says how many.
+        servers: how many are compared, and what errors call them.
+        called: see there.
+        runs_named: the argument that says how many runs there are.
+        settings: of the servers: a limit on admissions may take too long.
+        caching: whether an engine looks at prompts.
+        until_served: whether runs go on until all is served also where all wait from the start; so
+            long that a run of an engine that never ends is ended.
+
+    Raises:
+        InputError: a replay without a clock in seconds, or without times; too few requests, or too
+            many runs.
+    """
+    if demand.kind == "replay" and clock.unit != "s":
+        raise InputError("replay", "a clock in iterations", "together with a clock in seconds")
+    window = window_of(source, demand, draws, runs_named=runs_named, times=servers)
+    first = 0
+    if window is not None:
+        size, runs, first = window.requests, window.runs, window.first
+    else:
+        runs = runs if draws.runs is None else count(runs_named, draws.runs, most=MOST_RUNS)
+        if until_served and draws.requests is not None:
+            size = count("requests", draws.requests, most=MOST_REQUESTS)
+        elif until_served:
+            size = usual_requests(at_once(demand, equilibrium))
+        else:
+            longest = max(each.decode_length for each in workload.classes)
+            size = requests_of_run(draws.requests, demand, equilibrium, longest)
+    if servers * runs > MOST_RUNS:
+        tried = f"{servers:,} {called}, {runs} runs each"
+        raise InputError(runs_named, tried, f"{MOST_RUNS:,} runs in all")
+    part = source if window is None else window.of_trace(source)
+    tables = tables_of(part, workload, demand, clock, size, runs, draws.seed, first)
+    check_pace(demand, clock, settings, size)
+    how_long = _until_served if until_served else _how_long
+    return Experiment(
+        demand=demand,
+        clock=clock,
+        equilibrium=equilibrium,
+        tables=tables,
+        prompts=prompts_of(part, demand, tables, caching),
+        window=window,
+        to_hold=tables_to_hold(tables, source, workload, demand, clock, window),
+        seed=draws.seed,
+        short=mostly_start(demand, equilibrium, size),
+        **how_long(demand, clock, equilibrium, tables),
+    )
+
+
+def _how_long(
+    demand: Demand, clock: IterationClock, equilibrium: Equilibrium, tables: Sequence[Requests]
+) -> dict[str, Any]:
+    horizon = horizon_of(demand, equilibrium, len(tables[0]))
+    length = horizon or length_of(demand, clock, equilibrium, tables)
+    every = max(1, length // (_WINDOWS if len(tables) > 1 else _OF_ONE))
+    warm_up = 0 if horizon is None else length // every // 5
+    return {"horizon": horizon, "every": every, "warm_up": warm_up}
+
+
+def _until_served(
+    demand: Demand, clock: IterationClock, equilibrium: Equilibrium, tables: Sequence[Requests]
+) -> dict[str, Any]:
+    length = max(1, length_of(demand, clock, equilibrium, tables))
+    longest = max(int(table.output_length.max()) for table in tables)
+    horizon = _PATIENCE * (length + longest)
+    return {"horizon": horizon, "every": max(1, length // _WINDOWS), "warm_up": 0}

@@ -1,1 +1,0 @@
-"""`fluidkv compare`: engines side by side."""

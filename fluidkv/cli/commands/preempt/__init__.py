@@ -1,1 +1,0 @@
-"""`fluidkv preempt`: whom to preempt."""

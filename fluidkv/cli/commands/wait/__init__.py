@@ -1,1 +1,0 @@
-"""`fluidkv wait`: whom to let in, and when."""
