@@ -1,6 +1,5 @@
 from .batches import batch_bytes as batch_bytes
 from .batches import largest_batch as largest_batch
-from .bench import bench_requests as bench_requests
 from .caching.names import BlockNames as BlockNames
 from .caching.run import one_by_one as one_by_one
 from .caching.run import serve_sglang as serve_sglang
@@ -83,7 +82,6 @@ from .records.sglang_radix import RadixRecord as RadixRecord
 from .records.sglang_steps import SglangRecord as SglangRecord
 from .records.vidur import VidurCounts as VidurCounts
 from .records.vllm import VllmRecord as VllmRecord
-from .records.vllm_prefix import VllmPrefixRecord as VllmPrefixRecord
 from .rules import Allocation as Allocation
 from .rules import EngineRules as EngineRules
 from .rules import Restore as Restore
