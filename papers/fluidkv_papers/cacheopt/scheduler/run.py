@@ -9,7 +9,7 @@ from fluidkv.errors import InputError
 from fluidkv.runs.batch import Progress, Watch
 from fluidkv.runs.checks import count
 from fluidkv.runs.dataset import as_dataset
-from fluidkv.runs.records import Outcome, in_windows, times_of
+from fluidkv.runs.records import Outcome, in_windows, times_of, together
 from fluidkv.runs.requests import Requests
 from fluidkv.runs.values import one_each
 from fluidkv.serving.checks import NO_HORIZON, check_values
@@ -90,10 +90,10 @@ def serve_cacheopt(
     watch = Watch(on_progress)
     given = zip(tables, all_settings, all_limits, clocks, populations, strict=True)
     engines = (CacheOptEngine(*each) for each in given)
-    found = (_played(engine, iterations or NO_HORIZON, watch) for engine in engines)
-    records = in_windows(
-        (each if keep_requests else each._replace(requests=None) for each in found),
-        every,
+    outcomes = (_played(engine, iterations or NO_HORIZON, watch) for engine in engines)
+    windows = (in_windows(outcome, every) for outcome in outcomes)
+    records = together(
+        (each if keep_requests else each._replace(requests=None) for each in windows),
         requests=max(map(len, tables)),
     )
     return as_dataset(
