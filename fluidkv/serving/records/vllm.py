@@ -18,7 +18,7 @@ from fluidkv.serving.limits import Limits
 from fluidkv.serving.records.arrivals import Arrivals, read_arrivals
 from fluidkv.serving.records.fields import Fields
 from fluidkv.serving.records.steps import Step, StepsRecord
-from fluidkv.serving.records.table import COUNT, COUNTS, lists_of, read_steps
+from fluidkv.serving.records.table import COUNT, COUNTS, Cell, lists_of, read_steps
 from fluidkv.serving.records.vllm_settings import (
     largest_of,
     limits_of,
@@ -33,11 +33,13 @@ from fluidkv.serving.stepped import Engine
 
 _FILLING = ("running_in", "running", "waiting", "used_blocks")
 _WORK = ("completed", "sched_reqs", "tokens")
-COLUMNS = dict.fromkeys((*_FILLING, "preempt", "admit_new", "admit_resumed", *_WORK), COUNT)
+COLUMNS: dict[str, Cell] = dict.fromkeys(
+    (*_FILLING, "preempt", "admit_new", "admit_resumed", *_WORK), COUNT
+)
 """What is compared without prefix caching; as in `serving.counts`."""
 
 _CACHE = ("cached_blocks", "distinct_hashes", "evicted_blocks")
-CACHE_COLUMNS = {
+CACHE_COLUMNS: dict[str, Cell] = {
     **dict.fromkeys(("arrived", "admitted", *_FILLING, *_CACHE), COUNT),
     **dict.fromkeys(("preempted", *_WORK, "hit_tokens"), COUNT),
     "admissions": lists_of(3),

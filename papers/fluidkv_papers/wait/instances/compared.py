@@ -107,7 +107,7 @@ def compare_policies(
     values: Measured = {}
     for batch in _batches(contenders, len(tables)):
         rows, runs = [names.index(name) for name, _ in batch], [run for _, run in batch]
-        policies = [contenders[name][run] for name, run in batch]
+        policies = [policy for name, run in batch if (policy := contenders[name][run])]
         batch_tables = [tables[run] for run in runs]
         dataset = _run(policies, batch_tables, capacity, clock)
         measures = _measures(dataset, batch_tables, [windows[run] for run in runs])
@@ -132,20 +132,20 @@ def _batches(
 
 
 def _run(
-    policies: list[Contender | None],
+    policies: list[Contender],
     tables: list[Requests],
     capacity: int,
     clock: IterationClock,
 ) -> xr.Dataset:
     """The runs of a batch, each until its last arrival at least."""
     engines = [policy for policy in policies if isinstance(policy, Served)]
-    if not engines:
-        unlimited = [isinstance(policy, Unlimited) for policy in policies]
+    waits = [policy for policy in policies if not isinstance(policy, Served)]
+    if waits:
         return run_policy(
             tables,
-            [policy.policy if isinstance(policy, Unlimited) else policy for policy in policies],
+            [policy.policy if isinstance(policy, Unlimited) else policy for policy in waits],
             clock=clock,
-            capacity=[None if free else capacity for free in unlimited],
+            capacity=[None if isinstance(policy, Unlimited) else capacity for policy in waits],
             horizon=[table.arrival[-1].item() for table in tables],
         )
     limits = [
