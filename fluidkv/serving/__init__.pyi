@@ -12,10 +12,10 @@ from .clock import VIDUR_LLAMA3_8B_A100 as VIDUR_LLAMA3_8B_A100
 from .clock import IterationClock as IterationClock
 from .clock import require_prefill as require_prefill
 from .clock_fit.fit import ClockFit as ClockFit
-from .clock_fit.fit import Half as Half
 from .clock_fit.fit import Recompute as Recompute
 from .clock_fit.fit import fit_clock as fit_clock
 from .clock_fit.fit import hidden_recompute as hidden_recompute
+from .clock_fit.line import Half as Half
 from .clock_fit.points import TickPoints as TickPoints
 from .clock_fit.points import tick_points as tick_points
 from .engine_text import ServedEngine as ServedEngine
