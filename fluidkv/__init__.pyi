@@ -97,7 +97,6 @@ from .traces.read import read_trace as read_trace
 from .verdict import Evidence as Evidence
 from .verdict import Stability as Stability
 from .verdict import Verdict as Verdict
-from .wait.runs.compare import compare_policies as compare_policies
 from .workload import RequestClass as RequestClass
 from .workload import System as System
 from .workload import Workload as Workload

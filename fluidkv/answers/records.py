@@ -38,9 +38,10 @@ class RecordAnswer(Result):
     Examples:
         >>> from fluidkv.answers import replay_records
         >>> from fluidkv.serving import VllmRecord
-        >>> given = (fk.engine("vllm"), fk.Limits(16), fk.Requests([4, 4], [8, 8]))
-        >>> rows = np.array([[2], [2], [1]])
-        >>> record = VllmRecord("by hand", "0.33.0", (), *given, ("running",), rows)
+        >>> from fluidkv.serving.records.arrivals import Arrivals
+        >>> steps = (Arrivals(fk.Requests([4, 4], [8, 8])), ("running",), [[2], [2], [1]])
+        >>> server = (fk.engine("vllm"), fk.Limits(16))
+        >>> record = VllmRecord("by hand", "0.33.0", (), *steps, *server)
         >>> [answer] = replay_records([record])
         >>> answer.result.equal, answer.to_dict()["difference"]["row"]
         (False, 2)
@@ -110,9 +111,11 @@ def replay_records(
     Examples:
         >>> from fluidkv.answers import replay_records
         >>> from fluidkv.serving import VllmRecord
-        >>> given = (fk.engine("vllm"), fk.Limits(16), fk.Requests([4, 4], [8, 8]))
-        >>> rows = np.array([[2, 0]] * 5 + [[1, 1]])
-        >>> record = VllmRecord("by hand", "0.33.0", (), *given, ("running", "preempt"), rows)
+        >>> from fluidkv.serving.records.arrivals import Arrivals
+        >>> arrivals, columns = Arrivals(fk.Requests([4, 4], [8, 8])), ("running", "preempt")
+        >>> steps = (arrivals, columns, [[2, 0]] * 5 + [[1, 1]])
+        >>> server = (fk.engine("vllm"), fk.Limits(16))
+        >>> record = VllmRecord("by hand", "0.33.0", (), *steps, *server)
         >>> [(answer.result.equal, answer.result.rows) for answer in replay_records([record])]
         [(True, 6)]
     """

@@ -1,4 +1,4 @@
-"""Whom to preempt, how to bring it back, how much memory to give: CacheOPT and its rivals."""
+"""Whom to preempt, how to bring it back, how much memory to give."""
 
 from fluidkv.kinds import attach
 

@@ -1,11 +1,3 @@
-from .cacheopt.run import serve_cacheopt as serve_cacheopt
-from .cacheopt.settings import ABLATIONS as ABLATIONS
-from .cacheopt.settings import Ahead as Ahead
-from .cacheopt.settings import CacheOpt as CacheOpt
-from .cacheopt.settings import Overdue as Overdue
-from .cacheopt.settings import Place as Place
-from .cacheopt.settings import Selection as Selection
-from .cacheopt.settings import Weights as Weights
 from .padding.hoeffding import confidence_at_rate as confidence_at_rate
 from .padding.hoeffding import hoeffding_padding as hoeffding_padding
 from .padding.hoeffding import least_padding as least_padding
@@ -33,8 +25,6 @@ from .predictors.noise import Perfect as Perfect
 from .predictors.noise import UniformNoise as UniformNoise
 from .predictors.predictor import Predictor as Predictor
 from .predictors.predictor import with_predictions as with_predictions
-from .restoring.bus import copies_at_once as copies_at_once
-from .restoring.bus import copies_beside as copies_beside
 from .restoring.bus import one_way as one_way
 from .restoring.bus import spots_on_a_bus as spots_on_a_bus
 from .restoring.latency import LatencyFit as LatencyFit

@@ -24,11 +24,8 @@ class Random(Router):
     looks_at_caches: ClassVar[bool] = False
     draws: ClassVar[bool] = True
 
-    def start(self, workers: int) -> int:
-        return workers
-
-    def route(self, state: int, view: View) -> Choice:
-        return Choice(int(view.draws[0] * state), state)
+    def route(self, state: None, view: View) -> Choice:
+        return Choice(int(view.draws[0] * view.pending.size), state)
 
 
 @dataclass(frozen=True)
@@ -61,17 +58,14 @@ class LeastLoaded(Router):
         >>> from fluidkv.routing import LeastLoaded, View
         >>> none = np.zeros(3, int)
         >>> seen = View(0.0, 1000, none, none, np.array([4, 2, 2]), none, none, (0.0, 0.0))
-        >>> LeastLoaded().route(0, seen).worker
+        >>> LeastLoaded().route(None, seen).worker
         1
     """
 
     label: ClassVar[str] = "least loaded"
     looks_at_caches: ClassVar[bool] = False
 
-    def start(self, workers: int) -> int:
-        return workers
-
-    def route(self, state: int, view: View) -> Choice:
+    def route(self, state: None, view: View) -> Choice:
         return Choice(int(view.pending.argmin()), state)
 
 
@@ -86,7 +80,7 @@ class PowerOfTwo(Router):
         >>> from fluidkv.routing import PowerOfTwo, View
         >>> none = np.zeros(3, int)
         >>> seen = View(0.0, 1000, none, none, np.array([4, 3, 0]), none, none, (0.0, 0.0))
-        >>> PowerOfTwo().route(PowerOfTwo().start(3), seen).worker  # of the first two
+        >>> PowerOfTwo().route(None, seen).worker  # of the first two
         1
     """
 
@@ -94,12 +88,10 @@ class PowerOfTwo(Router):
     looks_at_caches: ClassVar[bool] = False
     draws: ClassVar[bool] = True
 
-    def start(self, workers: int) -> int:
-        return workers
-
-    def route(self, state: int, view: View) -> Choice:
-        one = int(view.draws[0] * state)
-        other = (one + 1 + int(view.draws[1] * (state - 1))) % state
+    def route(self, state: None, view: View) -> Choice:
+        workers = view.pending.size
+        one = int(view.draws[0] * workers)
+        other = (one + 1 + int(view.draws[1] * (workers - 1))) % workers
         return Choice(other if view.pending[other] < view.pending[one] else one, state)
 
 

@@ -6,7 +6,7 @@ groups go to threads; between two calls a run can be interrupted, and progress i
 of `fluidkv.serving` and `fluidkv.wait` bring the calls.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Lock
 from typing import NamedTuple, TypeVar
@@ -99,12 +99,6 @@ def in_groups(
             watch.stop.set()
             pool.shutdown(cancel_futures=True)
             raise
-
-
-def joined(parts: Sequence[np.ndarray], axis: int, fill: float = 0) -> np.ndarray:
-    """Arrays (run, ...) one after the other, filled up along `axis` where they are shorter."""
-    longest = max(part.shape[axis] for part in parts)
-    return np.concatenate([filled_up(part, axis, longest, fill) for part in parts])
 
 
 def filled_up(values: np.ndarray, axis: int, size: int, fill: float = 0) -> np.ndarray:

@@ -31,21 +31,26 @@ class RequestTimes(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """One run, iteration by iteration.
+    """One run in windows; where nothing else is said, a window is an iteration.
 
     Fields:
-        counts: in the order of the engine's names.
-        time: the clock at the end of each iteration.
+        counts: sums over a window, in the order of the engine's names.
+        time: the clock at the end of each window.
         done: requests served.
         stuck: nothing more can ever be served.
         requests: what became of each; None where nobody asked.
+        iterations: None: as many as there are windows.
+        peak, hits: as of `RunRecords`.
     """
 
-    counts: Int[np.ndarray, "iteration count"]
-    time: Float[np.ndarray, " iteration"]
+    counts: Int[np.ndarray, "window count"]
+    time: Float[np.ndarray, " window"]
     done: int
     stuck: bool
     requests: RequestTimes | None
+    iterations: int | None = None
+    peak: Int[np.ndarray, " window"] | None = None
+    hits: Int[np.ndarray, "kind request"] | None = None
 
 
 class RunRecords(NamedTuple):
@@ -127,46 +132,12 @@ def times_of(requests: Sequence[Any], outputs: Sequence[int]) -> RequestTimes:
     )
 
 
-def in_windows(
-    outcomes: Iterable[Outcome], every: int, *, requests: int = 0, peak: int | None = None
-) -> RunRecords:
-    """Runs together, `every` iterations a window.
+def in_windows(outcome: Outcome, every: int, *, peak: int | None = None) -> Outcome:
+    """A run of which each iteration is there, with `every` iterations a window.
 
     Args:
-        outcomes: looked at one by one, so that one run at a time is there iteration by iteration.
-        every: iterations of a window.
-        requests: records of them are so long, at least.
         peak: the count whose peak is recorded.
     """
-    rows = [_windows(outcome, every, peak) for outcome in outcomes]
-    windows = max(len(row.time) for row in rows)
-    kept = [row.requests for row in rows if row.requests is not None]
-
-    def together(name: str, fill: float) -> np.ndarray:
-        return np.stack([filled_up(getattr(row, name), 0, windows, fill) for row in rows])
-
-    return RunRecords(
-        together("counts", 0),
-        together("time", np.nan),
-        np.array([row.iterations for row in rows]),
-        np.array([row.done for row in rows]),
-        np.array([row.stuck for row in rows]),
-        _together(kept, requests) if len(kept) == len(rows) else None,
-        None if peak is None else together("peak", 0),
-    )
-
-
-class _Row(NamedTuple):
-    counts: np.ndarray
-    time: np.ndarray
-    peak: np.ndarray | None
-    iterations: int
-    done: int
-    stuck: bool
-    requests: RequestTimes | None
-
-
-def _windows(outcome: Outcome, every: int, peak: int | None) -> _Row:
     counts, time = outcome.counts, outcome.time
     highest = None if peak is None else counts[:, peak]
     if every > 1 and time.size:
@@ -174,15 +145,39 @@ def _windows(outcome: Outcome, every: int, peak: int | None) -> _Row:
         counts = np.add.reduceat(counts, first)
         highest = None if highest is None else np.maximum.reduceat(highest, first)
         time = time[np.minimum(first + every, time.size) - 1]
-    return _Row(
-        counts, time, highest, outcome.time.size, outcome.done, outcome.stuck, outcome.requests
+    return outcome._replace(counts=counts, time=time, iterations=outcome.time.size, peak=highest)
+
+
+def together(outcomes: Iterable[Outcome], *, requests: int = 0) -> RunRecords:
+    """Runs side by side.
+
+    Args:
+        outcomes: looked at one by one.
+        requests: records of them are so long, at least.
+    """
+    rows = list(outcomes)
+    windows = max(len(row.time) for row in rows)
+    times = [row.requests for row in rows if row.requests is not None]
+    peaks = [row.peak for row in rows if row.peak is not None]
+    hits = [row.hits for row in rows if row.hits is not None]
+    records = RunRecords(
+        _stacked([row.counts for row in rows], windows),
+        _stacked([row.time for row in rows], windows),
+        np.array([len(row.time) if row.iterations is None else row.iterations for row in rows]),
+        np.array([row.done for row in rows]),
+        np.array([row.stuck for row in rows]),
+        peak=_stacked(peaks, windows) if peaks else None,
+    )
+    if len(times) < len(rows):
+        return records
+    size = max(requests, *(each.arrival.size for each in times))
+    return records._replace(
+        requests=RequestTimes(*(_stacked(column, size) for column in zip(*times, strict=True))),
+        hits=_stacked(hits, size, axis=1) if hits else None,
     )
 
 
-def _together(kept: list[RequestTimes], least: int) -> RequestTimes:
-    size = max(least, *(times.arrival.size for times in kept))
-    columns = []
-    for rows in zip(*kept, strict=True):
-        fill = np.nan if rows[0].dtype == np.float64 else 0
-        columns.append(np.stack([filled_up(row, 0, size, fill) for row in rows]))
-    return RequestTimes(*columns)
+def _stacked(arrays: Sequence[np.ndarray], size: int, axis: int = 0) -> np.ndarray:
+    """One row for each run, filled up along an axis: with NaN, whole numbers with 0."""
+    fill = np.nan if arrays[0].dtype == np.float64 else 0
+    return np.stack([filled_up(values, axis, size, fill) for values in arrays])

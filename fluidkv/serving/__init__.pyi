@@ -1,6 +1,5 @@
 from .batches import batch_bytes as batch_bytes
 from .batches import largest_batch as largest_batch
-from .bench import bench_requests as bench_requests
 from .caching.names import BlockNames as BlockNames
 from .caching.run import one_by_one as one_by_one
 from .caching.run import serve_sglang as serve_sglang
@@ -13,10 +12,10 @@ from .clock import VIDUR_LLAMA3_8B_A100 as VIDUR_LLAMA3_8B_A100
 from .clock import IterationClock as IterationClock
 from .clock import require_prefill as require_prefill
 from .clock_fit.fit import ClockFit as ClockFit
-from .clock_fit.fit import Half as Half
 from .clock_fit.fit import Recompute as Recompute
 from .clock_fit.fit import fit_clock as fit_clock
 from .clock_fit.fit import hidden_recompute as hidden_recompute
+from .clock_fit.line import Half as Half
 from .clock_fit.points import TickPoints as TickPoints
 from .clock_fit.points import tick_points as tick_points
 from .engine_text import ServedEngine as ServedEngine
@@ -83,7 +82,6 @@ from .records.sglang_radix import RadixRecord as RadixRecord
 from .records.sglang_steps import SglangRecord as SglangRecord
 from .records.vidur import VidurCounts as VidurCounts
 from .records.vllm import VllmRecord as VllmRecord
-from .records.vllm_prefix import VllmPrefixRecord as VllmPrefixRecord
 from .rules import Allocation as Allocation
 from .rules import EngineRules as EngineRules
 from .rules import Restore as Restore

@@ -23,11 +23,6 @@ from .prompts import BinnedPrompts as BinnedPrompts
 from .prompts import Cut as Cut
 from .prompts import prompt_types as prompt_types
 from .runs.arrivals import poisson_prompts as poisson_prompts
-from .runs.compare import MEASURES as MEASURES
-from .runs.compare import Contender as Contender
-from .runs.compare import Served as Served
-from .runs.compare import Unlimited as Unlimited
-from .runs.compare import compare_policies as compare_policies
 from .runs.reference import WaitEngine as WaitEngine
 from .runs.run import run_policy as run_policy
 from .runs.stages import LPF as LPF

@@ -115,7 +115,7 @@ def _a_record(folder: Path, chance: Random) -> None:
     for record in read_records(path):
         assert all(text.isprintable() for text in (record.source, record.version, *record.notes))
         assert isinstance(record, VllmRecord | VidurCounts)
-        runs = record.runs if isinstance(record, VidurCounts) else [record]
+        runs = record.runs if isinstance(record, VidurCounts) else [record.arrivals]
         tokens = sum(run.requests.output_length.sum() for run in runs)
         if tokens <= _WORK and sum(run.requests.input_length.sum() for run in runs) <= _WORK:
             replay(record)

@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.preempt.restoring.bus import (
-    copies_at_once,
-    copies_beside,
-    one_way,
-    spots_on_a_bus,
-)
+from fluidkv.preempt.restoring.bus import one_way, spots_on_a_bus
 from fluidkv.preempt.restoring.latency import LatencyFit
 from fluidkv.preempt.restoring.roofline import (
     LLAMA_3_8B,
@@ -61,7 +56,6 @@ def test_many_at_once_wait_for_the_bus(victims):
     expected = alone * (victims + np.arange(1, victims + 1))
     assert np.sort(halts) == pytest.approx(expected, abs=50 * BASE)
     assert halts.mean() == pytest.approx((3 * victims + 1) / 2 * alone, abs=50 * BASE)
-    assert copies_at_once(victims) * (victims + 1) / 2 == (3 * victims + 1) / 2
     lone = crowd(victims, Restore.SWAP, replace(swap, shared=False), IterationClock(BASE))
     assert lone == pytest.approx(2 * alone, abs=50 * BASE)
 
@@ -76,19 +70,6 @@ def test_computing_again_shares_the_gpu():
     chunk = 3 * LENGTH + 0.5 * pairs(3 * LENGTH, 3 * LENGTH)
     again = 3 * (LENGTH + 0.5 * pairs(0, LENGTH))
     assert halts == pytest.approx(chunk + again, abs=50 * BASE)
-
-
-def test_a_busy_bus_is_the_queue_of_pollaczek_and_khinchine():
-    """Copies that come at random to a bus that is half busy, played one by one."""
-    rng = np.random.default_rng(0)
-    load, size = 0.5, 200_000
-    come = np.cumsum(rng.exponential(1 / load, size))
-    free, wait = 0.0, 0.0
-    for at in come:
-        start = max(at, free)
-        wait, free = wait + start - at, start + 1.0
-    assert 2 * (1 + wait / size) == pytest.approx(copies_beside(load), rel=0.01)  # 1e5.5 draws
-    assert copies_beside(0) == copies_at_once(1) == 2
 
 
 def test_a_bus_without_room_for_them_all_holds_the_engine_back():
@@ -133,8 +114,6 @@ def test_a_machine_says_both_models():
         (lambda: copies_of(OPT_13B, host_bytes=1e9, pool=1221), "pool: got 1221; allowed: at most"),
         (lambda: copies_of(OPT_13B, bandwidth=0), "bandwidth: got 0"),
         (lambda: recompute_of(OPT_13B, share=1.5), "share: got 1.5"),
-        (lambda: copies_beside(1.0), "load: got 1.0"),
-        (lambda: copies_at_once(0), "victims: got 0"),
     ],
 )
 def test_what_no_machine_is_gets_one_line(make, message):

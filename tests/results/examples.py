@@ -137,9 +137,6 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     "two_starts": lambda: serving.two_starts(
         fk.RequestClass(5, 4), "vllm", LIMITS, rate=0.5, backlog=2, count=6, rng=1, runs=2
     ),
-    "serve_cacheopt": lambda: preempt.serve_cacheopt(
-        TABLE, preempt.CacheOpt(), fk.Limits(64), iterations=50
-    ),
     "attainment": lambda: preempt.attainment(served(), TABLE),
     "tails": lambda: preempt.tails(served()),
     "mean_times": lambda: preempt.mean_times([served()]),
@@ -149,13 +146,6 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     # ---------- WAIT
     "run_policy": lambda: wait.run_policy(
         fk.Requests([3] * 4, [1] * 4), wait.Wait((2,)), clock=SECONDS
-    ),
-    "compare_policies": lambda: fk.compare_policies(
-        fk.Requests([3] * 6, [2] * 6, arrival=np.arange(6.0)),
-        {"wait": wait.Wait((2,))},
-        clock=fk.IterationClock(0.5),
-        capacity=40,
-        window=(0.0, 4.0),
     ),
     "fluid_equilibrium": lambda: wait.fluid_equilibrium(WAITING),
     "integer_thresholds": lambda: wait.integer_thresholds(WAITING),

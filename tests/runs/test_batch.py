@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.runs.batch import Reached, Watch, go_on, in_groups, joined
-from fluidkv.runs.records import Outcome, in_windows
+from fluidkv.runs.batch import Reached, Watch, go_on, in_groups
+from fluidkv.runs.records import Outcome, in_windows, together
 from fluidkv.runs.values import one_each
 
 
@@ -45,16 +45,11 @@ def test_progress_is_of_all_groups_together() -> None:
     assert told == [(5, 0), (10, 1), (15, 1), (20, 2)]
 
 
-def test_shorter_parts_are_filled_up() -> None:
-    parts = [np.ones((1, 2)), np.ones((2, 3))]
-    assert joined(parts, axis=1, fill=7).tolist() == [[1, 1, 7], [1, 1, 1], [1, 1, 1]]
-
-
 def test_runs_of_any_length_go_into_windows() -> None:
     """Of two iterations each; a run may have none."""
     some = Outcome(np.array([[1, 5], [2, 9], [4, 7]]), np.array([1.0, 2.0, 3.5]), 2, False, None)
     none = Outcome(np.zeros((0, 2), np.int64), np.zeros(0), 0, True, None)
-    found = in_windows([some, none], 2, peak=1)
+    found = together(in_windows(outcome, 2, peak=1) for outcome in (some, none))
     assert found.counts.tolist() == [[[3, 14], [4, 7]], [[0, 0], [0, 0]]]
     assert found.time[0].tolist() == [2.0, 3.5]
     assert np.isnan(found.time[1]).all()

@@ -1,10 +1,123 @@
-"""Runs for the engines' tests, as plain arrays."""
+"""Rules and runs for the engines' tests: by hand, or drawn from a seed.
+
+Memory is small against the requests, so that evictions, full memory and requests that can never be
+served all show within a few iterations. Nothing is filtered.
+"""
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from fluidkv.runs.records import RequestTimes, RunRecords
 from fluidkv.serving.arrays import RunArrays
 from fluidkv.serving.limits import UNLIMITED
+from fluidkv.serving.rules import (
+    Allocation,
+    EngineRules,
+    Gate,
+    Growth,
+    Guard,
+    Keeps,
+    NewTokenRatio,
+    Ranges,
+    RatioReset,
+    Requeue,
+    Restore,
+    Victim,
+)
+
+RUNS = 24
+"""Runs of a drawn batch."""
+
+_GATES = {
+    "together": list(Gate),
+    "alone": [Gate.FULL_INPUT, Gate.PEAK, Gate.RATIO],
+    "newcomers": [Gate.FIRST_CHUNK, Gate.FULL_INPUT],
+}
+"""What may be asked at the gate where prefills and decodes go together, alone, newcomers first."""
+
+
+def rules_of(seed: int) -> EngineRules:
+    """Every answer is drawn."""
+    rng = np.random.default_rng(seed)
+
+    def any_of(values: Any) -> Any:
+        return list(values)[rng.integers(len(values))]
+
+    order = any_of(["together", *_GATES])
+    allocation = any_of([Allocation.BY_BLOCK] * 3 + list(Allocation))
+    by_block = allocation is Allocation.BY_BLOCK
+    in_turn = order != "newcomers" and rng.random() < 0.5
+    restore = any_of([Restore.RECOMPUTE, *Restore])
+    least, start = sorted(Fraction(int(tenths), 10) for tenths in rng.integers(0, 10, 2))
+    reset, steps, clip, ahead = any_of(RatioReset), *(int(rng.integers(1, n)) for n in (20, 12, 5))
+    return EngineRules(
+        "drawn",
+        "",
+        victim=any_of(Victim),
+        keeps=any_of(Keeps) if restore is Restore.RECOMPUTE else Keeps.OUTPUTS,
+        requeue=any_of(Requeue),
+        growth=any_of(Growth),
+        gate=any_of(_GATES[order]) if by_block else Gate.FULL_INPUT,
+        guard=any_of(Guard),
+        reserved_tokens=int(rng.integers(0, 3)),
+        admits_after_eviction=order != "newcomers" and rng.random() < 0.5,
+        prefill_alone=order == "alone",
+        newcomers_first=order == "newcomers",
+        ratio=NewTokenRatio(start, least, steps, clip, reset, ahead - 1),
+        restore=restore,
+        allocation=allocation,
+        in_turn=in_turn,
+        asker_stays=in_turn and rng.random() < 0.5,
+        ranges=Ranges((0.15, 0.5), tokens=int(rng.integers(1, 6))),
+    )
+
+
+def varied(rules: EngineRules, seed: int) -> EngineRules:
+    """The same order, gate, victim and queue; the answers beside them are drawn."""
+    drawn_rules = rules_of(seed)
+    swaps, grants = rules.restore, rules.allocation
+    estimates = [each for each in Allocation if each is not Allocation.BY_BLOCK]
+    computes = swaps is Restore.RECOMPUTE
+    return replace(
+        rules,
+        keeps=drawn_rules.keeps if computes else Keeps.OUTPUTS,
+        restore=swaps if computes else (Restore.SWAP, Restore.CHEAPER)[seed % 2],
+        growth=drawn_rules.growth,
+        guard=drawn_rules.guard,
+        reserved_tokens=drawn_rules.reserved_tokens,
+        admits_after_eviction=drawn_rules.admits_after_eviction and not rules.newcomers_first,
+        ratio=replace(drawn_rules.ratio, reset=rules.ratio.reset),
+        allocation=grants if grants is Allocation.BY_BLOCK else estimates[seed % len(estimates)],
+    )
+
+
+def runs_of(seed: int, runs: int = RUNS) -> RunArrays:
+    """Runs in which some requests run at the start, with all that any rule looks at."""
+    rng, arrays = np.random.default_rng(seed), drawn(seed, runs=runs)
+    return arrays._replace(
+        start=np.array([_started(row(arrays, run), rng) for run in range(runs)]),
+        copying=np.full((runs, 2), rng.choice([0.0, 0.1])),
+        pool=rng.integers(0, 40, runs),
+        sweet_spot=rng.integers(0, 12, runs),
+        shared=rng.integers(0, 2, runs) > 0,
+        more_outputs=rng.integers(1, 6, runs),
+    )
+
+
+def _started(arrays: RunArrays, rng: np.random.Generator, most: int = 3) -> list[int]:
+    """Outputs of the first few of a run, as long as they fit, whatever is reserved; then 0."""
+    outputs, left = [0] * most, int(arrays.blocks[0])
+    for index in range(min(most, int(arrays.requests[0]))):
+        emitted = int(rng.integers(0, arrays.output_length[0, index]))
+        tokens = int(arrays.input_length[0, index]) + emitted + 1
+        left -= -(-tokens // int(arrays.block_size[0]))
+        if emitted == 0 or left < 0:
+            break
+        outputs[index] = emitted
+    return outputs
 
 
 def one(inputs: np.ndarray, outputs: np.ndarray, *, blocks: int, block_size: int) -> RunArrays:

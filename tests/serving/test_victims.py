@@ -5,8 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from fluidkv.errors import InputError
 from fluidkv.runs.requests import Requests
@@ -19,8 +17,7 @@ from fluidkv.serving.rules import EngineRules, Ranges, Requeue, Victim
 from fluidkv.serving.running.engine import run_batch
 from fluidkv.serving.server import Server
 from fluidkv.serving.stepped import Engine
-from tests.serving.engine_runs import assert_equal
-from tests.serving.strategies import batches, engine_rules
+from tests.serving.engine_runs import assert_equal, runs_of, varied
 
 
 def running(**columns: list) -> list[Candidate]:
@@ -230,20 +227,18 @@ LAST = [
 
 
 @pytest.mark.parametrize("name", LAST)
-@settings(max_examples=max(6, settings().max_examples // 10))
-@given(data=st.data())
-def test_with_the_last_admitted_in_turn_is_all_at_once(name, data):
+def test_with_the_last_admitted_in_turn_is_all_at_once(name):
     """Proved in `kernel.evict._one_after_the_other`."""
-    the_same_in_turn(data.draw(engine_rules(ENGINES[name])), data.draw(batches()))
+    for seed in range(4):
+        the_same_in_turn(varied(ENGINES[name], seed), runs_of(seed))
 
 
 @pytest.mark.parametrize("victim", [each for each in Victim if each not in COUNT_BLOCKS])
-@settings(max_examples=max(6, settings().max_examples // 10))
-@given(data=st.data())
-def test_without_a_budget_blocks_alone_make_a_difference_in_turn(victim, data):
-    arrays = data.draw(batches())
-    unlimited = arrays._replace(budget=np.full_like(arrays.budget, UNLIMITED))
-    the_same_in_turn(data.draw(engine_rules(replace(VLLM, victim=victim))), unlimited)
+def test_without_a_budget_blocks_alone_make_a_difference_in_turn(victim):
+    for seed in range(4):
+        arrays = runs_of(seed)
+        unlimited = arrays._replace(budget=np.full_like(arrays.budget, UNLIMITED))
+        the_same_in_turn(varied(replace(VLLM, victim=victim), seed), unlimited)
 
 
 def the_same_in_turn(rules: EngineRules, arrays: RunArrays) -> None:

@@ -35,7 +35,8 @@ from fluidkv.answers.replay.swing import backlog_of, swing_of
 from fluidkv.answers.replay.ways import Way, asked_engine, served, ways_of
 from fluidkv.errors import InputError
 from fluidkv.logs.timed import TimedRun
-from fluidkv.serving.clock_fit.fit import ClockFit, Half, Recompute, fit_clock, hidden_recompute
+from fluidkv.serving.clock_fit.fit import ClockFit, Recompute, fit_clock, hidden_recompute
+from fluidkv.serving.clock_fit.line import Half
 from fluidkv.serving.clock_fit.points import TickPoints, tick_points
 from fluidkv.serving.clock_fit.steps import StepFit, fit_steps
 from fluidkv.serving.limits import Limits

@@ -16,7 +16,8 @@ from fluidkv.logs.log import Engine
 from fluidkv.logs.settings import LoggedSettings
 from fluidkv.logs.timed import TimedRun
 from fluidkv.record import Record
-from fluidkv.serving.clock_fit.fit import ClockFit, Half, Recompute
+from fluidkv.serving.clock_fit.fit import ClockFit, Recompute
+from fluidkv.serving.clock_fit.line import Half
 from fluidkv.serving.clock_fit.steps import StepFit
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules

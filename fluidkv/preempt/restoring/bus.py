@@ -22,37 +22,9 @@ Source: none; the paper's model has neither a bus nor a pool (CacheOPT, section 
 
 import numpy as np
 
-from fluidkv.errors import InputError
 from fluidkv.preempt.restoring.latency import LatencyFit
 from fluidkv.preempt.restoring.spots import SweetSpot, sweet_spots
-from fluidkv.runs.checks import count, real
 from fluidkv.serving.swap import Swap
-
-
-def copies_at_once(victims: int) -> float:
-    """Copies' time that stands against one prefill, where so many are evicted at once: 2 to 3.
-
-    Examples:
-        >>> from fluidkv.preempt import copies_at_once
-        >>> [round(copies_at_once(victims), 2) for victims in (1, 3, 100)]
-        [2.0, 2.5, 2.98]
-    """
-    victims = count("victims", victims)
-    return (3 * victims + 1) / (victims + 1)
-
-
-def copies_beside(load: float) -> float:
-    """Copies' time out and in on a bus that is busy this share of the time, in [0, 1): 2 and up.
-
-    Examples:
-        >>> from fluidkv.preempt import copies_beside
-        >>> [copies_beside(load) for load in (0.0, 0.5, 0.75)]
-        [2.0, 3.0, 5.0]
-    """
-    share = real(load)
-    if not 0 <= share < 1:
-        raise InputError("load", load, "a share in [0, 1)")
-    return (2 - share) / (1 - share)
 
 
 def spots_on_a_bus(recompute: LatencyFit, swap: Swap, copies: float = 2.0) -> tuple[SweetSpot, ...]:
@@ -61,8 +33,9 @@ def spots_on_a_bus(recompute: LatencyFit, swap: Swap, copies: float = 2.0) -> tu
     Args:
         recompute: L_r.
         swap: the time of a copy one way.
-        copies: out and in and what is waited for: 2 alone (the paper), `copies_at_once`,
-            `copies_beside`, or 1 where it is the GPU's time that counts.
+        copies: out and in and what is waited for: 2 alone (the paper), up to 3 where many are
+            evicted at once, (2 - u) / (1 - u) on a bus that is busy a share u of the time, or 1
+            where it is the GPU's time that counts.
 
     Examples:
         >>> from fluidkv.preempt import OPT_13B, copies_of, recompute_of, spots_on_a_bus

@@ -14,23 +14,18 @@ is preempted cancel. That only ever adds time, so ticks far above the line are l
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from fluidkv.errors import InputError
 from fluidkv.record import Record
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.clock_fit.line import draw, least_squares, unbounded
+from fluidkv.serving.clock_fit.line import NAMES, Half, draw, in_half, least_squares, unbounded
 from fluidkv.serving.clock_fit.points import IDLE, TickPoints
-
-Half = Literal["first", "second"]
-"""Which half of a run, by time, a clock is fitted to."""
 
 _FEWEST = 4  # points: one more than there are coefficients
 _ENOUGH = 20  # points without recomputation, where a log counts what would account for it
-_NAMES = ("base", "per_kv_token", "per_prefill_token")
 
 SLOW = "far slower than the others: recomputation that cancels within the tick"
 
@@ -154,7 +149,7 @@ def fit_clock(points: TickPoints, *, half: Half | None = None) -> ClockFit:
         >>> round(fit.residuals.r2, 2)
         0.99
     """
-    inside = _window(points, half)
+    inside = in_half(points.tick_ends_s, points.middle_s, half)
     reckons = points.again is not None and int((inside & points.used).sum()) < _ENOUGH
     if reckons:
         points = points.with_again()
@@ -181,7 +176,7 @@ def fit_clock(points: TickPoints, *, half: Half | None = None) -> ClockFit:
     return ClockFit(
         clock=clock,
         standard_error=_standard_error(columns[used], durations[used], values),
-        unseen=tuple(name for name, there in zip(_NAMES, seen, strict=True) if not there),
+        unseen=tuple(name for name, there in zip(NAMES, seen, strict=True) if not there),
         residuals=_residuals(clock, points, used),
         kv_tokens=(float(kv.min()), float(kv.max())),
         dropped=dropped,
@@ -198,7 +193,7 @@ def clock_residuals(
         InputError: a clock that is not in seconds, or a window without a usable tick.
     """
     _seconds(clock)
-    used = _window(points, half) & points.used
+    used = in_half(points.tick_ends_s, points.middle_s, half) & points.used
     if not used.any():
         raise InputError("points", "no usable tick", "one or more in the window")
     return _residuals(clock, points, used)
@@ -235,15 +230,6 @@ def hidden_recompute(clock: IterationClock, points: TickPoints) -> Recompute | N
         resumed=float(points.resumed[back].sum()),
         context=float(np.average(points.context[back], weights=points.resumed[back])),
     )
-
-
-def _window(points: TickPoints, half: Half | None) -> Bool[np.ndarray, " tick"]:
-    if half not in (None, "first", "second"):
-        raise InputError("half", half, "'first', 'second' or None")
-    if half is None:
-        return np.ones(points.tick_ends_s.size, dtype=bool)
-    first = points.tick_ends_s <= points.middle_s
-    return first if half == "first" else ~first
 
 
 def _reasons(points: TickPoints, inside: np.ndarray) -> tuple[tuple[str, int], ...]:

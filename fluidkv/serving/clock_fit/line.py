@@ -7,8 +7,18 @@ known, this takes the error of d1 from 5 to 21 % down to 3 % (docs/clock.md).
 Columns everywhere are n, n K and P, as in `clock_fit`; shape (tick, 3).
 """
 
+from typing import Literal
+
 import numpy as np
 from jaxtyping import Bool, Float
+
+from fluidkv.errors import InputError
+
+Half = Literal["first", "second"]
+"""Which half of a run, by time, a clock is fitted to."""
+
+NAMES = ("base", "per_kv_token", "per_prefill_token")
+"""Of the coefficients d0, d1 and d2."""
 
 # A column that lies this close to the others, relative to its length, has no direction of its own:
 # about the square root of the rounding of a double.
@@ -21,6 +31,20 @@ _TOLD_APART = 2.0
 _SLOW = 2.0
 _LOW = 1 / 3  # of the ticks below the first line
 _ROUNDS = 20
+
+
+def in_half(
+    ends: Float[np.ndarray, " tick"], middle: float, half: Half | None
+) -> Bool[np.ndarray, " tick"]:
+    """Which ticks, by their ends, are in a half of the run; None: all.
+
+    Raises:
+        InputError: another half.
+    """
+    if half not in (None, "first", "second"):
+        raise InputError("half", half, "'first', 'second' or None")
+    first = ends <= middle
+    return np.ones_like(first) if half is None else first if half == "first" else ~first
 
 
 def draw(

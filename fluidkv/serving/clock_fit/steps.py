@@ -12,7 +12,6 @@ prefill passes.
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -20,13 +19,11 @@ from jaxtyping import Float
 from fluidkv.errors import InputError
 from fluidkv.record import Record
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.clock_fit.line import least_squares
+from fluidkv.serving.clock_fit.line import NAMES, Half, in_half, least_squares
 
-Half = Literal["first", "second"]
 PerRow = Float[np.ndarray, " row"]
 
 _FEWEST = 5  # rows: one more than there are unknowns
-_NAMES = ("base", "per_kv_token", "per_prefill_token")
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +97,7 @@ def fit_steps(rows: StepRows, *, half: Half | None = None) -> StepFit:
         InputError: fewer than 5 rows of which all is known; rows that say of no time that it was
             spent without prefill.
     """
-    inside = _window(rows, half)
+    inside = in_half(rows.ends_s, rows.middle_s, half)
     used = inside & rows.used
     if used.sum() < _FEWEST:
         found = f"{int(used.sum())} of {int(inside.sum())} rows"
@@ -119,18 +116,11 @@ def fit_steps(rows: StepRows, *, half: Half | None = None) -> StepFit:
         clock=IterationClock(*(float(value) for value in values), unit="s"),
         standard_error=(base, kv, prefill),
         covariance=covariance,
-        unseen=tuple(name for name, there in zip(_NAMES, seen, strict=True) if not there),
+        unseen=tuple(name for name, there in zip(NAMES, seen, strict=True) if not there),
         left_over_s=after - centred @ values,
         kv_tokens=(float(rows.kv_tokens[used].min()), float(rows.kv_tokens[used].max())),
         dropped=((UNKNOWN, unknown),) if unknown else (),
     )
-
-
-def _window(rows: StepRows, half: Half | None) -> np.ndarray:
-    if half not in (None, "first", "second"):
-        raise InputError("half", half, "'first', 'second' or None")
-    first = rows.ends_s <= rows.middle_s
-    return np.ones_like(first) if half is None else first if half == "first" else ~first
 
 
 def _columns(rows: StepRows) -> Float[np.ndarray, "row 3"]:

@@ -1,6 +1,6 @@
 """A prefix cache where no request begins like another: one that was preempted finds itself again.
 
-Free blocks stand in a line, as in `caching.pool`: first those that say nothing, then those that are
+Free blocks stand in a line, as in `kernel.pool`: first those that say nothing, then those that are
 full, in the order in which they were set free, and of a request the last one first. So what is left
 of a request in the line are its leading blocks, and the line is a list of requests.
 """

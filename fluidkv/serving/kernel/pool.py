@@ -1,7 +1,7 @@
 """vLLM's pool of blocks in constant time a block: the line of free ones, and what each says.
 
-As `caching.pool`, with a number for each text (`BlockNames`). The line is a ring, whose place
-behind the last block is both of its ends. Blocks that say the same are a list, the oldest first.
+Each text has a number (`BlockNames`). The line is a ring, whose place behind the last block is both
+of its ends. Blocks that say the same are a list, the oldest first.
 """
 
 from typing import Any
@@ -96,9 +96,9 @@ def own_blocks(request: Record, blocks: Blocks, r: int) -> int:
 
 
 @inlined
-def note(run: Record, blocks: Blocks, kind: int, r: int, found: int, computed: int) -> None:
-    """An event of this iteration."""
-    event = blocks.events[run.noted]
+def note(run: Record, memory: Any, kind: int, r: int, found: int, computed: int) -> None:
+    """An event of this iteration; `memory`: what has `events`, here and in SGLang's kernel."""
+    event = memory.events[run.noted]
     event.kind, event.request, event.found, event.computed = kind, r, found, computed
     run.noted += 1
 

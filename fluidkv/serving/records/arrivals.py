@@ -1,13 +1,11 @@
-"""The requests of a record file that says what they say: field `requests`, a row each.
+"""The requests of a record file; with their texts in field `requests`, which has a row for each.
 
 A row is [arrival step, prompt, output], with the most outputs that its client allows behind them
 where there are such. A prompt is a list of [segment, length], an output one of them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
-from jaxtyping import Int
 
 from fluidkv.errors import InputError
 from fluidkv.prefix.pieces import Content, content
@@ -22,17 +20,23 @@ class Arrivals:
     """Requests in order of arrival; those of one step in the file's order.
 
     Args:
-        requests, prompts: a table, and what it says.
-        places: of each request in the file, which calls it by this number.
+        requests: a table.
+        prompts: its texts; None: the file has lengths alone.
+        places: of each request in the file, which calls it by this number; by default its place in
+            the table.
     """
 
     requests: Requests
-    prompts: Prompts
-    places: Int[np.ndarray, " request"]
+    prompts: Prompts | None = None
+    places: Sequence[int] = ()
+
+    def __post_init__(self) -> None:
+        if not self.places:
+            object.__setattr__(self, "places", range(len(self.requests)))
 
 
 def read_arrivals(fields: Fields, *, with_max_output: bool = False) -> Arrivals:
-    """What field `requests` says.
+    """The requests in field `requests`.
 
     Raises:
         InputError: naming the row: of another length or kind, a step below 0, a prompt that is no
@@ -40,9 +44,9 @@ def read_arrivals(fields: Fields, *, with_max_output: bool = False) -> Arrivals:
     """
     rows = fields.items("requests")
     size = 3 + with_max_output
-    read = [_row(fields, place, row, size) for place, row in enumerate(rows)]
-    places = sorted(range(len(read)), key=lambda place: read[place][0])
-    steps, prompts, outputs, most = zip(*(read[place] for place in places), strict=True)
+    listed = [_row(fields, place, row, size) for place, row in enumerate(rows)]
+    places = sorted(range(len(listed)), key=lambda place: listed[place][0])
+    steps, prompts, outputs, most = zip(*(listed[place] for place in places), strict=True)
     table = Prompts(prompts, outputs)
     requests = Requests(
         table.input_length,
@@ -50,7 +54,7 @@ def read_arrivals(fields: Fields, *, with_max_output: bool = False) -> Arrivals:
         arrival=steps,
         max_output=most if with_max_output else None,
     )
-    return Arrivals(requests, table, np.array(places))
+    return Arrivals(requests, table, places)
 
 
 def _row(fields: Fields, place: int, row: object, size: int) -> tuple[int, Content, Content, int]:
@@ -61,13 +65,13 @@ def _row(fields: Fields, place: int, row: object, size: int) -> tuple[int, Conte
     step, prompt, output, *rest = row
     if type(step) is not int or not 0 <= step < 2**53:
         raise fields.wrong(f"{name}, step", step, "a whole number of at least 0")
-    said = _content(fields, f"{name}, prompt", prompt)
-    answered = _content(fields, f"{name}, output", [output])
-    least = answered[0].length
+    text = _content(fields, f"{name}, prompt", prompt)
+    answer = _content(fields, f"{name}, output", [output])
+    least = answer[0].length
     for most in rest:
         if type(most) is not int or not least <= most < 2**62:
             raise fields.wrong(f"{name}, most outputs", most, f"at least the {least} outputs")
-    return step, said, answered, rest[0] if rest else least
+    return step, text, answer, rest[0] if rest else least
 
 
 def _content(fields: Fields, name: str, pairs: object) -> Content:

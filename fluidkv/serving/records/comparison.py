@@ -5,7 +5,7 @@ those objects have in common is here; the kinds are listed in `replay.py`.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -45,10 +45,12 @@ class Replay(Result):
 
     Examples:
         >>> from fluidkv.serving import VllmRecord, replay
-        >>> given = (fk.engine("vllm"), fk.Limits(100), fk.Requests([10], [2]))
-        >>> rows = np.array([[1, 10], [1, 2]])  # the second step computes one token, not two
-        >>> found = replay(VllmRecord("by hand", "0.33.0", (), *given, ("running", "tokens"), rows))
-        >>> found.equal, found.rows, found.difference.values
+        >>> from fluidkv.serving.records.arrivals import Arrivals
+        >>> steps = (Arrivals(fk.Requests([10], [2])), ("running", "tokens"), [[1, 10], [1, 2]])
+        >>> limits = fk.Limits(100)
+        >>> record = VllmRecord("by hand", "0.33.0", (), *steps, fk.engine("vllm"), limits)
+        >>> replayed = replay(record)  # the second step computes one token, not two
+        >>> replayed.equal, replayed.rows, replayed.difference.values
         (False, 1, (('tokens', 2, 1),))
     """
 
@@ -85,30 +87,3 @@ def difference(
     """The columns of a row in which two rows differ."""
     triples = zip(columns, recorded, ours, strict=True)
     return Difference(row, where, tuple(each for each in triples if each[1] != each[2]))
-
-
-def step_by_step(
-    columns: Sequence[str],
-    rows: Sequence[Sequence[Any]],
-    step: Callable[[], Mapping[str, Any]],
-    evictions: str,
-    on_progress: Progress,
-) -> Replay:
-    """Rows of a scheduler, one a step.
-
-    Args:
-        columns, rows: recorded; a row's values in the order of the columns.
-        step: does the next step and returns its counts by name.
-        evictions: the count of a step that is one of evictions.
-    """
-    evicted = 0
-    for place, row in enumerate(rows):
-        if place % EVERY == 0:
-            on_progress(f"step {place:,} of {len(rows):,}")
-        counts = step()
-        evicted += counts[evictions]
-        ours = [counts[name] for name in columns]
-        if ours != list(row):
-            differs = difference(place, f"step {place:,}", columns, row, ours)
-            return Replay(False, place, evicted, place + 1, differs)
-    return Replay(True, len(rows), evicted, len(rows), None)

@@ -15,7 +15,6 @@ from fluidkv.serving.records.sglang_radix import RadixRecord, radix_record
 from fluidkv.serving.records.sglang_steps import SglangRecord, sglang_record
 from fluidkv.serving.records.vidur import VidurCounts, VidurRun, vidur_counts
 from fluidkv.serving.records.vllm import VllmRecord, vllm_record
-from fluidkv.serving.records.vllm_prefix import VllmPrefixRecord, vllm_prefix_record
 
 __all__ = [
     "Difference",
@@ -25,7 +24,6 @@ __all__ = [
     "SglangRecord",
     "VidurCounts",
     "VidurRun",
-    "VllmPrefixRecord",
     "VllmRecord",
     "read_records",
     "replay",
@@ -38,22 +36,20 @@ class Kind:
 
     Args:
         engine: what field `engine` says.
-        mark: the field that tells it from the engine's other kinds, by being there and not false;
-            None: what has no other mark.
         read: from the fields to the record.
+        mark: the field that tells it from the engine's other kinds; "": it is the only one.
     """
 
     engine: str
-    mark: str | None
     read: Callable[[Fields], Record]
+    mark: str = ""
 
 
 KINDS = (
-    Kind("vllm", "prefix_caching", vllm_prefix_record),
-    Kind("vllm", None, vllm_record),
-    Kind("vidur", None, vidur_counts),
-    Kind("sglang", "ops", radix_record),
-    Kind("sglang", "requests", sglang_record),
+    Kind("vllm", vllm_record),
+    Kind("vidur", vidur_counts),
+    Kind("sglang", radix_record, mark="ops"),
+    Kind("sglang", sglang_record, mark="requests"),
 )
 
 
@@ -76,8 +72,8 @@ def read_records(path: str | Path) -> list[Record]:
         >>> said |= {"columns": ["step", "tokens"], "records": [[0, 10], [1, 1]]}
         >>> _ = Path("record.json").write_text(json.dumps(said))
         >>> [record] = read_records("record.json")
-        >>> record.version, len(record.requests), replay(record).equal
-        ('0.33.0', 1, True)
+        >>> record.version, len(record.rows), replay(record).equal
+        ('0.33.0', 2, True)
     """
     path = Path(path)
     if not os.path.isdir(path):  # a name too long is none either
@@ -95,16 +91,11 @@ def _record(path: Path) -> Record:
     if not kinds:
         known = [repr(name) for name in dict.fromkeys(kind.engine for kind in KINDS)]
         raise fields.wrong("engine", engine, f"{', '.join(known[:-1])} or {known[-1]}")
-    marked = [kind for kind in kinds if kind.mark and _says(fields, kind.mark)]
-    plain = [kind for kind in kinds if kind.mark is None]
-    if not marked + plain:
+    marked = [kind for kind in kinds if not kind.mark or kind.mark in fields.values]
+    if not marked:
         marks = " or ".join(f"{kind.mark!r}" for kind in kinds)
         raise fields.wrong("engine", engine, f"a file with field {marks}")
-    return (marked + plain)[0].read(fields)
-
-
-def _says(fields: Fields, mark: str) -> bool:
-    return fields.values.get(mark, False) is not False
+    return marked[0].read(fields)
 
 
 def replay(record: Record, *, on_progress: Progress | None = None) -> Replay:
@@ -118,11 +109,13 @@ def replay(record: Record, *, on_progress: Progress | None = None) -> Replay:
 
     Examples:
         >>> from fluidkv.serving import VllmRecord, replay
-        >>> given = (fk.engine("vllm"), fk.Limits(16), fk.Requests([4, 4], [8, 8]))
-        >>> rows = np.array([[2, 0]] * 5 + [[1, 1]])
-        >>> record = VllmRecord("by hand", "0.33.0", (), *given, ("running", "preempt"), rows)
-        >>> found = replay(record)
-        >>> found.equal, found.rows, found.evictions
+        >>> from fluidkv.serving.records.arrivals import Arrivals
+        >>> arrivals, columns = Arrivals(fk.Requests([4, 4], [8, 8])), ("running", "preempt")
+        >>> steps = (arrivals, columns, [[2, 0]] * 5 + [[1, 1]])
+        >>> limits = fk.Limits(16)
+        >>> record = VllmRecord("by hand", "0.33.0", (), *steps, fk.engine("vllm"), limits)
+        >>> replayed = replay(record)
+        >>> replayed.equal, replayed.rows, replayed.evictions
         (True, 6, 1)
     """
     return record.replay(on_progress or (lambda _: None))

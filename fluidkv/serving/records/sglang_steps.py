@@ -14,8 +14,8 @@ from fluidkv.serving.caching.sglang.table import tokens_alone
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import SGLANG
 from fluidkv.serving.records.arrivals import Arrivals, read_arrivals
-from fluidkv.serving.records.comparison import Progress, Record, Replay, step_by_step
 from fluidkv.serving.records.fields import Fields, version_notes
+from fluidkv.serving.records.steps import Step, StepsRecord
 from fluidkv.serving.records.table import COUNT, COUNTS, NUMBER, WORD, lists_of, read_steps
 from fluidkv.serving.sglang_settings import SglangSettings
 
@@ -38,44 +38,40 @@ COLUMNS = {
 }
 """What is compared, and what its cells hold; as in `caching.sglang.seen.Row`."""
 
-_SAID = ("engine", "what", "summary")  # for a reader of the file; sums of its rows
+_FOR_READERS = ("what", "summary")  # sums of its rows
 
 
 @dataclass(frozen=True, eq=False)
-class SglangRecord(Record):
+class SglangRecord(StepsRecord):
     """One run of SGLang's scheduler.
 
     Args:
-        source, version, notes: as of every `Record`.
-        settings, arrivals: the run.
-        columns: names out of `COLUMNS`, in the file's order.
-        rows: a row a step.
+        source, version, notes, arrivals, columns, rows: as of every `StepsRecord`.
+        settings: the server.
 
     Examples:
         >>> from fluidkv.prefix import Prompts
         >>> from fluidkv.serving import SglangRecord, SglangSettings, replay
         >>> from fluidkv.serving.records.arrivals import Arrivals
         >>> alike = Prompts([[(0, 0, 12)], [(0, 0, 12)]], [[(1, 0, 2)], [(2, 0, 2)]])
-        >>> arrivals = Arrivals(fk.Requests([12, 12], [2, 2], arrival=[0, 3]), alike, np.arange(2))
-        >>> given = (SglangSettings(40), arrivals, ("mode", "hit_tokens"))
+        >>> arrivals = Arrivals(fk.Requests([12, 12], [2, 2], arrival=[0, 3]), alike)
         >>> rows = [["prefill", 0], ["decode", 0], ["idle", 0], ["prefill", 11]]
-        >>> found = replay(SglangRecord("by hand", "0.5.18", (), *given, rows))
-        >>> found.equal, found.rows
+        >>> steps = (arrivals, ("mode", "hit_tokens"), rows)
+        >>> replayed = replay(SglangRecord("by hand", "0.5.18", (), *steps, SglangSettings(40)))
+        >>> replayed.equal, replayed.rows
         (True, 4)
     """
 
     settings: SglangSettings
-    arrivals: Arrivals
-    columns: tuple[str, ...]
-    rows: list[list[Any]]
     engine: ClassVar[str] = "sglang"
+    evictions: ClassVar[str] = "retracted"
 
-    def replay(self, on_progress: Progress, *, compiled: bool = False) -> Replay:
+    def scheduler(self, *, compiled: bool) -> Step:
         """Steps of the engine, literal or compiled."""
         arrivals, clock = self.arrivals, IterationClock.iterations()
         table = arrivals.requests, arrivals.prompts
         run = SglangEngine(*table, self.settings, clock, compiled=compiled)
-        comes, places = arrivals.requests.arrival.tolist(), arrivals.places.tolist()
+        comes, places = arrivals.requests.arrival.tolist(), arrivals.places
 
         def step() -> dict[str, Any]:
             while run.arrived < len(comes) and comes[run.arrived] <= run.now:
@@ -91,7 +87,7 @@ class SglangRecord(Record):
                 "finished_ids": sorted(row["finished_ids"]),
             }
 
-        return step_by_step(self.columns, self.rows, step, "retracted", on_progress)
+        return step
 
 
 def sglang_record(fields: Fields) -> SglangRecord:
@@ -107,8 +103,9 @@ def sglang_record(fields: Fields) -> SglangRecord:
     arrivals = read_arrivals(fields, with_max_output=True)
     _check_fit(fields, arrivals, settings)
     columns, rows = read_steps(fields, COLUMNS)
-    notes = version_notes(version, SGLANG.version) + fields.notes(fields.unused(_SAID))
-    return SglangRecord(fields.where, version, tuple(notes), settings, arrivals, columns, rows)
+    notes = version_notes(version, SGLANG.version) + fields.notes(fields.unused(_FOR_READERS))
+    run = arrivals, columns, rows
+    return SglangRecord(fields.where, version, tuple(notes), *run, settings)
 
 
 def _settings(fields: Fields) -> SglangSettings:

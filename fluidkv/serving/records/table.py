@@ -14,7 +14,7 @@ STEP = "step"
 class Cell:
     """What a cell may hold: in words, and as a test."""
 
-    said: str
+    text: str
     fits: Callable[[object], bool]
 
 
@@ -72,7 +72,7 @@ def checked_row(
         raise fields.wrong(name, row, f"a row of {len(columns)} cells")
     for column, value in zip(columns, row, strict=True):
         if not known[column].fits(value):
-            raise fields.wrong(f"{name}, {column}", value, known[column].said)
+            raise fields.wrong(f"{name}, {column}", value, known[column].text)
     return row
 
 
@@ -92,14 +92,14 @@ def read_steps(
     """
     known = {STEP: COUNT, **known}
     columns = read_columns(fields, known)
-    kept = [place for place, name in enumerate(columns) if name != STEP]
-    if not kept:
+    counted = [place for place, name in enumerate(columns) if name != STEP]
+    if not counted:
         raise fields.wrong("columns", list(columns), "at least one column that is counted")
     rows = []
-    for step, found in enumerate(fields.items("records")):
-        row = checked_row(fields, f"records[{step}]", found, columns, known)
+    for step, cells in enumerate(fields.items("records")):
+        row = checked_row(fields, f"records[{step}]", cells, columns, known)
         if STEP in columns and row[columns.index(STEP)] != step:
-            said = f"{step}: steps count from 0, one a row"
-            raise fields.wrong(f"records[{step}], {STEP}", row[columns.index(STEP)], said)
-        rows.append([row[place] for place in kept])
-    return tuple(columns[place] for place in kept), rows
+            allowed = f"{step}: steps count from 0, one a row"
+            raise fields.wrong(f"records[{step}], {STEP}", row[columns.index(STEP)], allowed)
+        rows.append([row[place] for place in counted])
+    return tuple(columns[place] for place in counted), rows

@@ -1,23 +1,25 @@
-"""Records of vLLM's own scheduler: what each step counted, and what it was given.
+"""Records of vLLM's own scheduler, with prefix caching and without: what each step counted.
 
-The format: configuration; `output_lengths` in order of arrival, and maybe `priorities`;
-`arrived_by_step`, how many had come before a step was scheduled; `columns` and `records`, a row a
-step. Steps count from 0.
+The format: configuration; the requests; `columns` and `records`, a row for each step, taken after
+scheduling. Steps count from 0. Without prefix caching the requests are `output_lengths` in order of
+arrival, `input_length` and `arrived_by_step`, how many had come before a step was scheduled. With
+`"prefix_caching": true` they are `requests`, with their texts, and are called by their place in the
+file. Either may have `priorities`, one for each request of the file.
 """
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Int
 
 from fluidkv.runs.requests import Requests
+from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.records.comparison import Progress, Record, Replay, step_by_step
+from fluidkv.serving.records.arrivals import Arrivals, read_arrivals
 from fluidkv.serving.records.fields import Fields
-from fluidkv.serving.records.table import COUNT, read_steps
+from fluidkv.serving.records.steps import Step, StepsRecord
+from fluidkv.serving.records.table import COUNT, COUNTS, Cell, lists_of, read_steps
 from fluidkv.serving.records.vllm_settings import (
-    NOT_MODELLED,
     largest_of,
     limits_of,
     of_version,
@@ -29,44 +31,75 @@ from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.server import Server
 from fluidkv.serving.stepped import Engine
 
-COLUMNS = (
-    *("running_in", "running", "waiting", "used_blocks", "preempt", "admit_new", "admit_resumed"),
-    *("completed", "sched_reqs", "tokens"),
+_FILLING = ("running_in", "running", "waiting", "used_blocks")
+_WORK = ("completed", "sched_reqs", "tokens")
+COLUMNS: dict[str, Cell] = dict.fromkeys(
+    (*_FILLING, "preempt", "admit_new", "admit_resumed", *_WORK), COUNT
 )
-"""What is compared; as in `serving.counts`."""
+"""What is compared without prefix caching; as in `serving.counts`."""
+
+_CACHE = ("cached_blocks", "distinct_hashes", "evicted_blocks")
+CACHE_COLUMNS: dict[str, Cell] = {
+    **dict.fromkeys(("arrived", "admitted", *_FILLING, *_CACHE), COUNT),
+    **dict.fromkeys(("preempted", *_WORK, "hit_tokens"), COUNT),
+    "admissions": lists_of(3),
+    "preempted_ids": COUNTS,
+    "finished_ids": COUNTS,
+}
+"""What is compared with it, and what its cells hold."""
+
+_FOR_READERS = ("what", "summary")  # of a record with prefix caching; sums of its rows
 
 
 @dataclass(frozen=True, eq=False)
-class VllmRecord(Record):
-    """One run of vLLM's scheduler.
+class VllmRecord(StepsRecord):
+    """One run of vLLM's scheduler; with its prefix cache where the requests have texts.
 
     Args:
-        source, version, notes: as of every `Record`.
-        rules, limits, requests: the run; a request that never came in the record arrives after it.
-        columns: names out of `COLUMNS`, in the file's order.
-        rows: counts, shape (step, column).
+        source, version, notes, arrivals, columns, rows: as of every `StepsRecord`; a request that
+            never came in the record arrives after it.
+        rules, limits: the server.
 
     Examples:
+        >>> from fluidkv.prefix import Prompts
         >>> from fluidkv.serving import VllmRecord, replay
-        >>> given = (fk.engine("vllm"), fk.Limits(100), fk.Requests([10], [2]))
-        >>> rows = np.array([[1, 10], [1, 1]])
-        >>> record = VllmRecord("by hand", "0.33.0", (), *given, ("running", "tokens"), rows)
-        >>> replay(record).equal
+        >>> from fluidkv.serving.records.arrivals import Arrivals
+        >>> alike = Prompts([[(0, 0, 12)], [(0, 0, 12)]], [[(1, 0, 2)], [(2, 0, 2)]])
+        >>> arrivals = Arrivals(fk.Requests([12, 12], [2, 2], arrival=[0, 1]), alike)
+        >>> rows = [[12, 0], [5, 8], [1, 0]]  # the second prompt finds two of its blocks
+        >>> steps, limits = (arrivals, ("tokens", "hit_tokens"), rows), fk.Limits(40, block_size=4)
+        >>> replay(VllmRecord("by hand", "0.33.0", (), *steps, fk.engine("vllm"), limits)).equal
         True
     """
 
     rules: EngineRules
     limits: Limits
-    requests: Requests
-    columns: tuple[str, ...]
-    rows: Int[np.ndarray, "step column"]
     engine: ClassVar[str] = "vllm"
+    evictions: ClassVar[str] = "preempt"
 
-    def replay(self, on_progress: Progress) -> Replay:
-        """Steps of the literal engine."""
-        engine = Engine(self.requests, Server(self.rules, self.limits))
-        rows = self.rows.tolist()
-        return step_by_step(self.columns, rows, engine.step, "preempt", on_progress)
+    def scheduler(self, *, compiled: bool) -> Step:
+        """The literal engine, or the compiled one."""
+        requests, prompts = self.arrivals.requests, self.arrivals.prompts
+        served = ServedEngine(self.rules, caching=prompts is not None)
+        server = Server(served, self.limits, prompts=prompts)
+        run, places = Engine(requests, server, compiled=compiled), self.arrivals.places
+        if prompts is None:
+            return run.step
+
+        def step() -> dict[str, Any]:
+            counts = run.step()
+            return counts | {
+                "arrived": run.arrived,
+                "admitted": counts["admit_new"] + counts["admit_resumed"],
+                "distinct_hashes": counts["distinct_blocks"],
+                "preempted": counts["preempt"],
+                "hit_tokens": counts["found_tokens"],
+                "admissions": [[places[index], *tokens] for index, *tokens in run.admissions],
+                "preempted_ids": sorted(places[index] for index in run.preempted),
+                "finished_ids": sorted(places[index] for index in run.finished),
+            }
+
+        return step
 
 
 def vllm_record(fields: Fields) -> VllmRecord:
@@ -76,19 +109,20 @@ def vllm_record(fields: Fields) -> VllmRecord:
         InputError: naming file and field: missing, of another kind, not modelled, not fitting the
             others; a request that is larger than the memory.
     """
-    version = version_of(fields)
-    fields.only("prefix_caching", False, NOT_MODELLED)
+    version, caching = version_of(fields), fields.flag("prefix_caching")
     rules, notes = rules_of(fields), []
-    limits = limits_of(fields, notes)
-    columns, rows = read_steps(fields, dict.fromkeys(COLUMNS, COUNT))
-    requests = _requests(fields, limits, len(rows))
+    limits = limits_of(fields, notes, says_capacity=not caching)
+    texts = read_arrivals(fields) if caching else None
+    columns, rows = read_steps(fields, CACHE_COLUMNS if caching else COLUMNS)
+    arrivals = _with_priorities(fields, texts or _of_lengths(fields, len(rows)))
+    _check_fit(fields, arrivals, limits)
     notes += of_version(version, rules, limits)
-    notes += fields.notes(fields.unused())
-    table = np.array(rows, np.int64)
-    return VllmRecord(fields.where, version, tuple(notes), rules, limits, requests, columns, table)
+    notes += fields.notes(fields.unused(_FOR_READERS if caching else ()))
+    run = arrivals, columns, rows
+    return VllmRecord(fields.where, version, tuple(notes), *run, rules, limits)
 
 
-def _requests(fields: Fields, limits: Limits, steps: int) -> Requests:
+def _of_lengths(fields: Fields, steps: int) -> Arrivals:
     outputs = np.array(fields.integers("output_lengths"))
     inputs = _input_lengths(fields, outputs.size)
     by_step = fields.integers("arrived_by_step", least=0)
@@ -96,24 +130,15 @@ def _requests(fields: Fields, limits: Limits, steps: int) -> Requests:
         raise fields.wrong("arrived_by_step", f"{len(by_step)} steps", f"the {steps} of records")
     for step, (before, now) in enumerate(zip([0, *by_step], by_step, strict=False)):
         if not before <= now <= outputs.size:
-            said = f"from {before}, as before, to {outputs.size}, the output_lengths"
-            raise fields.wrong(f"arrived_by_step[{step}]", now, said)
-    largest, peak = largest_of(inputs, outputs, limits)
-    if peak > limits.blocks:
-        raise fields.wrong(
-            f"output_lengths[{largest}]",
-            int(outputs[largest]),
-            f"a request that fits: with {inputs[largest]} inputs it comes to {peak} "
-            f"blocks, the memory is {limits.blocks}",
-        )
+            allowed = f"from {before}, as before, to {outputs.size}, the output_lengths"
+            raise fields.wrong(f"arrived_by_step[{step}]", now, allowed)
     # the first step before which so many have come; one past the last for the others
     arrival = np.searchsorted(by_step, np.arange(1, outputs.size + 1))
-    priorities = priorities_of(fields, outputs.size)
-    return Requests(inputs, outputs, arrival=arrival, priority=priorities)
+    return Arrivals(Requests(inputs, outputs, arrival=arrival))
 
 
 def _input_lengths(fields: Fields, requests: int) -> np.ndarray:
-    """One for all, or one for each request; either name takes either."""
+    """One length for all requests, or a list of them; either name takes either."""
     names = [name for name in ("input_length", "input_lengths") if name in fields.values]
     if len(names) > 1:
         raise fields.wrong("input_lengths", "beside input_length", "one of the two")
@@ -124,3 +149,24 @@ def _input_lengths(fields: Fields, requests: int) -> np.ndarray:
             name, f"{len(lengths)} lengths", f"one, or {requests}, one for each request"
         )
     return np.broadcast_to(np.asarray(lengths), requests).copy()
+
+
+def _with_priorities(fields: Fields, arrivals: Arrivals) -> Arrivals:
+    priorities = priorities_of(fields, len(arrivals.places))
+    if priorities is None:
+        return arrivals
+    in_order = [priorities[place] for place in arrivals.places]
+    return replace(arrivals, requests=replace(arrivals.requests, priority=in_order))
+
+
+def _check_fit(fields: Fields, arrivals: Arrivals, limits: Limits) -> None:
+    requests = arrivals.requests
+    largest, peak = largest_of(requests.input_length, requests.output_length, limits)
+    if peak > limits.blocks:
+        inputs, outputs = requests.input_length[largest], requests.output_length[largest]
+        raise fields.wrong(
+            f"{'output_lengths' if arrivals.prompts is None else 'requests'}"
+            f"[{arrivals.places[largest]}]",
+            f"{inputs} + {outputs} tokens",
+            f"a request that fits: it comes to {peak} blocks, the memory is {limits.blocks}",
+        )

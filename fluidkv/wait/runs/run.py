@@ -11,7 +11,7 @@ from fluidkv.errors import InputError
 from fluidkv.runs.batch import Progress, Watch
 from fluidkv.runs.checks import above_0, count
 from fluidkv.runs.dataset import as_dataset
-from fluidkv.runs.records import Outcome, in_windows
+from fluidkv.runs.records import Outcome, in_windows, together
 from fluidkv.runs.requests import Requests
 from fluidkv.runs.values import one_each
 from fluidkv.serving.checks import check_backend
@@ -131,9 +131,10 @@ class _Way(NamedTuple):
     watch: Watch
 
 
-def _dataset(runs: list[_Run], found: Iterator[Outcome], every: int) -> xr.Dataset:
+def _dataset(runs: list[_Run], outcomes: Iterator[Outcome], every: int) -> xr.Dataset:
+    held = COUNTS.index("held_tokens")
     return as_dataset(
-        in_windows(found, every, peak=COUNTS.index("held_tokens")),
+        together(in_windows(outcome, every, peak=held) for outcome in outcomes),
         ["used_blocks" if name == "held_tokens" else name for name in COUNTS],
         [run.requests for run in runs],
         blocks=[np.nan if run.capacity is None else run.capacity for run in runs],

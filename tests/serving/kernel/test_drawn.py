@@ -1,4 +1,4 @@
-"""Rules and numbers drawn outside of Hypothesis, which takes twenty times as long to draw."""
+"""The kernel equals the literal engine to the bit, under drawn rules and in what seldom meets."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -20,73 +20,15 @@ from fluidkv.serving.rules import (
     Guard,
     Keeps,
     NewTokenRatio,
-    Ranges,
     RatioReset,
-    Requeue,
     Restore,
     Victim,
 )
 from fluidkv.serving.running.engine import run_batch
-from tests.serving.engine_runs import assert_equal, drawn, one
+from tests.serving.engine_runs import RUNS, assert_equal, one, rules_of, runs_of
 
 Setting = tuple[EngineRules, RunArrays, int]
 """Rules, runs, and iterations."""
-
-RUNS = 24
-GATES = {
-    "together": list(Gate),
-    "alone": [Gate.FULL_INPUT, Gate.PEAK, Gate.RATIO],
-    "newcomers": [Gate.FIRST_CHUNK, Gate.FULL_INPUT],
-}
-
-
-def rules_of(seed: int) -> EngineRules:
-    """Every answer is drawn."""
-    rng = np.random.default_rng(seed)
-
-    def any_of(values: Any) -> Any:
-        return list(values)[rng.integers(len(values))]
-
-    order = any_of(["together", *GATES])
-    allocation = any_of([Allocation.BY_BLOCK] * 3 + list(Allocation))
-    by_block = allocation is Allocation.BY_BLOCK
-    in_turn = order != "newcomers" and rng.random() < 0.5
-    restore = any_of([Restore.RECOMPUTE, *Restore])
-    least, start = sorted(Fraction(int(tenths), 10) for tenths in rng.integers(0, 10, 2))
-    reset, steps, clip, ahead = any_of(RatioReset), *(int(rng.integers(1, n)) for n in (20, 12, 5))
-    return EngineRules(
-        "drawn",
-        "",
-        victim=any_of(Victim),
-        keeps=any_of(Keeps) if restore is Restore.RECOMPUTE else Keeps.OUTPUTS,
-        requeue=any_of(Requeue),
-        growth=any_of(Growth),
-        gate=any_of(GATES[order]) if by_block else Gate.FULL_INPUT,
-        guard=any_of(Guard),
-        reserved_tokens=int(rng.integers(0, 3)),
-        admits_after_eviction=order != "newcomers" and rng.random() < 0.5,
-        prefill_alone=order == "alone",
-        newcomers_first=order == "newcomers",
-        ratio=NewTokenRatio(start, least, steps, clip, reset, ahead - 1),
-        restore=restore,
-        allocation=allocation,
-        in_turn=in_turn,
-        asker_stays=in_turn and rng.random() < 0.5,
-        ranges=Ranges((0.15, 0.5), tokens=int(rng.integers(1, 6))),
-    )
-
-
-def runs_of(seed: int, runs: int = RUNS) -> RunArrays:
-    """Of each the first request runs at the start, or none does."""
-    rng, arrays = np.random.default_rng(seed), drawn(seed, runs=runs)
-    return arrays._replace(
-        start=np.minimum(rng.integers(0, 9, (runs, 1)), arrays.output_length[:, :1] - 1),
-        copying=np.full((runs, 2), rng.choice([0.0, 0.1])),
-        pool=rng.integers(0, 40, runs),
-        sweet_spot=rng.integers(0, 12, runs),
-        shared=rng.integers(0, 2, runs) > 0,
-        more_outputs=rng.integers(1, 6, runs),
-    )
 
 
 def together(seed: int, **changes: Any) -> EngineRules:
@@ -199,20 +141,25 @@ BY_HAND = [somebody_comes_while_another_is_copied, gaps_that_fall_for_longer_tha
 
 
 def settings(count: int, few: int) -> Iterator[Setting]:
-    """Those of the tests below."""
+    """Those of the test below."""
     yield from (make() for make in BY_HAND)
     for place, make in enumerate(SELDOM):
         yield from (make(1000 * place + seed) for seed in range(few))
     yield from ((rules_of(seed), runs_of(seed), 150) for seed in range(count))
 
 
-@pytest.mark.thorough
-def test_drawn_rules_and_what_seldom_meets() -> None:
+@pytest.mark.parametrize(
+    ("count", "few"),
+    [(30, 10), pytest.param(500, 50, marks=pytest.mark.thorough)],  # 24 runs each
+    ids=["some", "thousands"],
+)
+def test_kernel_equals_the_literal_engine(count: int, few: int) -> None:
     evictions = 0
-    for rules, arrays, iterations in settings(20, 10):
-        found = run_batch(rules, arrays, jumps=True, iterations=iterations)
-        assert_equal(
-            found, run_batch(rules, arrays, jumps=True, iterations=iterations, literally=True)
-        )
-        evictions += found.counts[..., COUNTS.index("preempt")].sum()
+    for place, (rules, arrays, iterations) in enumerate(settings(count, few)):
+        how: dict[str, Any] = {"iterations": iterations}
+        how |= {"jumps": place % 3 > 0, "every": 7 if place % 4 == 0 else 1}
+        kernel = run_batch(rules, arrays, **how)
+        assert_equal(kernel, run_batch(rules, arrays, **how, literally=True))
+        if how["every"] == 1:
+            evictions += kernel.counts[..., COUNTS.index("preempt")].sum()
     assert evictions > 10_000

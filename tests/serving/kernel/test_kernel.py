@@ -8,8 +8,6 @@ from threading import main_thread
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from fluidkv.errors import InputError
 from fluidkv.runs.records import RunRecords
@@ -38,9 +36,7 @@ from fluidkv.serving.running.batches import new_found, new_space, new_times
 from fluidkv.serving.running.engine import LONGEST, covers, run_batch
 from fluidkv.serving.server import Server
 from tests.serving.engine_runs import assert_equal, crowds, drawn, one, only, row
-from tests.serving.strategies import any_rules, batches
 
-HORIZONS = st.sampled_from([1, 40, 200])
 NAMED = sorted(ENGINES)
 ORACLES = Path(
     os.environ.get("FLUIDKV_ORACLES") or Path(__file__).parents[4] / "shared" / "oracles"
@@ -52,23 +48,6 @@ def check(rules: EngineRules, arrays: RunArrays, **how: object) -> RunRecords:
     found = run_batch(rules, arrays, **how)  # pyright: ignore[reportArgumentType]
     assert_equal(found, run_batch(rules, arrays, **how, literally=True))  # pyright: ignore[reportArgumentType]
     return found
-
-
-@settings(max_examples=100)
-@given(any_rules(), batches(), st.booleans(), HORIZONS, st.sampled_from([1, 7]))
-def test_kernel_equals_the_literal_engine(
-    rules: EngineRules, arrays: RunArrays, jumps: bool, iterations: int, every: int
-) -> None:
-    check(rules, arrays, jumps=jumps, iterations=iterations, every=every)
-
-
-@pytest.mark.thorough
-@settings(max_examples=10_000)
-@given(any_rules(), batches(), st.booleans(), HORIZONS, st.sampled_from([1, 7]))
-def test_kernel_equals_the_literal_engine_in_ten_thousand_settings(
-    rules: EngineRules, arrays: RunArrays, jumps: bool, iterations: int, every: int
-) -> None:
-    check(rules, arrays, jumps=jumps, iterations=iterations, every=every)
 
 
 @pytest.mark.parametrize("name", NAMED)
@@ -244,7 +223,8 @@ def test_every_row_of_the_recorded_vllm_schedulers_is_equal() -> None:
     records = [each for each in read_records(ORACLES / "vllm") if isinstance(each, VllmRecord)]
     assert all(record.rules == VLLM for record in records)
     assert [len(record.rows) for record in records] == [800] * 8
-    tables, limits = zip(*((record.requests, record.limits) for record in records), strict=True)
+    servers = ((record.arrivals.requests, record.limits) for record in records)
+    tables, limits = zip(*servers, strict=True)
     runs = serve(
         tables, Server(VLLM, limits, backend="kernel"), iterations=800, keep_requests=False
     )

@@ -31,6 +31,10 @@ def changed_counts(folder: Path, **fields: Any) -> Path:
     return _written(folder / "counts.json", COUNTS | fields)
 
 
+def changed_cached(folder: Path, **fields: Any) -> Path:
+    return _written(folder / "record.json", CACHED | fields)
+
+
 def changed_calls(folder: Path, **fields: Any) -> Path:
     return _written(folder / "calls.json", CALLS | fields)
 
@@ -42,6 +46,18 @@ def changed_steps(folder: Path, **fields: Any) -> Path:
 def run_with(**fields: Any) -> list[dict[str, Any]]:
     """The run of `COUNTS`, changed."""
     return [COUNTS["runs"][0] | fields]
+
+
+def row_with(row: list[Any], columns: list[str], **cells: Any) -> list[Any]:
+    """A row with other values in the named columns."""
+    return [cells.get(name, value) for name, value in zip(columns, row, strict=False)]
+
+
+def calls_with(place: int, **cells: Any) -> dict[str, Any]:
+    """Field `rows` of `CALLS`, one row changed."""
+    rows = list(CALLS["rows"])
+    rows[place] = row_with(rows[place], CALLS["columns"], **cells)
+    return {"rows": rows}
 
 
 def _written(path: Path, values: dict[str, Any]) -> Path:
@@ -79,6 +95,26 @@ iteration (who runs, blocks held). Requests 0 and 2 emit 3 tokens, 1 and 3 emit 
     10  3 takes its third block
     11  3 is done with token 5
 """
+
+CACHED: dict[str, Any] = {
+    "engine": "vllm",
+    "version": "0.33.0",
+    "what": "by hand",
+    "block_size": 4,
+    "usable_blocks": 5,
+    "prefix_caching": True,
+    "async_scheduling": False,
+    "max_num_batched_tokens": 64,
+    "max_num_seqs": 8,
+    "watermark": 0.0,
+    "chunked_prefill": True,
+    "reserve_full_isl": True,
+    "requests": [[1, [[1, 8]], [11, 1]], [0, [[1, 9]], [10, 2]]],
+    "columns": ["step", "used_blocks", "cached_blocks", "distinct_hashes", "admissions"],
+    "records": [[0, 3, 2, 2, [[1, 0, 9]]], [1, 4, 3, 2, [[0, 4, 4]]]],
+}
+"""Blocks of four. Request 1, the first to come, computes nine tokens in three blocks, of which two
+are full. Request 0 finds the first of them and computes its last block again, for a second copy."""
 
 _TWO_LEAVES = [
     ["A", 4, 0, 0, 0, 0, 0, 16, 0, 0],

@@ -1,6 +1,5 @@
 """Records of SGLang's prefix trees: equal, literal and fast; what differs is named; bad ones."""
 
-import copy
 import json
 import os
 from dataclasses import replace
@@ -14,7 +13,7 @@ from fluidkv.errors import InputError
 from fluidkv.prefix.policies import Policy
 from fluidkv.prefix.radix.tree import FastRadixTree
 from fluidkv.serving.records.replay import RadixRecord, read_records, replay
-from tests.serving.records.record_copies import CALLS, MISSING, changed_calls
+from tests.serving.records.record_copies import CALLS, MISSING, calls_with, changed_calls
 
 ORACLES = Path(
     os.environ.get("FLUIDKV_ORACLES") or Path(__file__).parents[4] / "shared" / "oracles"
@@ -35,13 +34,6 @@ def radix(path: Path) -> RadixRecord:
     [record] = read_records(path)
     assert isinstance(record, RadixRecord)
     return record
-
-
-def with_rows(place: int, **cells: Any) -> dict[str, Any]:
-    rows = copy.deepcopy(CALLS["rows"])
-    for name, value in cells.items():
-        rows[place][CALLS["columns"].index(name)] = value
-    return {"rows": rows}
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -88,7 +80,7 @@ def test_both_trees_are_replayed(fields: dict[str, Any], tree: str, tmp_path: Pa
 def test_every_column_is_compared(column: str, tmp_path: Path) -> None:
     was = CALLS["rows"][5][CALLS["columns"].index(column)]
     other = {"op": "F", "evicted_list": [[2, 2, 1, 2]]}.get(column, was)
-    path = changed_calls(tmp_path, **with_rows(5, **{column: other if other != was else was + 1}))
+    path = changed_calls(tmp_path, **calls_with(5, **{column: other if other != was else was + 1}))
     result = replay(radix(path))
     assert result.difference is not None
     assert [name for name, *_ in result.difference.values] == [column]
@@ -117,47 +109,6 @@ def test_another_version_and_unknown_fields_are_noted(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("fields", "said"),
-    [
-        *(
-            ({name: MISSING}, f"{name}: got 'no such field'")
-            for name in CALLS
-            if name not in ("engine", "what", "ops")
-        ),
-        ({"ops": MISSING}, "engine: got 'sglang'; allowed: a file with field"),
-        ({"ops": []}, "ops: got []"),
-        ({"ops": [["X", 1]]}, "ops[0]: got ['X', 1]; allowed: a list that begins with one of M"),
-        ({"ops": [[["M"], 1]]}, "ops[0]: got [['M'], 1]; allowed: a list that begins"),
-        ({"ops": [["M", 1]]}, "ops[0]: got ['M', 1]; allowed: ['M', request, sequence]"),
-        ({"ops": [["M", -1, []]]}, "ops[0]: got ['M', -1, []]; allowed: ['M', request"),
-        ({"ops": [["M", 1, [[1, 0]]]]}, "ops[0]: got ['M', 1, [[1, 0]]]; allowed: ['M'"),
-        ({"ops": [["M", 1, [7]]]}, "ops[0]: got ['M', 1, [7]]; allowed: ['M', request, s"),
-        ({"ops": [["E", True]]}, "ops[0]: got ['E', True]; allowed: ['E', tokens]"),
-        ({"policy": "opt"}, "policy: got 'opt'; allowed: lru, mru, fifo, filo, lfu, priority"),
-        ({"page_size": 0}, "page_size: got 0"),
-        ({"capacity_tokens": 1.5}, "capacity_tokens: got 1.5"),
-        ({"columns": ["op", "speed"]}, "columns[1]: got 'speed'; allowed: one of op, result"),
-        ({"columns": ["evicted_list", "op"]}, "columns: got 'evicted_list'; allowed: at the end"),
-        ({"rows": CALLS["rows"][:2]}, "rows: got '2 rows'; allowed: 6, one for each of ops"),
-        (with_rows(2, total="4"), "rows[2], total: got '4'; allowed: a whole number"),
-        (with_rows(5, evicted_list=[[1, 2]]), "rows[5], evicted_list: got [[1, 2]]; allowed: a l"),
-        ({"unified_tree": "close"}, "unified_tree: got 'close'; allowed: 'equal' or 'differs'"),
-        ({"rows_unified": [[6, []]]}, "rows_unified[0]: got [6, []]; allowed: [which of 6 ops"),
-        ({"rows_unified": [[0, []]]}, "rows_unified[0]: got []; allowed: a row of 11 cells"),
-    ],
-    ids=str,
-)
-def test_a_bad_record_gets_one_line_with_file_and_field(
-    fields: dict[str, Any], said: str, tmp_path: Path
-) -> None:
-    path = changed_calls(tmp_path, **fields)
-    with pytest.raises(InputError) as caught:
-        read_records(path)
-    assert str(caught.value).startswith(f"{path}: {said}")
-    assert "\n" not in str(caught.value)
-
-
 def test_a_call_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     path = changed_calls(tmp_path, ops=[*CALLS["ops"][:5], ["U", 0]])
     with pytest.raises(InputError) as caught:
@@ -172,7 +123,7 @@ def test_progress_is_reported(tmp_path: Path) -> None:
 
 
 def test_the_command_shows_lists_in_80_columns(capsys, tmp_path: Path) -> None:
-    fields = with_rows(5, result=5, evicted_list=[[2, 2, 1, 2], [1000, 2000, 1_000_000, 99999]])
+    fields = calls_with(5, result=5, evicted_list=[[2, 2, 1, 2], [1000, 2000, 1_000_000, 99999]])
     fields["rows"][4][1] = 2
     assert main(["oracle", str(changed_calls(tmp_path, **fields))]) == 1
     assert capsys.readouterr().out.splitlines() == [
@@ -195,14 +146,14 @@ def test_what_does_not_fit_beside_a_long_name_stands_below_it(capsys, tmp_path: 
 
 
 def test_a_list_that_is_shorter_says_nothing_there(capsys, tmp_path: Path) -> None:
-    path = changed_calls(tmp_path, **with_rows(5, evicted_list=[[2, 2, 1, 2]]))
+    path = changed_calls(tmp_path, **calls_with(5, evicted_list=[[2, 2, 1, 2]]))
     assert main(["oracle", str(path)]) == 1
     out = capsys.readouterr().out
     assert "  evicted_list[1]                recorded nothing, replayed [0, 2, 2, 0]\n" in out
 
 
 def test_json_of_a_list_that_differs(capsys, tmp_path: Path) -> None:
-    path = changed_calls(tmp_path, **with_rows(5, evicted_list=[[2, 2, 1, 2]]))
+    path = changed_calls(tmp_path, **calls_with(5, evicted_list=[[2, 2, 1, 2]]))
     assert main(["oracle", str(path), "--json"]) == 1
     [answer] = json.loads(capsys.readouterr().out)["records"]
     assert answer["difference"]["columns"] == [

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from fluidkv.errors import InputError
 from fluidkv.runs.interpreted import interpreted
 from fluidkv.serving.records.replay import SglangRecord, read_records, replay
 from tests.serving.records.record_copies import STEPS, changed_steps
@@ -166,27 +165,3 @@ def test_requests_are_called_by_their_place_in_the_file(fields, tmp_path):
         row[places[1]] = [1 - index for index in row[places[1]]]
     [record] = read_records(written(tmp_path, fields))
     assert replay(record).equal
-
-
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"policy": "lpm"}, "policy: got 'lpm'; allowed: \"fcfs\"; not modelled"),
-        ({"overlap": 1}, "overlap: got 1; allowed: true or false"),
-        ({"conservativeness": -1}, "conservativeness: got -1"),
-        ({"conservativeness": "1"}, "conservativeness: got '1'"),
-        ({"page_size": 0}, "page_size: got 0"),
-        ({"page_size": 31}, "page_size: got 31; allowed: at most the capacity, 30"),
-        ({"eviction": "rlt"}, "eviction: got 'rlt'"),
-        ({"capacity_tokens": 9}, "requests[0]: got '4 + 5 tokens'; allowed: a request that fits"),
-        ({"ignore_eos": True}, "requests[0]: got '3 outputs'; allowed: all 5, with ignore_eos"),
-        ({"requests": [[0, [[1, 4]], [9, 3]]]}, "requests[0]: got [0, [[1, 4]], [9, 3]]"),
-        ({"columns": ["moon"]}, "columns[0]: got 'moon'"),
-        ({"records": [[0]]}, "records[0]: got [0]; allowed: a row of 22 cells"),
-    ],
-)
-def test_bad_files_are_one_line(changed, said, fields, tmp_path):
-    with pytest.raises(InputError) as caught:
-        read_records(written(tmp_path, fields | changed))
-    assert said in str(caught.value)
-    assert "\n" not in str(caught.value)

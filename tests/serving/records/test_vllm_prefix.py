@@ -1,16 +1,15 @@
 """Records of vLLM with prefix caching: every row is equal, a wrong rule is seen."""
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.serving.records.replay import VllmPrefixRecord, read_records, replay
-from tests.serving.records.record_copies import MISSING
+from fluidkv.serving.records.replay import VllmRecord, read_records, replay
+from tests.serving.records.record_copies import CACHED, changed_cached
 from tests.serving.records.test_replay import oracle
 from tests.serving.records.wrong_caches import RENEWING, WRONG
 from tests.serving.records.wrong_caches import changed as changed_rules
@@ -19,46 +18,22 @@ NAMES = (
     *("burst_same_prompt_bs16_chunked", "multiturn_bs16", "scan_loop_bs16"),
     *("shared_prompts_bs16", "tight_long_outputs_bs16", "tree_bs4_poisson"),
 )
-BY_HAND: dict[str, Any] = {
-    "engine": "vllm",
-    "version": "0.33.0",
-    "what": "by hand",
-    "block_size": 4,
-    "usable_blocks": 5,
-    "prefix_caching": True,
-    "async_scheduling": False,
-    "max_num_batched_tokens": 64,
-    "max_num_seqs": 8,
-    "watermark": 0.0,
-    "chunked_prefill": True,
-    "reserve_full_isl": True,
-    "requests": [[1, [[1, 8]], [11, 1]], [0, [[1, 9]], [10, 2]]],
-    "columns": ["step", "used_blocks", "cached_blocks", "distinct_hashes", "admissions"],
-    "records": [[0, 3, 2, 2, [[1, 0, 9]]], [1, 4, 3, 2, [[0, 4, 4]]]],
-}
-"""Blocks of four. Request 1, the first to come, computes nine tokens in three blocks, of which two
-are full. Request 0 finds the first of them and computes its last block again, for a second copy."""
 
 
-def recorded(name: str) -> VllmPrefixRecord:
+def recorded(name: str) -> VllmRecord:
     [record] = read_records(oracle(f"vllm_prefix/{name}.json"))
-    assert isinstance(record, VllmPrefixRecord)
+    assert isinstance(record, VllmRecord)
     return record
 
 
 @pytest.fixture
 def changed(tmp_path) -> Callable[..., Path]:
-    def written(**fields: Any) -> Path:
-        values = {k: v for k, v in (BY_HAND | fields).items() if v is not MISSING}
-        (tmp_path / "record.json").write_text(json.dumps(values))
-        return tmp_path / "record.json"
-
-    return written
+    return partial(changed_cached, tmp_path)
 
 
-def by_hand(path: Path) -> VllmPrefixRecord:
+def by_hand(path: Path) -> VllmRecord:
     [record] = read_records(path)
-    assert isinstance(record, VllmPrefixRecord)
+    assert isinstance(record, VllmRecord)
     return record
 
 
@@ -117,11 +92,11 @@ def test_the_records_do_not_tell_whether_a_lookup_in_vain_renews_what_it_found(m
 def test_a_record_by_hand(changed):
     record = by_hand(changed())
     assert replay(record).equal
-    assert (record.notes, record.arrivals.places.tolist()) == ((), [1, 0])
+    assert (record.notes, list(record.arrivals.places)) == ((), [1, 0])
 
 
 def test_a_list_that_differs_is_named(changed):
-    rows = [BY_HAND["records"][0], [1, 4, 3, 2, [[0, 8, 0]]]]
+    rows = [CACHED["records"][0], [1, 4, 3, 2, [[0, 8, 0]]]]
     result = replay(by_hand(changed(records=rows)))
     assert (result.equal, result.rows) == (False, 1)
     assert result.difference is not None
@@ -143,58 +118,6 @@ def test_the_gate_is_that_of_the_file(changed):
     fields = {"max_num_batched_tokens": 13, "requests": requests, "columns": ["running"]}
     assert replay(by_hand(changed(records=[[1]], **fields))).equal
     assert replay(by_hand(changed(records=[[2]], reserve_full_isl=False, **fields))).equal
-
-
-BAD: list[tuple[str, dict[str, Any], str]] = [
-    *(
-        (name, {name: MISSING}, f"{name}: got 'no such field'")
-        for name in BY_HAND
-        if name not in ("engine", "what", "prefix_caching", "chunked_prefill")
-    ),
-    ("caching", {"prefix_caching": 1}, "prefix_caching: got 1; allowed: true or false"),
-    ("async", {"async_scheduling": True}, "async_scheduling: got True; allowed: false"),
-    (
-        "chunks",
-        {"chunked_prefill": False},
-        "chunked_prefill: got False; allowed: true; not modelled",
-    ),
-    (
-        "no row",
-        {"requests": [[0, [[1, 8]]]]},
-        "requests[0]: got [0, [[1, 8]]]; allowed: a row of 3",
-    ),
-    ("step", {"requests": [[-1, [[1, 8]], [2, 1]]]}, "requests[0], step: got -1"),
-    ("prompt", {"requests": [[0, [], [2, 1]]]}, "requests[0], prompt: got []"),
-    ("piece", {"requests": [[0, [[1, 0]], [2, 1]]]}, "requests[0], prompt: got [1, 0]"),
-    ("pair", {"requests": [[0, [[1]], [2, 1]]]}, "requests[0], prompt: got [1]"),
-    ("long", {"requests": [[0, [[1, 2**40]], [2, 1]]]}, "requests[0], prompt: got [1, 1099"),
-    ("output", {"requests": [[0, [[1, 8]], 3]]}, "requests[0], output: got 3"),
-    (
-        "too large",
-        {"requests": [[9, [[1, 8]], [2, 1]], [0, [[1, 20]], [2, 2]]]},
-        "requests[1]: got '20 + 2 tokens'; allowed: a request that fits: it comes to 6 blocks, the",
-    ),
-    (
-        "column",
-        {"columns": ["preempt"]},
-        "columns[0]: got 'preempt'; allowed: one of step, arrived",
-    ),
-    (
-        "admissions",
-        {"columns": ["admissions"], "records": [[[[1, 2]]]]},
-        "records[0], admissions: got [[1, 2]]; allowed: a list of rows of 3 whole numbers",
-    ),
-    ("ids", {"columns": ["finished_ids"], "records": [[0]]}, "records[0], finished_ids: got 0"),
-]
-
-
-@pytest.mark.parametrize(("fields", "said"), [row[1:] for row in BAD], ids=[row[0] for row in BAD])
-def test_a_bad_record_gets_one_line_with_file_and_field(fields, said, changed):
-    path = changed(**fields)
-    with pytest.raises(InputError) as caught:
-        read_records(path)
-    assert str(caught.value).startswith(f"{path}: {said}")
-    assert "\n" not in str(caught.value)
 
 
 def test_without_prefix_caching_it_is_a_record_of_the_other_kind(changed):

@@ -8,7 +8,7 @@ import pytest
 
 from fluidkv.errors import InputError
 from fluidkv.serving.engines import VLLM_LCF, VLLM_PRIORITY
-from fluidkv.serving.records.replay import VllmPrefixRecord, VllmRecord, read_records, replay
+from fluidkv.serving.records.replay import VllmRecord, read_records, replay
 from fluidkv.serving.rules import EngineRules, Gate, Requeue, Victim
 from tests.serving.records.record_copies import OURS, changed_record
 from tests.serving.records.wrong_caches import WRONG_ROUNDS, changed
@@ -24,10 +24,8 @@ def recorded(name: str) -> VllmRecord:
     return record
 
 
-def with_cache(name: str) -> VllmPrefixRecord:
-    [record] = read_records(OURS / "with_cache" / f"{name}.json")
-    assert isinstance(record, VllmPrefixRecord)
-    return record
+def with_cache(name: str) -> VllmRecord:
+    return recorded(f"with_cache/{name}")
 
 
 def some_differs(names: list[str], changes: dict[str, Any]) -> bool:
@@ -89,9 +87,9 @@ def test_one_wrong_round_is_seen(name, monkeypatch):
 def test_who_evicts_itself_does_not_end_the_round():
     """In step 2 the first goes for its own growth; the one behind it takes the block and ends."""
     record = recorded("priority_after_itself")
-    step = dict(zip(record.columns, record.rows[2].tolist(), strict=True))
+    step = dict(zip(record.columns, record.rows[2], strict=True))
     assert (step["preempt"], step["completed"], step["tokens"]) == (1, 1, 1)
-    assert record.requests.priority.tolist() == [1, 0]
+    assert record.arrivals.requests.priority.tolist() == [1, 0]
 
 
 # ------------------------------------------------------------------------------------ with a cache
@@ -152,7 +150,7 @@ def test_policy_and_victim_are_two_settings(tmp_path):
 def test_without_priorities_all_are_alike(tmp_path):
     [record] = read_records(changed_record(tmp_path, policy="priority"))
     assert isinstance(record, VllmRecord)
-    assert set(record.requests.priority.tolist()) == {0}
+    assert set(record.arrivals.requests.priority.tolist()) == {0}
 
 
 def test_priorities_of_0_11_are_noted(tmp_path):
@@ -181,5 +179,5 @@ def test_priorities_go_by_the_place_in_the_file(tmp_path):
         "records": [[1]],
     }
     [record] = read_records(changed_record(tmp_path, **fields))
-    assert isinstance(record, VllmPrefixRecord)
+    assert isinstance(record, VllmRecord)
     assert record.arrivals.requests.priority.tolist() == [-1, 7]

@@ -5,6 +5,8 @@ from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fluidkv.errors import InputError
 from fluidkv.runs.requests import Requests
@@ -12,7 +14,7 @@ from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
 from fluidkv.serving.server import Server
 from fluidkv.wait.model import PromptType, WaitSystem
-from fluidkv.wait.runs.stages import engine_requests, fcfs
+from fluidkv.wait.runs.stages import LPF, engine_requests, fcfs
 from fluidkv.wait.theory.fluid import fluid_equilibrium
 from fluidkv_papers.wait.instances.fcfs import (
     PROPOSITION_3,
@@ -230,3 +232,25 @@ def evictions(come: tuple[int, int], later: tuple[int, int], new_first: bool) ->
     limits = Limits(PROPOSITION_3_MEMORY)
     run = serve(table, Server(fcfs(new_first=new_first), limits), iterations=2, start=[1, 1, 2])
     return int(run.preempt.sum().item())
+
+
+prompts = st.lists(
+    st.tuples(st.integers(2, 9), st.integers(1, 8), st.integers(0, 3)), min_size=1, max_size=25
+)
+
+
+@settings(max_examples=40)
+@given(prompts, st.integers(18, 60), st.sampled_from([None, Fraction(3, 2)]))
+def test_lpf_on_prompts_is_restart_on_the_requests_of_congestion(
+    rows: list[tuple[int, int, int]], capacity: int, rate: Fraction | None
+) -> None:
+    """l0 = l - 1 and l1 = l' + 1: the same tokens, evictions and completions, by iteration."""
+    inputs, outputs, gaps = (np.array(column) for column in zip(*rows, strict=True))
+    arrival = np.cumsum(gaps).astype(float)
+    limits = Limits(capacity, admission_rate=rate)
+    ours = engine_requests(Requests(inputs, outputs, arrival=arrival))
+    theirs = Requests(inputs - 1, outputs + 1, arrival=arrival)
+    one = serve(ours, Server(LPF, limits, backend="reference"))
+    other = serve(theirs, Server("restart", limits, backend="reference"))
+    for name in ("used_blocks", "preempt", "completed", "admit_new", "waiting"):
+        np.testing.assert_array_equal(one[name], other[name], err_msg=name)

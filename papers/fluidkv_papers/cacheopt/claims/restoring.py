@@ -7,7 +7,6 @@ import numpy as np
 
 from fluidkv import preempt
 from fluidkv.ledger import Finding, Origin, Range
-from fluidkv.preempt.cacheopt.requests import Copies, Request
 from fluidkv.preempt.restoring.roofline import OPT_13B
 from fluidkv.serving.rules import Restore
 from fluidkv.serving.swap import Swap
@@ -22,6 +21,7 @@ from fluidkv_papers.cacheopt.instances.machines import (
     recomputation,
 )
 from fluidkv_papers.cacheopt.paper import statements
+from fluidkv_papers.cacheopt.scheduler.requests import Copies, Request
 
 CLAIMS = statements(origin=Origin.READING)
 

@@ -7,13 +7,13 @@ from fractions import Fraction
 import numpy as np
 
 from fluidkv.ledger import Origin, Range
-from fluidkv.preempt.cacheopt.engine import CacheOptEngine
-from fluidkv.preempt.cacheopt.settings import CacheOpt
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import Restore
 from fluidkv_papers.cacheopt.paper import statements
+from fluidkv_papers.cacheopt.scheduler.engine import CacheOptEngine
+from fluidkv_papers.cacheopt.scheduler.settings import CacheOpt
 
 CLAIMS = statements(origin=Origin.READING)
 

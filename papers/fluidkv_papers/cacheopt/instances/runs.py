@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fluidkv.preempt.cacheopt.settings import CacheOpt
 from fluidkv.preempt.padding.hoeffding import confidence_at_rate
 from fluidkv_papers.cacheopt.instances.segment import (
     ALPACA,
@@ -28,6 +27,7 @@ from fluidkv_papers.cacheopt.instances.segment import (
     confident,
     measured,
 )
+from fluidkv_papers.cacheopt.scheduler.settings import CacheOpt
 
 SEEDS = range(4)
 RATES = (0.5, 0.75, 1.0, 1.25, 1.5)

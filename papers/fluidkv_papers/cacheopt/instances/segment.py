@@ -17,7 +17,6 @@ import numpy as np
 import xarray as xr
 
 from fluidkv import preempt, runs, serving
-from fluidkv.preempt.cacheopt.settings import ABLATIONS, CacheOpt
 from fluidkv.preempt.padding.rules import (
     BucketPadding,
     ConfidencePadding,
@@ -34,6 +33,8 @@ from fluidkv.serving.engines import engine
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.swap import Swap
 from fluidkv_papers.cacheopt.instances import opt_13b, table_1
+from fluidkv_papers.cacheopt.scheduler.run import serve_cacheopt
+from fluidkv_papers.cacheopt.scheduler.settings import ABLATIONS, CacheOpt
 
 ERROR, RIGHT = 0.3, 0.8
 """Half the range of a prediction's error, as a share; how often its direction is told rightly."""
@@ -217,7 +218,7 @@ def _served(method: Method, segment: Segment, table: Requests, seed: int) -> xr.
     limits = Limits(segment.capacity, method.block, max_num_batched_tokens=method.chunk, swap=SWAP)
     table = with_estimates(table, method.padding, seed=seed)
     if method.engine is None:
-        return preempt.serve_cacheopt(
+        return serve_cacheopt(
             table, method.settings, limits, clock=opt_13b.clock(), iterations=_HORIZON
         )
     return serving.serve(

@@ -19,11 +19,11 @@ import xarray as xr
 from jaxtyping import Float
 
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.bench import bench_requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
 from fluidkv.serving.server import Server
+from fluidkv_papers.vllm.instances.bench import bench_requests
 
 PROMPTS, INPUT, OUTPUT, RATIO, CLIENTS = 450, 1000, 5000, 0.2, 128
 BLOCK_SIZE, SEQUENCES, BUDGET = 16, 256, 8192

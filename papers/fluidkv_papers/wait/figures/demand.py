@@ -9,7 +9,7 @@ import numpy as np
 from fluidkv import wait
 from fluidkv.figures.figure import Data, Figure
 from fluidkv_papers.wait.figures.sweeps import Point, draw_sweep, keys_of, ratio, sweep
-from fluidkv_papers.wait.instances import server
+from fluidkv_papers.wait.instances import compared, server
 
 LENGTHS = ((60, 20), (60, 40), (60, 80))
 PER_STAGE = (8, 4, 2)
@@ -30,9 +30,9 @@ def data(
     points = []
     for load in loads:
         system = full.scaled(Fraction(str(load)))
-        contenders: dict[str, wait.Contender] = {
-            "new_first": wait.Served("fcfs-new-first"),
-            "running_first": wait.Served("fcfs-running-first"),
+        contenders: dict[str, compared.Contender] = {
+            "new_first": compared.Served("fcfs-new-first"),
+            "running_first": compared.Served("fcfs-running-first"),
             "wait": wait.Wait(PER_STAGE),
         }
         if load < 1:

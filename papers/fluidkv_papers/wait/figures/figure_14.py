@@ -10,7 +10,7 @@ from fluidkv.figures.figure import Canvas, Data, Figure
 from fluidkv.figures.style import BLACK, GREY
 from fluidkv_papers.wait.figures import azure, sweeps
 from fluidkv_papers.wait.figures.conversations import MEMORY
-from fluidkv_papers.wait.instances import server
+from fluidkv_papers.wait.instances import compared, server
 
 _SPEEDS = (1, 2, 3)
 _SECONDS, _WINDOW = 400.0, (150.0, 280.0)
@@ -37,11 +37,11 @@ def data(
         policy, needed = designed(Fraction(speed) * _rate())
         memory.append(needed)
         first.append(float(policy.thresholds[0]))
-        contenders: dict[str, wait.Contender] = {
-            "new_first": wait.Served("fcfs-new-first"),
-            "running_first": wait.Served("fcfs-running-first"),
-            "nested": wait.Unlimited(policy),
-            "nested_fixed": wait.Unlimited(wait.NestedWait(ends, [1] * len(ends))),
+        contenders: dict[str, compared.Contender] = {
+            "new_first": compared.Served("fcfs-new-first"),
+            "running_first": compared.Served("fcfs-running-first"),
+            "nested": compared.Unlimited(policy),
+            "nested_fixed": compared.Unlimited(wait.NestedWait(ends, [1] * len(ends))),
         }
         table = _prompts(speed, seconds)
         points.append(sweeps.Point(speed, [table], contenders, window))

@@ -7,7 +7,7 @@ from fluidkv import wait
 from fluidkv.errors import InputError
 from fluidkv.figures.figure import Data
 from fluidkv_papers.wait.figures.sweeps import Point, sweep
-from fluidkv_papers.wait.instances import server
+from fluidkv_papers.wait.instances import compared, server
 
 
 def data(
@@ -32,9 +32,9 @@ def data(
     points = []
     for rate in rates:
         system = full.scaled(rate / full.arrival_rate)
-        contenders: dict[str, wait.Contender] = {
-            "new_first": wait.Served("fcfs-new-first"),
-            "running_first": wait.Served("fcfs-running-first"),
+        contenders: dict[str, compared.Contender] = {
+            "new_first": compared.Served("fcfs-new-first"),
+            "running_first": compared.Served("fcfs-running-first"),
             "nested_fixed": fixed,
         }
         least = least_nested(system, memory)

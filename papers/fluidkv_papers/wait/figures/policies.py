@@ -9,7 +9,7 @@ from fluidkv.errors import InputError
 from fluidkv.figures.figure import Canvas, Data, Figure
 from fluidkv_papers.wait.figures import nested, sweeps
 from fluidkv_papers.wait.figures.sweeps import LOOKS, Point, draw_line, plain_ticks
-from fluidkv_papers.wait.instances import server
+from fluidkv_papers.wait.instances import compared, server
 
 LENGTHS = ((20, 19), (20, 39))  # decode lengths 20 and 40 of Congestion: a common divisor of 20
 PER_STAGE = (6, 4)
@@ -28,7 +28,7 @@ def memory() -> int:
     return int(wait.fluid_equilibrium(full()).memory)
 
 
-def contenders(believed: "wait.WaitSystem") -> "dict[str, wait.Contender]":
+def contenders(believed: "wait.WaitSystem") -> "dict[str, compared.Contender]":
     """Every policy, set up for these rates and types.
 
     WAIT: the least thresholds with slack, or those that fill the memory where none are less.
@@ -43,9 +43,9 @@ def contenders(believed: "wait.WaitSystem") -> "dict[str, wait.Contender]":
         segments, most, _ = server.largest_that_fits(full(), memory())
         policy = wait.NestedWait(segments.ends, most.thresholds)
     return {
-        "greedy": wait.Served(wait.LPF),
-        "cap": wait.Served(wait.LPF, admission_rate=sum(PER_STAGE)),
-        "vllm": wait.Served("vllm", watermark=0.05),
+        "greedy": compared.Served(wait.LPF),
+        "cap": compared.Served(wait.LPF, admission_rate=sum(PER_STAGE)),
+        "vllm": compared.Served("vllm", watermark=0.05),
         "wait_least": wait.Wait(int(n) for n in least),
         "nested": policy,
     }

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fluidkv import runs, serving, wait
+from fluidkv import runs, serving
 from fluidkv.figures.figure import Axes, Canvas, Data
 from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SMALL_NOTE, name_axes
+from fluidkv_papers.wait.instances import compared
 
 LOOKS = {
     "new_first": ("FCFS, new first (the paper's vLLM)", ORANGE, "--", "v"),
@@ -32,38 +33,37 @@ class Point:
         x: where.
         tables: prompts, one table a run.
         contenders: key -> policy; a key that is missing has no value here.
-        window: of each table, as in `fluidkv.wait.runs.compare.compare`.
+        window: of each table, as in `compared.compare_policies`.
     """
 
     x: float
     tables: Sequence["runs.Requests"]
-    contenders: Mapping[str, "wait.Contender"]
+    contenders: Mapping[str, "compared.Contender"]
     window: tuple[float, float]
 
 
 def sweep(points: Sequence[Point], *, clock: "serving.IterationClock", capacity: int) -> Data:
-    """Every measure of `compare` at every point: mean, least and most over the tables.
+    """Every measure of `compare_policies` at every point: mean, least and most over the tables.
 
     Shapes: "x" and all others (point,). "KEY.MEASURE", and "..._low", "..._high"; NaN where a
     policy has no value. "served" is throughput over what was asked for, in each run.
     """
     keys = list(dict.fromkeys(key for point in points for key in point.contenders))
     places = [point for point in points for _ in point.tables]
-    measured = wait.compare_policies(
+    measured = compared.compare_policies(
         [table for point in points for table in point.tables],
         {key: [place.contenders.get(key) for place in places] for key in keys},
         clock=clock,
         capacity=capacity,
-        window=[place.window for place in places],
+        windows=[place.window for place in places],
     )
     ends = np.cumsum([len(point.tables) for point in points])[:-1]
     found: dict[str, np.ndarray | float] = {"x": np.array([point.x for point in points], float)}
     found["capacity"] = float(capacity)
-    for key in keys:
-        one = measured.sel(policy=key)
-        one["served"] = one.throughput / one.offered
-        for name in (*wait.MEASURES, "served"):
-            parts = np.split(one[name].values, ends)
+    measured["served"] = measured["throughput"] / measured["offered"]
+    for row, key in enumerate(keys):
+        for name, values in measured.items():
+            parts = np.split(values[row], ends)
             found[f"{key}.{name}"] = np.array([part.mean() for part in parts])
             found[f"{key}.{name}_low"] = np.array([part.min() for part in parts])
             found[f"{key}.{name}_high"] = np.array([part.max() for part in parts])

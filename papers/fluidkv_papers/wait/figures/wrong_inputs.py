@@ -9,7 +9,7 @@ from fluidkv.figures.figure import Axes, Canvas, Data, Figure
 from fluidkv.figures.style import GREY, name_axes
 from fluidkv_papers.wait.figures import policies, sweeps
 from fluidkv_papers.wait.figures.sweeps import LOOKS, Point, draw_line, plain_ticks
-from fluidkv_papers.wait.instances import server
+from fluidkv_papers.wait.instances import compared, server
 
 _LOAD = Fraction(7, 10)  # believed
 _FACTORS = (0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5)
@@ -63,7 +63,7 @@ def _prompts(seed: int, seconds: float, rate: float, length: float | None) -> "r
 def _point(x: float, tables: "list[runs.Requests]", window: tuple[float, float]) -> Point:
     """The policies of `policies`, for what is believed."""
     longest = max(int(table.output_length.max()) for table in tables)
-    found: dict[str, wait.Contender] = {}
+    found: dict[str, compared.Contender] = {}
     for key, one in policies.contenders(policies.full().scaled(_LOAD)).items():
         if key not in _KEYS:
             continue
@@ -72,7 +72,7 @@ def _point(x: float, tables: "list[runs.Requests]", window: tuple[float, float])
             one = wait.NestedWait(ends, one.thresholds)
         found[key] = one
         if isinstance(one, wait.Wait | wait.NestedWait):
-            found[f"{key}_free"] = wait.Unlimited(one)
+            found[f"{key}_free"] = compared.Unlimited(one)
     return Point(x, tables, found, window)
 
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.processes import cores
-from fluidkv.runs.batch import Progress, Watch, in_groups, joined
+from fluidkv.runs.batch import Progress, Watch, in_groups
 from fluidkv.runs.inlined import as_objects
 from fluidkv.runs.interpreted import interpreted
-from fluidkv.runs.records import RequestTimes, RunRecords
+from fluidkv.runs.records import Outcome, RequestTimes, RunRecords, together
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.names import BlockNames, Strands
 from fluidkv.serving.caching.sglang.kernel.layout import (
@@ -93,57 +93,20 @@ def run_sglang(
         if each.settings.radix and key not in strands:
             strands[key] = BlockNames(each.prompts, each.settings.page_size).strands()
 
-    def run(which: np.ndarray) -> _Ended:
+    def run(which: np.ndarray) -> Outcome:
         server = servers[which[0]]
         texts = strands.get((id(server.prompts), server.settings.page_size))
-        columns = _COLUMNS if keep_requests else ()
         state = new_state(server, texts, literally=literally)
-        return _through(state, iterations, every, columns, watch)
+        return _through(state, iterations, every, keep_requests, watch)
 
     threads = 1 if literally else min(cores(), len(servers))
-    rows = in_groups(run, len(servers), 1, threads, watch)
-    runs = np.array([row.run for row in rows], [(name, np.int64) for name in _OF_RUNS])
-    records = RunRecords(
-        joined([row.counts[None] for row in rows], 1),
-        joined([row.time[None] for row in rows], 1, np.nan),
-        runs["iteration"],
-        runs["done"] - runs["aborted"],
-        runs["stuck"].astype(bool),
-    )
-    if not keep_requests:
-        return records
-    hits, first_hits, *columns = (
-        joined([column[None] for column in of_runs], 1, np.nan if of_runs[0].dtype == float else 0)
-        for of_runs in zip(*(row.columns for row in rows), strict=True)
-    )
-    times = RequestTimes(*columns)
-    times = times._replace(finished=times.finished.astype(bool))
-    return records._replace(requests=times, hits=np.stack([hits, first_hits], axis=1))
-
-
-_COLUMNS = (
-    *("hit_tokens", "first_hit_tokens", "arrival", "admitted", "first_token", "last_token"),
-    *("longest_gap", "evictions", "outputs", "finished", "halted"),
-)
-"""Of the requests: tokens that they found, then the fields of `RequestTimes`, in its order."""
-
-
-_OF_RUNS = ("iteration", "done", "aborted", "stuck")
-
-
-class _Ended(NamedTuple):
-    """Windows of a run, `_OF_RUNS` of it; of its requests the columns asked for."""
-
-    counts: np.ndarray
-    time: np.ndarray
-    run: tuple[int, ...]
-    columns: list[np.ndarray]
+    return together(in_groups(run, len(servers), 1, threads, watch))
 
 
 def _through(
-    state: State, iterations: int, every: int, names: Sequence[str], watch: Watch
-) -> _Ended:
-    """A whole run: its windows, in parts; and these columns of its requests."""
+    state: State, iterations: int, every: int, keep_requests: bool, watch: Watch
+) -> Outcome:
+    """A whole run: its windows, in parts; and what became of its requests."""
     loop = loop_of(state)
     most = _LITERAL_COST if state.runs.dtype == object else MOST_COST
     counts, time = [], []
@@ -165,10 +128,20 @@ def _through(
         counts[-1], time[-1] = counts[-1].copy(), time[-1].copy()
     loop.write_down(*state)
     windows = counts[0] if len(counts) == 1 else np.concatenate(counts)
+    done = int(run["done"] - run["aborted"])
+    outcome = Outcome(windows, np.concatenate(time), done, bool(run["stuck"]), None)
+    outcome = outcome._replace(iterations=int(run["iteration"]))
+    if not keep_requests:
+        return outcome
     requests = state.space.requests
-    columns = [np.array([r[name] for r in requests], REQUEST[name]) for name in names]
-    end = tuple(int(run[name]) for name in _OF_RUNS)
-    return _Ended(windows, np.concatenate(time), end, columns)
+
+    def column(name: str) -> np.ndarray:
+        return np.array([request[name] for request in requests], REQUEST[name])
+
+    times = RequestTimes(*map(column, RequestTimes._fields))
+    times = times._replace(finished=times.finished.astype(bool))
+    hits = np.stack([column("hit_tokens"), column("first_hit_tokens")])
+    return outcome._replace(requests=times, hits=hits)
 
 
 def loop_of(state: State) -> Any:

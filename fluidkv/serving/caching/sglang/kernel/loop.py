@@ -40,7 +40,8 @@ from fluidkv.serving.caching.sglang.kernel.memory import (
     store,
 )
 from fluidkv.serving.caching.sglang.kernel.ratio import reset
-from fluidkv.serving.caching.sglang.kernel.schedule import into_queue, note, schedule
+from fluidkv.serving.caching.sglang.kernel.schedule import into_queue, schedule
+from fluidkv.serving.kernel.pool import note
 from fluidkv.serving.sglang_settings import TOUCHED
 
 _NODES = 6

@@ -36,6 +36,7 @@ from fluidkv.serving.caching.sglang.kernel.orders import (
 )
 from fluidkv.serving.caching.sglang.kernel.ratio import estimate, sink
 from fluidkv.serving.kernel.budget import again, pairs
+from fluidkv.serving.kernel.pool import note
 from fluidkv.serving.sglang_settings import RETRACT_STEPS, TOUCH_EVERY, TOUCHED
 
 
@@ -71,14 +72,6 @@ def _to_front(run: Record, space: Space) -> None:
     for place in range(run.head, run.tail):
         places[WAITING, place - run.head] = places[WAITING, place]
     run.head, run.tail = 0, run.tail - run.head
-
-
-@routine
-def note(run: Record, space: Space, kind: int, r: int, found: int, computed: int) -> None:
-    """An event of this iteration."""
-    event = space.events[run.noted]
-    event.kind, event.request, event.found, event.computed = kind, r, found, computed
-    run.noted += 1
 
 
 # -------------------------------------------------------------------------------- those who decode

@@ -3,11 +3,11 @@
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from fluidkv.preempt.cacheopt.settings import Ahead, CacheOpt, Overdue
-from fluidkv.preempt.cacheopt.state import Request, Server
 from fluidkv.serving.engines import VLLM
 from fluidkv.serving.kernel.victims import Candidate
 from fluidkv.serving.rules import EngineRules
+from fluidkv_papers.cacheopt.scheduler.settings import Ahead, CacheOpt, Overdue
+from fluidkv_papers.cacheopt.scheduler.state import Request, Server
 
 
 def remaining_time(request: Request, now: float) -> float:

@@ -5,7 +5,6 @@ import math
 import numpy as np
 from jaxtyping import Int
 
-from fluidkv.errors import InputError
 from fluidkv.runs.requests import Requests
 
 
@@ -25,24 +24,12 @@ def bench_requests(
         range_ratio: `--random-range-ratio`, in [0, 1).
         seed: `--seed`.
 
-    Raises:
-        InputError: a count or a length below 1, a ratio outside of [0, 1).
-
     Examples:
-        >>> from fluidkv.serving import bench_requests
+        >>> from fluidkv_papers.vllm.instances.bench import bench_requests
         >>> requests = bench_requests(4, 100, 10, range_ratio=0.5, seed=0)
         >>> requests.input_length.tolist(), requests.output_length.tolist()
         ([135, 114, 101, 77], [8, 5, 5, 5])
     """
-    for name, value in (
-        ("count", count),
-        ("input_length", input_length),
-        ("output_length", output_length),
-    ):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise InputError(name, value, "a whole number of at least 1")
-    if isinstance(range_ratio, bool) or not 0 <= range_ratio < 1:
-        raise InputError("range_ratio", range_ratio, "a number in [0, 1)")
     rng = np.random.default_rng(seed)
 
     def drawn(mean: int) -> Int[np.ndarray, " request"]:

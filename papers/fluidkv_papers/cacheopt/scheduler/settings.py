@@ -19,7 +19,8 @@ class Selection(Enum):
     """Who is served, and with how much.
 
     Examples:
-        >>> from fluidkv.preempt import CacheOpt, Selection, serve_cacheopt
+        >>> from fluidkv_papers.cacheopt.scheduler.run import serve_cacheopt
+        >>> from fluidkv_papers.cacheopt.scheduler.settings import CacheOpt, Selection
         >>> table = fk.Requests([2, 4], [9, 1], arrival=[0.0, 1.0], ttft_slo=[np.inf, 1.5])
         >>> for selection in Selection:
         ...     settings = CacheOpt(embeds=False, reserved_blocks=0, selection=selection)
@@ -37,7 +38,8 @@ class Overdue(Enum):
     """Whether a request whose objective is missed already is critical.
 
     Examples:
-        >>> from fluidkv.preempt import CacheOpt, Overdue, serve_cacheopt
+        >>> from fluidkv_papers.cacheopt.scheduler.run import serve_cacheopt
+        >>> from fluidkv_papers.cacheopt.scheduler.settings import CacheOpt, Overdue
         >>> table = fk.Requests([2, 3], [9, 1], arrival=[0.0, 0.5], ttft_slo=[np.inf, 0.2])
         >>> for overdue in Overdue:
         ...     settings = CacheOpt(embeds=False, reserved_blocks=0, overdue=overdue)
@@ -55,7 +57,8 @@ class Weights(Enum):
     """Whose demand is cut, in case 3.
 
     Examples:
-        >>> from fluidkv.preempt import CacheOpt, Weights, serve_cacheopt
+        >>> from fluidkv_papers.cacheopt.scheduler.run import serve_cacheopt
+        >>> from fluidkv_papers.cacheopt.scheduler.settings import CacheOpt, Weights
         >>> table = fk.Requests([4, 1], [6, 3], tbt_slo=[8.0, 8.0])
         >>> for weights in Weights:
         ...     settings = CacheOpt(embeds=False, reserved_blocks=0, weights=weights)
@@ -73,7 +76,8 @@ class Ahead(Enum):
     """Which running requests with an unfulfilled demand get more before they ask.
 
     Examples:
-        >>> from fluidkv.preempt import Ahead, CacheOpt, serve_cacheopt
+        >>> from fluidkv_papers.cacheopt.scheduler.run import serve_cacheopt
+        >>> from fluidkv_papers.cacheopt.scheduler.settings import Ahead, CacheOpt
         >>> table = fk.Requests([2], [5], estimated_output=[2])
         >>> for ahead in Ahead:
         ...     settings = CacheOpt(reserved_blocks=0, ahead=ahead)
@@ -91,7 +95,8 @@ class Place(Enum):
     """Where in the host's allocation a guest lies.
 
     Examples:
-        >>> from fluidkv.preempt import CacheOpt, Place, serve_cacheopt
+        >>> from fluidkv_papers.cacheopt.scheduler.run import serve_cacheopt
+        >>> from fluidkv_papers.cacheopt.scheduler.settings import CacheOpt, Place
         >>> table = fk.Requests([2, 2], [20, 9], arrival=[0.0, 1.0], estimated_output=[20, 2])
         >>> for place in Place:  # the guest has more outputs than estimated, and its host grows
         ...     settings = CacheOpt(buffer=0, reserved_blocks=0, place=place)
@@ -130,7 +135,7 @@ class CacheOpt(Record):
         InputError: a number outside of what is said here, or another kind of value.
 
     Examples:
-        >>> from fluidkv.preempt import CacheOpt
+        >>> from fluidkv_papers.cacheopt.scheduler.settings import CacheOpt
         >>> settings = CacheOpt(buffer=0, reserved_blocks=4)
         >>> settings.reserved_blocks, settings.victim.name, settings.may_cycle
         (4, 'LOOSEST_OBJECTIVE', False)
@@ -178,7 +183,8 @@ ABLATIONS: Mapping[str, CacheOpt] = MappingProxyType(
 )
 """Section 5.2. /CKA is no setting: the estimates of the requests have a padding of 10 % then.
 
->>> from fluidkv.preempt import ABLATIONS, serve_cacheopt
+>>> from fluidkv_papers.cacheopt.scheduler.run import serve_cacheopt
+>>> from fluidkv_papers.cacheopt.scheduler.settings import ABLATIONS
 >>> table = fk.Requests([2, 2], [4, 4], estimated_output=[2, 2])
 >>> serve_cacheopt(table, ABLATIONS["/GR"], fk.Limits(6)).preempt.sum().item()
 1

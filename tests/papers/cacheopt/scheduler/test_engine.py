@@ -7,17 +7,6 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from fluidkv.preempt.cacheopt.engine import CacheOptEngine
-from fluidkv.preempt.cacheopt.run import serve_cacheopt
-from fluidkv.preempt.cacheopt.settings import (
-    NOTHING,
-    Ahead,
-    CacheOpt,
-    Overdue,
-    Place,
-    Selection,
-    Weights,
-)
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import engine
@@ -26,7 +15,18 @@ from fluidkv.serving.rules import Allocation, Restore, Victim
 from fluidkv.serving.run import serve
 from fluidkv.serving.server import Server
 from fluidkv.serving.swap import Swap
-from tests.preempt.cacheopt.slots import SlotMemory
+from fluidkv_papers.cacheopt.scheduler.engine import CacheOptEngine
+from fluidkv_papers.cacheopt.scheduler.run import serve_cacheopt
+from fluidkv_papers.cacheopt.scheduler.settings import (
+    NOTHING,
+    Ahead,
+    CacheOpt,
+    Overdue,
+    Place,
+    Selection,
+    Weights,
+)
+from tests.papers.cacheopt.scheduler.slots import SlotMemory
 
 
 def drawn_requests(draw: random.Random) -> Requests:

@@ -1,9 +1,6 @@
 """Requests of a benchmark, drawn again."""
 
-import pytest
-
-from fluidkv.errors import InputError
-from fluidkv.serving.bench import bench_requests
+from fluidkv_papers.vllm.instances.bench import bench_requests
 
 
 def test_lengths_are_uniform_around_the_mean_and_repeat() -> None:
@@ -24,14 +21,3 @@ def test_recorded_draw() -> None:
     """numpy's generator is stable by its own promise only within a version: seen to hold so far."""
     table = bench_requests(450, 1000, 5000, range_ratio=0.2)
     assert (table.input_length.sum(), table.output_length.sum()) == (454_132, 2_260_135)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [((0, 1, 1), "count"), ((1, 0, 1), "input_length"), ((1, 1, 1.5), "output_length")],
-)
-def test_bad_arguments_are_named(arguments, named) -> None:
-    with pytest.raises(InputError, match=named):
-        bench_requests(*arguments)
-    with pytest.raises(InputError, match="range_ratio"):
-        bench_requests(1, 1, 1, range_ratio=1)

@@ -9,9 +9,12 @@ import pytest
 import xarray as xr
 
 from fluidkv.errors import InputError
-from fluidkv.preempt.cacheopt.cases import Wish, shared, weighed
-from fluidkv.preempt.cacheopt.run import serve_cacheopt
-from fluidkv.preempt.cacheopt.settings import (
+from fluidkv.runs.requests import Requests
+from fluidkv.serving.limits import Limits
+from fluidkv.serving.rules import Restore
+from fluidkv_papers.cacheopt.scheduler.cases import Wish, shared, weighed
+from fluidkv_papers.cacheopt.scheduler.run import serve_cacheopt
+from fluidkv_papers.cacheopt.scheduler.settings import (
     Ahead,
     CacheOpt,
     Overdue,
@@ -19,9 +22,6 @@ from fluidkv.preempt.cacheopt.settings import (
     Selection,
     Weights,
 )
-from fluidkv.runs.requests import Requests
-from fluidkv.serving.limits import Limits
-from fluidkv.serving.rules import Restore
 
 BARE = CacheOpt(buffer=0, reserved_blocks=0, iterations_ahead=0, hands_on=False)
 

@@ -15,22 +15,22 @@ iteration is not let in again by the same one. Of the waiting, the last in order
 are left out where not all can have what they need at least.
 """
 
-from fluidkv.preempt.cacheopt.embedding import Hosts
-from fluidkv.preempt.cacheopt.memory import CountedMemory
-from fluidkv.preempt.cacheopt.requests import Copies
-from fluidkv.preempt.cacheopt.settings import CacheOpt, Selection
-from fluidkv.preempt.cacheopt.sharing import (
+from fluidkv.runs.requests import Requests
+from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.counts import COUNTS as COMMON
+from fluidkv.serving.limits import Limits
+from fluidkv_papers.cacheopt.scheduler.embedding import Hosts
+from fluidkv_papers.cacheopt.scheduler.memory import CountedMemory
+from fluidkv_papers.cacheopt.scheduler.requests import Copies
+from fluidkv_papers.cacheopt.scheduler.settings import CacheOpt, Selection
+from fluidkv_papers.cacheopt.scheduler.sharing import (
     give_critical,
     serve_first_come,
     serve_who_lacks,
     share_rest,
 )
-from fluidkv.preempt.cacheopt.state import Request, Server
-from fluidkv.preempt.cacheopt.urgency import rules_of
-from fluidkv.runs.requests import Requests
-from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.counts import COUNTS as COMMON
-from fluidkv.serving.limits import Limits
+from fluidkv_papers.cacheopt.scheduler.state import Request, Server
+from fluidkv_papers.cacheopt.scheduler.urgency import rules_of
 
 COUNTS = (
     *COMMON,

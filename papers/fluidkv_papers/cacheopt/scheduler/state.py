@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass, field
 
-from fluidkv.preempt.cacheopt.memory import CountedMemory
-from fluidkv.preempt.cacheopt.requests import Copies, Request
-from fluidkv.preempt.cacheopt.settings import CacheOpt
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.kernel.budget import pairs
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
+from fluidkv_papers.cacheopt.scheduler.memory import CountedMemory
+from fluidkv_papers.cacheopt.scheduler.requests import Copies, Request
+from fluidkv_papers.cacheopt.scheduler.settings import CacheOpt
 
 
 @dataclass(eq=False)

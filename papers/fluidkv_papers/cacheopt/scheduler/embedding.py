@@ -17,8 +17,8 @@ paper, a guest is lent p + o.
 
 from bisect import bisect_left
 
-from fluidkv.preempt.cacheopt.settings import Place
-from fluidkv.preempt.cacheopt.state import Request, Server
+from fluidkv_papers.cacheopt.scheduler.settings import Place
+from fluidkv_papers.cacheopt.scheduler.state import Request, Server
 
 
 def fits(allocated: int, used: int, prompt: int, outputs: int, buffer: int) -> bool:

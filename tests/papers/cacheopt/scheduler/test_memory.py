@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from fluidkv.preempt.cacheopt import embedding
-from fluidkv.preempt.cacheopt.memory import CountedMemory
-from tests.preempt.cacheopt.slots import SlotMemory
+from fluidkv_papers.cacheopt.scheduler import embedding
+from fluidkv_papers.cacheopt.scheduler.memory import CountedMemory
+from tests.papers.cacheopt.scheduler.slots import SlotMemory
 
 Memory = CountedMemory | SlotMemory
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fluidkv.preempt.cacheopt.settings import Weights
+from fluidkv_papers.cacheopt.scheduler.settings import Weights
 
 
 @dataclass(frozen=True)

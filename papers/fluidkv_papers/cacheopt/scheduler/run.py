@@ -6,17 +6,17 @@ import numpy as np
 import xarray as xr
 
 from fluidkv.errors import InputError
-from fluidkv.preempt.cacheopt.engine import COUNTS, CacheOptEngine
-from fluidkv.preempt.cacheopt.settings import CacheOpt
 from fluidkv.runs.batch import Progress, Watch
 from fluidkv.runs.checks import count
 from fluidkv.runs.dataset import as_dataset
-from fluidkv.runs.records import Outcome, in_windows, times_of
+from fluidkv.runs.records import Outcome, in_windows, times_of, together
 from fluidkv.runs.requests import Requests
 from fluidkv.runs.values import one_each
 from fluidkv.serving.checks import NO_HORIZON, check_values
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
+from fluidkv_papers.cacheopt.scheduler.engine import COUNTS, CacheOptEngine
+from fluidkv_papers.cacheopt.scheduler.settings import CacheOpt
 
 _EVERY_SO_OFTEN = 1024  # iterations between two reports of progress
 
@@ -49,7 +49,7 @@ def serve_cacheopt(
 
     Returns:
         The dataset of `serve`, with `embedded`, `pushed_out`, `handed_on` and `reserved_blocks`,
-        which `fluidkv.preempt.cacheopt.engine.COUNTS` explains.
+        which `fluidkv_papers.cacheopt.scheduler.engine.COUNTS` explains.
 
     Raises:
         InputError: before anything runs: a request that does not fit in the memory beside the
@@ -59,7 +59,8 @@ def serve_cacheopt(
     Source: CacheOPT, section 3.
 
     Examples:
-        >>> from fluidkv.preempt import CacheOpt, serve_cacheopt
+        >>> from fluidkv_papers.cacheopt.scheduler.run import serve_cacheopt
+        >>> from fluidkv_papers.cacheopt.scheduler.settings import CacheOpt
         >>> table = fk.Requests([2, 2], [20, 3], arrival=[0.0, 1.0])
         >>> settings = CacheOpt(buffer=0, reserved_blocks=0)
         >>> run = serve_cacheopt(table, settings, fk.Limits(23))  # 21 for the first
@@ -89,10 +90,10 @@ def serve_cacheopt(
     watch = Watch(on_progress)
     given = zip(tables, all_settings, all_limits, clocks, populations, strict=True)
     engines = (CacheOptEngine(*each) for each in given)
-    found = (_played(engine, iterations or NO_HORIZON, watch) for engine in engines)
-    records = in_windows(
-        (each if keep_requests else each._replace(requests=None) for each in found),
-        every,
+    outcomes = (_played(engine, iterations or NO_HORIZON, watch) for engine in engines)
+    windows = (in_windows(outcome, every) for outcome in outcomes)
+    records = together(
+        (each if keep_requests else each._replace(requests=None) for each in windows),
         requests=max(map(len, tables)),
     )
     return as_dataset(

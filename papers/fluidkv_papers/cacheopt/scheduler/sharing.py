@@ -3,11 +3,11 @@
 Without CacheOPT's selection (/RSA): first come, first served, each with its whole estimate.
 """
 
-from fluidkv.preempt.cacheopt.cases import Wish, shared
-from fluidkv.preempt.cacheopt.embedding import Hosts
-from fluidkv.preempt.cacheopt.settings import Ahead
-from fluidkv.preempt.cacheopt.state import Request, Server
-from fluidkv.preempt.cacheopt.urgency import (
+from fluidkv_papers.cacheopt.scheduler.cases import Wish, shared
+from fluidkv_papers.cacheopt.scheduler.embedding import Hosts
+from fluidkv_papers.cacheopt.scheduler.settings import Ahead
+from fluidkv_papers.cacheopt.scheduler.state import Request, Server
+from fluidkv_papers.cacheopt.scheduler.urgency import (
     by_remaining_time,
     critical,
     gets_ahead,
