@@ -71,6 +71,7 @@ def simulated(
     paths = np.empty((64, warm), np.int64)  # what is held
     waiting = np.zeros(most + 1, np.int64)  # growths of the evicted; first come last
     top, running, waits = 0, 0, 0
+    of_batch, remaining = 0, 0  # a growth, and how many more requests of it come in a row
     for now in range(last):
         recorded = now >= warm
         # execute
@@ -105,7 +106,12 @@ def simulated(
             if running >= most:
                 return False
             if waits == 0:
-                waiting[0] = _draw(shares, rng.random())
+                if remaining == 0:
+                    of_batch, remaining = _draw(shares, rng.random()), 1
+                    if len(rules.alike) > 1:
+                        remaining += _draw(rules.alike, rng.random())
+                remaining -= 1
+                waiting[0] = of_batch
                 waits = 1
             kind = waiting[waits - 1]
             start, place, end = first[kind], walk[kind], places[kind]
