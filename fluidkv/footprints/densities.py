@@ -263,7 +263,7 @@ def noise(
         >>> server, fours = fk.FullServer(mix, 120_000), batch_correlation([0, 0, 0, 1])
         >>> alone, alike = fk.noise(server), fk.noise(server, correlation=fours)
         >>> round(alike.admissions_std / alone.admissions_std, 2)
-        1.83
+        1.92
     """
     found = footprint_stability(server)
     ages = found.weights.ages

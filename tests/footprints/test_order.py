@@ -1,6 +1,7 @@
 """Requests that come in batches of like ones: against every path, and against whole requests."""
 
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,31 +21,32 @@ from fluidkv.runs.precision import in_float64
 from tests.footprints.test_moments import every_path, footprints
 from tests.footprints.test_noise import MIX, stable_servers
 
+PAGE = Path(__file__).parents[2] / "docs" / "noise.md"
 laws = (
     st.lists(st.integers(0, 5), min_size=1, max_size=8)
     .filter(any)
-    .map(lambda weights: np.array(weights) / sum(weights))
+    .map(lambda weights: tuple(weight / sum(weights) for weight in weights))
 )
 
 
 @given(laws)
-def test_the_spectrum_of_batches_is_that_of_one_batch(alike: np.ndarray) -> None:
+def test_the_spectrum_of_batches_is_that_of_one_batch(alike: tuple[float, ...]) -> None:
     """One request an iteration: E |1 + z + ... + z^(N-1)|^2 / E N, up to rounding."""
     points = 64
     z = np.exp(-2j * np.pi * np.arange(points // 2 + 1) / points)
     sizes = np.arange(1, len(alike) + 1)
     batches = np.array([np.abs((z[:, None] ** np.arange(n)).sum(1)) ** 2 for n in sizes])
     spectrum = order_spectrum(batch_correlation(alike), 1.0, points)
-    np.testing.assert_allclose(spectrum, alike @ batches / (alike @ sizes), atol=1e-12)
+    np.testing.assert_allclose(spectrum, np.array(alike) @ batches / (alike @ sizes), atol=1e-12)
 
 
 @given(laws, st.floats(0.1, 50))
 def test_batches_add_up_for_slow_modes_and_keep_the_variance_of_fast_ones(
-    alike: np.ndarray, rate: float
+    alike: tuple[float, ...], rate: float
 ) -> None:
     spectrum = order_spectrum(batch_correlation(alike), rate, 256)
     sizes = np.arange(1, len(alike) + 1)
-    assert spectrum[0] == pytest.approx(alike @ sizes**2 / (alike @ sizes))
+    assert spectrum[0] == pytest.approx(np.array(alike) @ sizes**2 / (np.array(alike) @ sizes))
     assert spectrum.min() >= 0
     if rate <= 1:  # one after the other: each iteration has at most one request
         whole = spectrum[0] + spectrum[-1] + 2 * spectrum[1:-1].sum()
@@ -130,6 +132,22 @@ def test_batches_of_whole_requests_swing_as_predicted() -> None:
     """Ten drawn servers; runs are uncertain by 1 % themselves."""
     ratios = compared(10, 24)
     assert np.abs(ratios - 1).max() < 0.05
+
+
+def test_the_page_has_what_fifty_requests_of_traces_add_up_to(traces_dir: Path) -> None:
+    """Variance of sums over fifty requests in a row of what a life holds, over independent ones."""
+    text, ratios = " ".join(PAGE.read_text(encoding="utf-8").split()), list[str]()
+    for name in (
+        "azure_llm_2023_conv.csv",
+        "azure_llm_2023_code.csv",
+        "mooncake_conversation.jsonl",
+    ):
+        trace = fk.read_trace(traces_dir / name).trace
+        inputs, outputs = (np.array(x, float) for x in (trace.input_lengths, trace.decode_lengths))
+        held = inputs * outputs + outputs * (outputs + 1) / 2
+        rows = held[: len(held) // 50 * 50].reshape(-1, 50)
+        ratios.append(f"{50 * rows.mean(1).var() / held.var():.1f}")
+    assert "have {}, {} and {} times the variance".format(*ratios) in text
 
 
 @pytest.mark.parametrize("alike", [(), (0.5, 0.6), (1.5, -0.5)])
