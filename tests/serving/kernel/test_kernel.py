@@ -1,9 +1,7 @@
 """The kernel equals the literal engine to the bit, whatever the rules, the numbers, the pieces."""
 
 import dataclasses
-import os
 from fractions import Fraction
-from pathlib import Path
 from threading import main_thread
 
 import numpy as np
@@ -36,11 +34,9 @@ from fluidkv.serving.running.batches import new_found, new_space, new_times
 from fluidkv.serving.running.engine import LONGEST, covers, run_batch
 from fluidkv.serving.server import Server
 from tests.serving.engine_runs import assert_equal, crowds, drawn, one, only, row
+from tests.serving.records.record_copies import oracle, record_of
 
 NAMED = sorted(ENGINES)
-ORACLES = Path(
-    os.environ.get("FLUIDKV_ORACLES") or Path(__file__).parents[4] / "shared" / "oracles"
-)
 
 
 def check(rules: EngineRules, arrays: RunArrays, **how: object) -> RunRecords:
@@ -212,15 +208,9 @@ def test_one_after_the_budget_in_turn_needs_no_free_block() -> None:
     assert found.counts[0, 0, COUNTS.index("preempt")] == 1
 
 
-def oracle(name: str) -> Path:
-    if not (ORACLES / name).is_file():
-        pytest.skip(f"no oracles: FLUIDKV_ORACLES names no folder with {name}")
-    return ORACLES / name
-
-
 def test_every_row_of_the_recorded_vllm_schedulers_is_equal() -> None:
-    oracle("vllm/budget_256.json")
-    records = [each for each in read_records(ORACLES / "vllm") if isinstance(each, VllmRecord)]
+    records = read_records(oracle("vllm/budget_256.json").parent)
+    records = [record for record in records if isinstance(record, VllmRecord)]
     assert all(record.rules == VLLM for record in records)
     assert [len(record.rows) for record in records] == [800] * 8
     servers = ((record.arrivals.requests, record.limits) for record in records)
@@ -234,8 +224,7 @@ def test_every_row_of_the_recorded_vllm_schedulers_is_equal() -> None:
 
 
 def test_evictions_and_iterations_of_the_recorded_vidur_runs_are_equal() -> None:
-    [record] = read_records(oracle("vidur/counts.json"))
-    assert isinstance(record, VidurCounts)
+    record = record_of(oracle("vidur/counts.json"), VidurCounts)
     tables, limits = zip(*((run.requests, run.limits) for run in record.runs), strict=True)
     runs = serve(tables, Server("vidur-sarathi", limits, backend="kernel"), keep_requests=False)
     assert len(record.runs) == 4

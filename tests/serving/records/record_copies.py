@@ -1,10 +1,19 @@
-"""Our records of real schedulers, and copies of them with some fields changed."""
+"""Records of real schedulers, ours and others, and copies of ours with some fields changed."""
 
 import json
+import os
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import pytest
+
+from fluidkv.serving.records.replay import Record, read_records
 
 OURS = Path(__file__).parent / "data"
+ORACLES = Path(
+    os.environ.get("FLUIDKV_ORACLES") or Path(__file__).parents[4] / "shared" / "oracles"
+)
+Kind = TypeVar("Kind", bound=Record)
 
 
 class _Missing:
@@ -16,6 +25,20 @@ class _Missing:
 
 MISSING = _Missing()
 """As the value of a field: the copy does not have it."""
+
+
+def oracle(name: str) -> Path:
+    """A record that is not in the repository; without it a test is skipped."""
+    if not (ORACLES / name).is_file():
+        pytest.skip(f"no oracles: FLUIDKV_ORACLES names no folder with {name}")
+    return ORACLES / name
+
+
+def record_of(path: Path, kind: type[Kind]) -> Kind:
+    """The one record of a file."""
+    [record] = read_records(path)
+    assert isinstance(record, kind)
+    return record
 
 
 def content(name: str = "few_sequences") -> dict[str, Any]:

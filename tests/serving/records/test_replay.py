@@ -1,7 +1,6 @@
 """Records of real schedulers: every row is equal, a wrong rule is seen, files vary in form."""
 
 import copy
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -19,36 +18,20 @@ from tests.serving.records.record_copies import (
     changed_counts,
     changed_record,
     content,
+    oracle,
+    record_of,
     run_with,
 )
 
 NAMES = sorted(path.stem for path in OURS.glob("*.json"))
-ORACLES = Path(
-    os.environ.get("FLUIDKV_ORACLES") or Path(__file__).parents[4] / "shared" / "oracles"
-)
 VLLM_NAMES = (
     *("budget_256", "four_class_bs16_rr", "homogeneous_bs1", "homogeneous_bs16"),
     *("long_outputs_bs1", "poisson_095", "two_class_bs1_iid", "watermark_05"),
 )
 
 
-def oracle(name: str) -> Path:
-    if not (ORACLES / name).is_file():
-        pytest.skip(f"no oracles: FLUIDKV_ORACLES names no folder with {name}")
-    return ORACLES / name
-
-
-def vllm(path: Path) -> VllmRecord:
-    [record] = read_records(path)
-    assert isinstance(record, VllmRecord)
-    return record
-
-
-def vidur(path: Path) -> VidurCounts:
-    [record] = read_records(path)
-    assert isinstance(record, VidurCounts)
-    return record
-
+vllm = partial(record_of, kind=VllmRecord)
+vidur = partial(record_of, kind=VidurCounts)
 
 # ------------------------------------------------------------------------------------ replayed
 

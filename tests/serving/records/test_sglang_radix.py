@@ -1,8 +1,8 @@
 """Records of SGLang's prefix trees: equal, literal and fast; what differs is named; bad ones."""
 
 import json
-import os
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,16 @@ from fluidkv.cli import main
 from fluidkv.errors import InputError
 from fluidkv.prefix.policies import Policy
 from fluidkv.prefix.radix.tree import FastRadixTree
-from fluidkv.serving.records.replay import RadixRecord, read_records, replay
-from tests.serving.records.record_copies import CALLS, MISSING, calls_with, changed_calls
-
-ORACLES = Path(
-    os.environ.get("FLUIDKV_ORACLES") or Path(__file__).parents[4] / "shared" / "oracles"
+from fluidkv.serving.records.replay import RadixRecord, replay
+from tests.serving.records.record_copies import (
+    CALLS,
+    MISSING,
+    calls_with,
+    changed_calls,
+    oracle,
+    record_of,
 )
+
 ROWS = {
     "api_ps16_fifo": 720,
     "multiturn_ps16_lru": 1468,
@@ -30,17 +34,12 @@ ROWS = {
 }
 
 
-def radix(path: Path) -> RadixRecord:
-    [record] = read_records(path)
-    assert isinstance(record, RadixRecord)
-    return record
+radix = partial(record_of, kind=RadixRecord)
 
 
 @pytest.mark.parametrize("name", ROWS)
 def test_every_row_of_the_oracles_is_equal(name: str) -> None:
-    path = ORACLES / "sglang_radix" / f"{name}.json"
-    if not path.is_file():
-        pytest.skip(f"no oracles: FLUIDKV_ORACLES names no folder with {path.name}")
+    path = oracle(f"sglang_radix/{name}.json")
     record = radix(path)
     literal = replay(record)
     assert (literal.equal, literal.rows, literal.difference) == (True, ROWS[name], None)

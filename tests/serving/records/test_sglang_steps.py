@@ -9,8 +9,7 @@ import pytest
 
 from fluidkv.runs.interpreted import interpreted
 from fluidkv.serving.records.replay import SglangRecord, read_records, replay
-from tests.serving.records.record_copies import STEPS, changed_steps
-from tests.serving.records.test_replay import oracle
+from tests.serving.records.record_copies import STEPS, changed_steps, oracle, record_of
 
 RECORDED = {
     "closed_20_21_conservative03": 192,
@@ -24,9 +23,7 @@ RECORDED = {
 
 
 def recorded(name: str) -> SglangRecord:
-    [record] = read_records(oracle(f"sglang_sched/{name}.json"))
-    assert isinstance(record, SglangRecord)
-    return record
+    return record_of(oracle(f"sglang_sched/{name}.json"), SglangRecord)
 
 
 # --------------------------------------------------------------------------------------- replayed

@@ -9,8 +9,7 @@ import pytest
 
 from fluidkv.errors import InputError
 from fluidkv.serving.records.replay import VllmRecord, read_records, replay
-from tests.serving.records.record_copies import CACHED, changed_cached
-from tests.serving.records.test_replay import oracle
+from tests.serving.records.record_copies import CACHED, changed_cached, oracle, record_of
 from tests.serving.records.wrong_caches import RENEWING, WRONG
 from tests.serving.records.wrong_caches import changed as changed_rules
 
@@ -21,9 +20,7 @@ NAMES = (
 
 
 def recorded(name: str) -> VllmRecord:
-    [record] = read_records(oracle(f"vllm_prefix/{name}.json"))
-    assert isinstance(record, VllmRecord)
-    return record
+    return record_of(oracle(f"vllm_prefix/{name}.json"), VllmRecord)
 
 
 @pytest.fixture
@@ -31,11 +28,7 @@ def changed(tmp_path) -> Callable[..., Path]:
     return partial(changed_cached, tmp_path)
 
 
-def by_hand(path: Path) -> VllmRecord:
-    [record] = read_records(path)
-    assert isinstance(record, VllmRecord)
-    return record
-
+by_hand = partial(record_of, kind=VllmRecord)
 
 # ------------------------------------------------------------------------------------ replayed
 

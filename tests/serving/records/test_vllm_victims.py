@@ -2,15 +2,16 @@
 
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fluidkv.errors import InputError
 from fluidkv.serving.engines import VLLM_LCF, VLLM_PRIORITY
-from fluidkv.serving.records.replay import VllmRecord, read_records, replay
+from fluidkv.serving.records.replay import VllmRecord, replay
 from fluidkv.serving.rules import EngineRules, Gate, Requeue, Victim
-from tests.serving.records.record_copies import OURS, changed_record
+from tests.serving.records.record_copies import OURS, changed_record, record_of
 from tests.serving.records.wrong_caches import WRONG_ROUNDS, changed
 
 PRIORITY = sorted(path.stem for path in OURS.glob("priority_*.json"))
@@ -19,9 +20,7 @@ CACHED = sorted(path.stem for path in (OURS / "with_cache").glob("*.json"))
 
 
 def recorded(name: str) -> VllmRecord:
-    [record] = read_records(OURS / f"{name}.json")
-    assert isinstance(record, VllmRecord)
-    return record
+    return record_of(OURS / f"{name}.json", VllmRecord)
 
 
 def with_cache(name: str) -> VllmRecord:
@@ -133,10 +132,8 @@ def test_what_other_victims_ask_for_is_refused_beside_a_cache():
 # ---------------------------------------------------------------------------- what files may say
 
 
-def rules_of(path: Any) -> EngineRules:
-    [record] = read_records(path)
-    assert isinstance(record, VllmRecord)
-    return record.rules
+def rules_of(path: Path) -> EngineRules:
+    return record_of(path, VllmRecord).rules
 
 
 def test_policy_and_victim_are_two_settings(tmp_path):
@@ -148,14 +145,13 @@ def test_policy_and_victim_are_two_settings(tmp_path):
 
 
 def test_without_priorities_all_are_alike(tmp_path):
-    [record] = read_records(changed_record(tmp_path, policy="priority"))
-    assert isinstance(record, VllmRecord)
+    record = record_of(changed_record(tmp_path, policy="priority"), VllmRecord)
     assert set(record.arrivals.requests.priority.tolist()) == {0}
 
 
 def test_priorities_of_0_11_are_noted(tmp_path):
     """There, who evicts itself ends the round."""
-    [record] = read_records(changed_record(tmp_path, "version_0_11", policy="priority"))
+    record = record_of(changed_record(tmp_path, "version_0_11", policy="priority"), VllmRecord)
     assert record.notes == ("version 0.11.0: replayed under the rules of 0.33.0",)
 
 
@@ -178,6 +174,5 @@ def test_priorities_go_by_the_place_in_the_file(tmp_path):
         "columns": ["arrived"],
         "records": [[1]],
     }
-    [record] = read_records(changed_record(tmp_path, **fields))
-    assert isinstance(record, VllmRecord)
+    record = record_of(changed_record(tmp_path, **fields), VllmRecord)
     assert record.arrivals.requests.priority.tolist() == [-1, 7]
