@@ -40,6 +40,8 @@ from .footprint import Speculation as Speculation
 from .footprint import footprint_of as footprint_of
 from .limit_cycle import SwingTest as SwingTest
 from .limit_cycle import swing_test as swing_test
+from .order import batch_correlation as batch_correlation
+from .order import order_spectrum as order_spectrum
 from .pools import Pool as Pool
 from .pools import PoolUse as PoolUse
 from .pools import pool_use as pool_use

@@ -22,6 +22,9 @@ from jaxtyping import Int
 from fluidkv.errors import InputError
 from fluidkv.record import Record
 
+Lengths = Int[np.ndarray, " n"]
+"""Tokens, one number for each of many lengths."""
+
 
 class Attention(Record):
     """How much of a request the layers keep.
@@ -38,9 +41,7 @@ class Attention(Record):
         return 1
 
     @abstractmethod
-    def held(
-        self, length: Int[np.ndarray, " n"], *, new: int = 1, block: int = 1
-    ) -> Int[np.ndarray, " n"]:
+    def held(self, length: Lengths, *, new: int = 1, block: int = 1) -> Lengths:
         """Tokens held, times `unit`, while the last `new` of `length` tokens are computed.
 
         Args:
@@ -60,9 +61,7 @@ class FullAttention(Attention):
         array([16, 16, 32])
     """
 
-    def held(
-        self, length: Int[np.ndarray, " n"], *, new: int = 1, block: int = 1
-    ) -> Int[np.ndarray, " n"]:
+    def held(self, length: Lengths, *, new: int = 1, block: int = 1) -> Lengths:
         return _blocks(length, block) * block
 
 
@@ -86,11 +85,10 @@ class SlidingWindow(Attention):
     window: int
 
     def __post_init__(self) -> None:
-        _at_least_1("window", self.window)
+        if self.window < 1:
+            raise InputError("window", self.window, "an integer of at least 1")
 
-    def held(
-        self, length: Int[np.ndarray, " n"], *, new: int = 1, block: int = 1
-    ) -> Int[np.ndarray, " n"]:
+    def held(self, length: Lengths, *, new: int = 1, block: int = 1) -> Lengths:
         gone = np.maximum(0, length - new - self.window + 1) // block
         return (_blocks(length, block) - gone) * block
 
@@ -134,9 +132,7 @@ class StateSpace(Attention):
     def unit(self) -> int:
         return math.lcm(self.constant.denominator, self.per_token.denominator)
 
-    def held(
-        self, length: Int[np.ndarray, " n"], *, new: int = 1, block: int = 1
-    ) -> Int[np.ndarray, " n"]:
+    def held(self, length: Lengths, *, new: int = 1, block: int = 1) -> Lengths:
         return int(self.constant * self.unit) + int(self.per_token * self.unit) * length
 
 
@@ -170,9 +166,7 @@ class Hybrid(Attention):
     def unit(self) -> int:
         return math.lcm(*(share.denominator * kind.unit for share, kind in self.layers))
 
-    def held(
-        self, length: Int[np.ndarray, " n"], *, new: int = 1, block: int = 1
-    ) -> Int[np.ndarray, " n"]:
+    def held(self, length: Lengths, *, new: int = 1, block: int = 1) -> Lengths:
         total = np.zeros_like(length)
         for share, kind in self.layers:
             weight = int(share * self.unit / kind.unit)
@@ -209,10 +203,5 @@ def check_shares(argument: str, shares: list[Fraction]) -> None:
         raise InputError(argument, f"sum {sum(shares)}", "shares that sum to exactly 1")
 
 
-def _blocks(length: Int[np.ndarray, " n"], block: int) -> Int[np.ndarray, " n"]:
+def _blocks(length: Lengths, block: int) -> Lengths:
     return -(-length // block)
-
-
-def _at_least_1(argument: str, value: int) -> None:
-    if value < 1:
-        raise InputError(argument, value, "an integer of at least 1")

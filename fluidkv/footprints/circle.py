@@ -120,13 +120,17 @@ def _rounded_up(count: int) -> int:
     return 1 << (count - 1).bit_length() if count else 0
 
 
-@partial(jax.jit, static_argnames=("points", "tokens"))
-def circle_moments(walks: Walks, points: int, *, tokens: bool = False) -> CircleMoments:
+@partial(jax.jit, static_argnames=("points", "tokens", "steps"))
+def circle_moments(
+    walks: Walks, points: int, *, tokens: bool = False, steps: bool = True
+) -> CircleMoments:
     """Moments of growths at N / 2 + 1 points of the circle; pure. Shares may sum to less than 1.
 
     Args:
         points: N, even, at least the longest life in iterations.
         tokens: of tokens that requests yield in an iteration, in place of Q = 1 while they run.
+        steps: whether drawn steps count as chance; else second moments are those of the mean
+            footprint of each growth, which only differ between growths.
 
     Examples:
         >>> from fluidkv.footprints import circle_moments, walks_of
@@ -142,28 +146,33 @@ def circle_moments(walks: Walks, points: int, *, tokens: bool = False) -> Circle
     if tokens:
         there = there - _until(walks.silent, start)
     first = jnp.fft.rfft(start, points), jnp.fft.rfft(there, points)
-    if not held.shape[1]:
-        memory, running = first
-        powers = [jnp.abs(memory) ** 2, jnp.abs(running) ** 2, running * memory.conj()]
-    else:
+    memory, running = first
+    walk, of_steps = first, None
+    if held.shape[1]:
         alive = _until(places, held)
         delay = _turned(angles[None] * jnp.asarray(started, kind)[:, None])
         if tokens:  # what is left to yield at each place
             alive = alive * (
                 jnp.asarray(places, kind)[:, None] - jnp.arange(held.shape[1], dtype=kind)[None]
             )
-        walk, drawn = _walked(held, alive, jnp.asarray(walks.steps, kind), _turned(angles))
+        walk, of_steps = _walked(held, alive, jnp.asarray(walks.steps, kind), _turned(angles))
         if tokens:
             all_left = jnp.asarray(places, kind)[:, None].astype(walk[0].dtype)
-            walk, drawn = _yielded(walk, drawn, all_left, _turned(angles)[None].conj())
+            walk, of_steps = _yielded(walk, of_steps, all_left, _turned(angles)[None].conj())
         memory, running = (a + delay * w for a, w in zip(first, walk, strict=True))
+    powers = _products(memory, running)
+    if steps and of_steps is not None:
+        means = _products(*walk)
         powers = [
-            jnp.abs(memory) ** 2 + drawn[0] - jnp.abs(walk[0]) ** 2,
-            jnp.abs(running) ** 2 + drawn[1] - jnp.abs(walk[1]) ** 2,
-            running * memory.conj() + drawn[2] - walk[1] * walk[0].conj(),
+            power + drawn - mean for power, drawn, mean in zip(powers, of_steps, means, strict=True)
         ]
     sums = [share.astype(x.dtype) @ x for x in (memory, running, *powers)]
     return CircleMoments(sums[0], sums[1], sums[2].real, sums[3].real, sums[4])
+
+
+def _products(memory: Array, running: Array) -> list[Array]:
+    """|P|^2, |Q|^2 and Q conj(P) of what is the same for all requests of a growth."""
+    return [jnp.abs(memory) ** 2, jnp.abs(running) ** 2, running * memory.conj()]
 
 
 def circle_angles(points: int) -> Float[Array, " frequency"]:

@@ -19,11 +19,10 @@ its largest gain amplifies it), memory that is full (evictions), and a cap below
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Complex, Float
+from jaxtyping import Float
 from scipy.optimize import root_scalar
 from scipy.signal import lfilter
 
@@ -102,23 +101,16 @@ class ControlMargins(Record):
         """
         if _above_0(gain) >= self.largest_gain:
             return 0.0
+        loop = _Loop(self.response)
         # at the first angle the loop is about gain / w: far above 1
-        w = np.concatenate([[min(1e-3 * gain, self._angles[0] / 2)], self._angles])
-        above = np.array([abs(gain * _open_loop(self.response, w[0])), *abs(gain * self._grid)]) - 1
+        w = np.concatenate([[min(1e-3 * gain, loop.angles[0] / 2)], loop.angles])
+        above = np.array([abs(gain * loop.at(w[0])), *abs(gain * loop.grid)]) - 1
         margins = []
         for k in np.flatnonzero(above[:-1] * above[1:] <= 0):
-            at = _zero(lambda x: abs(gain * _open_loop(self.response, x)) - 1, w[k], w[k + 1])
-            phase = np.pi + np.angle(gain * _open_loop(self.response, at))
-            margins.append((phase % (2 * np.pi)) / at)
+            angle = _zero(lambda x: abs(gain * loop.at(x)) - 1, w[k], w[k + 1])
+            phase = np.pi + np.angle(gain * loop.at(angle))
+            margins.append((phase % (2 * np.pi)) / angle)
         return min(margins) * self.controller.every
-
-    @cached_property
-    def _angles(self) -> Float[np.ndarray, " frequency"]:
-        return _angles(len(self.response))
-
-    @cached_property
-    def _grid(self) -> np.ndarray:
-        return _on_grid(self.response)
 
 
 def control_margins(footprint: Footprint, controller: Controller) -> ControlMargins:
@@ -135,19 +127,18 @@ def control_margins(footprint: Footprint, controller: Controller) -> ControlMarg
         (2.06, 20.6)
     """
     response = _response(footprint, controller)
-    angles = _angles(len(response))
-    grid = _on_grid(response)
-    signs = np.sign(np.imag(grid))
+    loop = _Loop(response)
+    signs = np.sign(np.imag(loop.grid))
     largest, period = math.inf, None
     # at w = pi the loop is real: readings that go up and down in turn
     candidates = [np.pi] + [
-        _zero(lambda x: _open_loop(response, x).imag, angles[k], angles[k + 1])
+        _zero(lambda x: loop.at(x).imag, loop.angles[k], loop.angles[k + 1])
         for k in np.flatnonzero(signs[:-1] * signs[1:] < 0)
     ]
-    for at in candidates:
-        value = _open_loop(response, at).real
+    for angle in candidates:
+        value = loop.at(angle).real
         if value < 0 and -1 / value < largest:
-            largest, period = -1 / value, 2 * np.pi / at * controller.every
+            largest, period = -1 / value, 2 * np.pi / angle * controller.every
     return ControlMargins(controller, response, float(largest), period)
 
 
@@ -251,11 +242,7 @@ def controlled(
         (846, 0.44)
     """
     count("readings", readings)
-    weights = mean_weights(server.footprint)
-    memory, alive = (
-        np.array([float(x) for x in row]) / weights.denominator
-        for row in (weights.memory, weights.requests)
-    )
+    memory, alive = _means(server.footprint)
     full = float(server.capacity) / memory.sum()
     capped = controller.sets == "running"
     at_once = alive.sum() if capped else 1.0  # of the setting, for an admission an iteration
@@ -277,15 +264,18 @@ def controlled(
 
 
 def _response(footprint: Footprint, controller: Controller) -> Float[np.ndarray, " reading"]:
+    memory, alive = _means(footprint)
+    response = _settled(memory, alive) if controller.sets == "running" else memory
+    reading = (np.arange(len(response)) + controller.delay) // controller.every
+    return np.bincount(reading, response / response.sum())
+
+
+def _means(footprint: Footprint) -> tuple[np.ndarray, np.ndarray]:
+    """A and B."""
     weights = mean_weights(footprint)
-    memory, alive = (
-        np.array([float(x) for x in row]) for row in (weights.memory, weights.requests)
-    )
-    response = memory
-    if controller.sets == "running":
-        response = _settled(memory, alive)
-    seen = (np.arange(len(response)) + controller.delay) // controller.every
-    return np.bincount(seen, response / response.sum())
+    rows = weights.memory, weights.requests
+    memory, alive = (np.array([n / weights.denominator for n in row]) for row in rows)
+    return memory, alive
 
 
 def _settled(memory: np.ndarray, alive: np.ndarray) -> Float[np.ndarray, " iteration"]:
@@ -306,20 +296,19 @@ def _settled(memory: np.ndarray, alive: np.ndarray) -> Float[np.ndarray, " itera
     raise InputError("footprint", f"lives of {len(memory)} iterations at most", lives)
 
 
-def _angles(readings: int) -> Float[np.ndarray, " frequency"]:
-    points = 2 ** math.ceil(math.log2(16 * readings + 64))
-    return 2 * np.pi * np.arange(1, points // 2) / points
+class _Loop:
+    """The open loop of a response at gain 1: on a grid of angles in (0, pi), and at any angle."""
 
+    def __init__(self, response: Float[np.ndarray, " reading"]) -> None:
+        points = 2 ** math.ceil(math.log2(16 * len(response) + 64))
+        self.response = response
+        self.angles = 2 * np.pi * np.arange(1, points // 2) / points
+        y = np.exp(-1j * self.angles)
+        self.grid = y * np.fft.rfft(response, points)[1:-1] / (1 - y)
 
-def _on_grid(response: np.ndarray) -> Complex[np.ndarray, " frequency"]:
-    points = 2 * (len(_angles(len(response))) + 1)
-    y = np.exp(-1j * _angles(len(response)))
-    return y * np.fft.rfft(response, points)[1:-1] / (1 - y)
-
-
-def _open_loop(response: np.ndarray, angle: float) -> complex:
-    y = np.exp(-1j * angle)
-    return y * np.polyval(response[::-1], y) / (1 - y)
+    def at(self, angle: float) -> complex:
+        y = np.exp(-1j * angle)
+        return y * np.polyval(self.response[::-1], y) / (1 - y)
 
 
 def _zero(f: Callable[[float], float], low: float, high: float) -> float:

@@ -9,7 +9,8 @@ this is linear: with A = E P and B = E Q, at z = exp(-i w), the spectral densiti
     completions  the same of 1 - (1 - z) Q in place of Q
 
 with v the variance of the slack, and variances are their means over the circle. Where requests all
-have one footprint, and no slack, nothing swings.
+have one footprint, and no slack, nothing swings. Requests that come in an order, as in batches of
+like ones, have its spectrum in the second moments (`fluidkv.footprints.order`).
 
 The theorem behind it is the central limit of the linear system: as M grows, what runs deviates by a
 stationary Gaussian sequence of this spectrum, on the scale of the root of M (van Kampen's expansion
@@ -21,6 +22,7 @@ what the linear system holds for.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -39,6 +41,7 @@ from fluidkv.footprints.circle import (
     walks_of,
 )
 from fluidkv.footprints.footprint import Footprint
+from fluidkv.footprints.order import correlated, order_spectrum
 from fluidkv.footprints.stability import FootprintStability, FullServer, footprint_stability
 from fluidkv.record import Record
 from fluidkv.runs.precision import in_float64
@@ -196,6 +199,7 @@ class Noise(Record):
         slack: what whole requests leave free.
         frequency: radians an iteration, 0 ... pi.
         running, admissions, completions: spectral densities there.
+        order: f of `order_spectrum`; None where requests are independent.
 
     Examples:
         >>> mix = fk.footprint_of(fk.Workload.from_lengths((300, n) for n in range(5, 41)))
@@ -215,6 +219,7 @@ class Noise(Record):
     running: Float[np.ndarray, " frequency"]
     admissions: Float[np.ndarray, " frequency"]
     completions: Float[np.ndarray, " frequency"]
+    order: Float[np.ndarray, " frequency"] | None
 
     @cached_property
     def tokens(self) -> Float[np.ndarray, " frequency"]:
@@ -222,7 +227,8 @@ class Noise(Record):
         rate = self.running_mean / float(self.stability.weights.mean_lifetime)
         with in_float64():
             footprint = self.stability.server.footprint
-            yielded = moments_on_circle(footprint, 2 * len(self.frequency) - 2, tokens=True)
+            points = 2 * len(self.frequency) - 2
+            yielded = moments_on_circle(footprint, points, tokens=True, order=self.order)
             return np.asarray(spectral_density(yielded, rate, self.slack.variance))
 
     @property
@@ -231,19 +237,33 @@ class Noise(Record):
         return None if self.running_std is None else float(circle_mean(self.tokens)) ** 0.5
 
 
-def noise(server: FullServer, *, points: int | None = None) -> Noise:
+def noise(
+    server: FullServer,
+    *,
+    points: int | None = None,
+    correlation: Sequence[float] | Float[np.ndarray, " lag"] = (),
+) -> Noise:
     """Spectra and deviations of a full server, in floats; `certified_variances` encloses them.
 
     Args:
         points: of the circle, even; enough for the slowest mode if left out.
+        correlation: rho_1, rho_2, ... of the growths of requests in a row, as `batch_correlation`
+            has it; requests are independent if left out.
 
     Raises:
-        InputError: points that are odd or fewer than the longest life in iterations.
+        InputError: points that are odd or fewer than the longest life in iterations; a correlation
+            that no order of requests has.
 
     Examples:
         >>> one = fk.noise(fk.FullServer(fk.RequestFootprint(100, 24), capacity=120_000))
         >>> one.running_std is None, str(one.stability.verdict)
         (True, 'unstable')
+        >>> from fluidkv.footprints import batch_correlation
+        >>> mix = fk.footprint_of(fk.Workload.from_lengths((300, n) for n in range(5, 41)))
+        >>> server, fours = fk.FullServer(mix, 120_000), batch_correlation([0, 0, 0, 1])
+        >>> alone, alike = fk.noise(server), fk.noise(server, correlation=fours)
+        >>> round(alike.admissions_std / alone.admissions_std, 2)
+        1.92
     """
     found = footprint_stability(server)
     ages = found.weights.ages
@@ -254,7 +274,8 @@ def noise(server: FullServer, *, points: int | None = None) -> Noise:
     slack = slack_of(server.footprint, float(server.capacity))
     rate = (float(server.capacity) - slack.mean) / float(found.weights.lifetime_memory)
     with in_float64():
-        moments = moments_on_circle(server.footprint, points)
+        order = order_spectrum(correlation, rate, points) if len(correlation) else None
+        moments = moments_on_circle(server.footprint, points, order=order)
         angles = circle_angles(points)
         gone = lax.complex(jnp.cos(angles) - 1, -jnp.sin(angles))
         running, admissions, completions = (
@@ -280,6 +301,7 @@ def noise(server: FullServer, *, points: int | None = None) -> Noise:
         running=running,
         admissions=admissions,
         completions=completions,
+        order=order,
     )
 
 
@@ -290,8 +312,17 @@ def _enough(radius: float, ages: int) -> int:
     return 2 ** math.ceil(math.log2(wanted))
 
 
-def moments_on_circle(footprint: Footprint, points: int, *, tokens: bool = False) -> CircleMoments:
+def moments_on_circle(
+    footprint: Footprint,
+    points: int,
+    *,
+    tokens: bool = False,
+    order: Float[np.ndarray, " frequency"] | None = None,
+) -> CircleMoments:
     """`circle_moments` of a whole footprint, whatever steps its growths take.
+
+    Args:
+        order: spectrum of the order of growths (`order_spectrum`); None: they are independent.
 
     Examples:
         >>> from fluidkv.footprints import moments_on_circle
@@ -300,9 +331,15 @@ def moments_on_circle(footprint: Footprint, points: int, *, tokens: bool = False
     """
     longest = max(growth.iterations for _, growth in footprint.growths)
     least = min(points, 2 << (longest - 1).bit_length())
-    parts = [circle_moments(walks, least, tokens=tokens) for walks in walks_of(footprint)]
-    moments = jax.tree.map(lambda *each: sum(each[1:], each[0]), *parts)
-    return moments if points == least else _finer(moments, points)
+    walks = walks_of(footprint)
+
+    def summed(*, steps: bool) -> CircleMoments:
+        parts = [circle_moments(part, least, tokens=tokens, steps=steps) for part in walks]
+        moments = jax.tree.map(lambda *column: sum(column[1:], column[0]), *parts)
+        return moments if points == least else _finer(moments, points)
+
+    every = summed(steps=True)
+    return every if order is None else correlated(every, summed(steps=False), order)
 
 
 @partial(jax.jit, static_argnames="points")

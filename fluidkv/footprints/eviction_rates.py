@@ -324,11 +324,10 @@ def _below(
     *,
     lags: int,
 ) -> Float[Array, " case"]:
-    def one(level: Array, time: Array) -> Array:
-        arrays = Driven(*map(jnp.asarray, driven))
-        return chance_below(arrays._replace(times=time), level, lags=lags)
+    def at(level: Array, time: Array) -> Array:
+        return chance_below(driven._replace(times=time), level, lags=lags)
 
-    return jax.vmap(one)(levels, times)
+    return jax.vmap(at)(levels, times)
 
 
 def _first(times: np.ndarray, chances: np.ndarray) -> float:

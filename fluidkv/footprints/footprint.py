@@ -319,20 +319,11 @@ def footprint_of(
         >>> [growth.start for _, growth in mix.growths]
         [array([8]), array([4, 4, 8])]
     """
+    kept = attention or FullAttention()
+    held = kept, speculation, prefill_chunk, shared_prefix, block
     return FootprintMix(
         [
-            (
-                c.share,
-                RequestFootprint(
-                    c.input_length,
-                    c.decode_length,
-                    attention or FullAttention(),
-                    speculation,
-                    prefill_chunk,
-                    shared_prefix,
-                    block,
-                ),
-            )
+            (c.share, RequestFootprint(c.input_length, c.decode_length, *held))
             for c in workload.classes
         ]
     )

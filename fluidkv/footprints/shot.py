@@ -129,30 +129,21 @@ class OpenMemory(Record):
 
 
 def _held(footprint: Footprint) -> _Held:
-    parts = [
-        _Held(case.age, case.tokens, float(share) * case.chance)
-        for share, growth in footprint.growths
-        for case in (_started(growth), _walking(growth))
-    ]
+    parts = [_of_growth(growth, float(share)) for share, growth in footprint.growths]
     return _Held(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def _started(growth: Growth) -> _Held:
-    ages = np.arange(len(growth.start))
-    return _Held(ages, growth.start / growth.unit, np.ones(len(ages)))
-
-
-def _walking(growth: Growth) -> _Held:
-    """Every place of a walk after every number of steps."""
-    steps = np.array([float(chance) for chance in growth.steps])
-    now, rows = np.zeros(len(growth.held)), []
-    now[:1] = 1
-    for _ in range(growth.walk):
-        rows.append(now)
-        later = np.zeros_like(now)
-        for n, chance in enumerate(steps, start=1):
-            later[n:] += chance * now[:-n]
-        now = later
-    table = np.array(rows).reshape(len(rows), len(now))
-    age, place = np.nonzero(table)
-    return _Held(len(growth.start) + age, growth.held[place] / growth.unit, table[age, place])
+def _of_growth(growth: Growth, share: float) -> _Held:
+    """The first iterations, then every place of the walk after every number of steps."""
+    first, places = len(growth.start), len(growth.held)
+    step = np.array([0.0, *map(float, growth.steps)])
+    reached, now = np.zeros((growth.walk, places)), np.ones(1)
+    for k in range(growth.walk):
+        reached[k, : len(now)] = now
+        now = np.convolve(now, step)[:places]
+    later, place = np.nonzero(reached)
+    chance = np.concatenate([np.ones(first), reached[later, place]])
+    age = np.concatenate([np.arange(first), first + later])
+    return _Held(
+        age, np.concatenate([growth.start, growth.held[place]]) / growth.unit, share * chance
+    )

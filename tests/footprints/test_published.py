@@ -6,12 +6,15 @@
 - arXiv 2504.07347: a server that never leaves work undone reaches the throughput there is.
 """
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import xarray as xr
 
 import fluidkv as fk
 from fluidkv.footprints import OpenMemory, mean_weights
+from tests.answers.study.test_swing import recorded
 from tests.footprints.test_noise import server_of
 
 BLOCK = 16
@@ -111,3 +114,73 @@ def test_overflows_below_capacity_are_those_of_runs(slack: float) -> None:
     assert predicted == pytest.approx(run, rel=0.15)
     # the engine keeps whom it has no room for waiting: it evicts less than memory would overflow
     assert evicting < predicted
+
+
+# --- recorded engines ---------------------------------------------------------------------------
+
+PAGE = (Path(__file__).parents[2] / "docs" / "noise.md").read_text(encoding="utf-8")
+RECORDED = {
+    "vllm/homogeneous_bs1.json": "vLLM 0.33 scheduler, 20 in, 20 out",
+    "vllm/homogeneous_bs16.json": "the same in blocks of 16",
+    "vllm/watermark_05.json": "the same with a watermark of 5 %",
+    "vllm/long_outputs_bs1.json": "10 in, 40 out",
+    "vllm/budget_256.json": "the same with 256 tokens a step",
+    "vllm/four_class_bs16_rr.json": "30 in, four lengths in turn, blocks of 16",
+    "vllm/two_class_bs1_iid.json": "30 in, two lengths, drawn",
+    "vllm_live/A_one_class_64_128_first.json": "vLLM 0.32 server, 64 in, 128 out",
+    "vllm_live/A_watermark_05.json": "the same with a watermark of 5 %, on the server",
+    "vllm_live/B_mix_318_9_14.json": "318 in, 9 and 14 out in turn",
+}
+UNBOUNDED = 10_000  # tokens a step: a budget that no step of these logs comes near
+
+
+def against_recorded(name: str) -> tuple[float, float, float, float | None]:
+    """Served an iteration; mu, mu less slack and watermark, and the token budget, over it.
+
+    Served are tokens over those of a request: completions would count what was begun before.
+    """
+    columns, server, log = recorded(name)
+    weights, slack = mean_weights(server.footprint), fk.noise(server).slack.mean
+    done = float(columns["sched_reqs"].mean() / float(weights.mean_lifetime))
+    spared = int(log["watermark"] * (log["usable_blocks"] + 1)) * log["block_size"]
+    held = float(weights.lifetime_memory)
+    mu, full = (float(server.capacity) - less for less in (0.0, slack + spared))
+    budget = None
+    if log["max_num_batched_tokens"] < UNBOUNDED:
+        lengths = log.get("input_lengths") or [log["input_length"]]
+        tokens = np.mean(lengths) + np.mean(log["output_lengths"])
+        budget = log["max_num_batched_tokens"] / float(tokens) / done
+    return done, mu / held / done, full / held / done, budget
+
+
+def row(name: str, title: str) -> str:
+    done, mu, full, budget = against_recorded(name)
+    last = "" if budget is None else f"{budget:.2f}"
+    return f"| {title} | {done:.3f} | {mu:.3f} | {full:.3f} | {last} |"
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_the_page_has_what_recorded_engines_complete(name: str) -> None:
+    assert row(name, RECORDED[name]) in PAGE
+
+
+def test_mu_is_a_bound_and_less_slack_nearer_to_recorded_engines() -> None:
+    ratios = np.array([against_recorded(name)[1:3] for name in RECORDED])
+    off = np.abs(ratios - 1)
+    assert ratios[:, 0].min() > 1
+    assert f"by {100 * off[:, 0].min():.1f} to {100 * off[:, 0].max():.1f} %" in PAGE
+    nearer = int((off[:, 1] < off[:, 0]).sum())
+    assert f"nearer on {nearer} of the {len(RECORDED)}" in PAGE
+
+
+def test_a_recorded_load_evicts_less_than_memory_would_overflow() -> None:
+    """The one log below capacity, by its requests a step."""
+    columns, server, log = recorded("vllm/poisson_095.json")
+    mu = float(server.capacity / mean_weights(server.footprint).lifetime_memory)
+    rate = len(log["output_lengths"]) / len(log["arrived_by_step"])
+    predicted = OpenMemory(server.footprint, rate).overflow(float(server.capacity))
+    text = " ".join(PAGE.split())
+    evicting = float((columns["preempt"] > 0).mean())
+    assert f"overflows in {predicted:.2f} of iterations" in text
+    assert f"evicts in {evicting:.2f} of those in which requests wait" in text
+    assert f"Poisson arrivals at {100 * rate / mu:.0f} % of mu" in text

@@ -17,6 +17,7 @@ from tests.footprints.test_noise import MIX, drawn, server_of
         {"most_running": 30},
         {"most_admitted": 3},
         {"arrivals": 2.5, "batch": 2},
+        {"alike": (0.5, 0.0, 0.5)},
     ],
 )
 def test_compiled_runs_are_the_literal_ones(rules: dict[str, Any]) -> None:

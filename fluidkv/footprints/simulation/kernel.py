@@ -24,6 +24,19 @@ def _draw(cumulative: np.ndarray, uniform: float) -> int:
 
 
 @inner
+def _drawn_in_order(
+    batch: np.ndarray, shares: np.ndarray, alike: np.ndarray, rng: np.random.Generator
+) -> int:
+    """The growth of the next request; `batch` has it, and how many more of it come in a row."""
+    if batch[1] == 0:
+        batch[0], batch[1] = _draw(shares, rng.random()), 1
+        if len(alike) > 1:
+            batch[1] += _draw(alike, rng.random())
+    batch[1] -= 1
+    return batch[0]
+
+
+@inner
 def _closed_up(
     growth: np.ndarray, since: np.ndarray, until: np.ndarray, paths: np.ndarray, now: int
 ) -> int:
@@ -70,7 +83,7 @@ def simulated(
     growth, since, until = order[0], order[1], order[2]
     paths = np.empty((64, warm), np.int64)  # what is held
     waiting = np.zeros(most + 1, np.int64)  # growths of the evicted; first come last
-    top, running, waits = 0, 0, 0
+    top, running, waits, batch = 0, 0, 0, np.zeros(2, np.int64)
     for now in range(last):
         recorded = now >= warm
         # execute
@@ -105,7 +118,7 @@ def simulated(
             if running >= most:
                 return False
             if waits == 0:
-                waiting[0] = _draw(shares, rng.random())
+                waiting[0] = _drawn_in_order(batch, shares, rules.alike, rng)
                 waits = 1
             kind = waiting[waits - 1]
             start, place, end = first[kind], walk[kind], places[kind]

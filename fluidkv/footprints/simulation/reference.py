@@ -34,6 +34,7 @@ def simulated_literally(
     running: list[_Request] = []
     # growths of the evicted, or drawn and not admitted; first come last
     waiting: list[int] = []
+    batch: list[int] = []  # further requests of the last growth drawn
 
     def drawn(cumulative: np.ndarray) -> int:
         uniform = rng.random()
@@ -72,7 +73,11 @@ def simulated_literally(
             ):
                 break
             if not waiting:
-                waiting.append(drawn(tables.shares))
+                if not batch:
+                    growth = drawn(tables.shares)
+                    several = drawn(rules.alike) if len(rules.alike) > 1 else 0
+                    batch = [growth] * (1 + several)
+                waiting.append(batch.pop())
             used = sum(r.held for r in running)
             first = int(tables.tokens[tables.first[waiting[-1]]])
             if bounded and used + first > rules.capacity - rules.watermark:

@@ -2,6 +2,7 @@
 
 import math
 import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,17 +11,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fluidkv.errors import InputError
+from fluidkv.footprints.order import batch_correlation
 from fluidkv.footprints.second_moments import mean_weights
 from fluidkv.footprints.simulation.reference import simulated_literally
-from fluidkv.footprints.simulation.tables import (
-    ADMITTED,
-    EVICTED,
-    FREE,
-    RUNNING,
-    USED,
-    Rules,
-    tabulated,
-)
+from fluidkv.footprints.simulation.tables import COLUMNS, Rules, tabulated
 from fluidkv.footprints.stability import FullServer
 from fluidkv.record import Record
 from fluidkv.runs.checks import count
@@ -64,6 +58,7 @@ def simulate_footprints(
     most_admitted: int | None = None,
     arrivals: float | None = None,
     batch: int = 1,
+    alike: Sequence[float] = (1.0,),
     literal: bool = False,
 ) -> FootprintRuns:
     """Serve requests drawn from a footprint, first come first admitted, last come first evicted.
@@ -78,10 +73,12 @@ def simulate_footprints(
         arrivals: requests that come an iteration (Poisson), on a server without end of memory; if
             left out, there are always some that wait, and memory is full.
         batch: requests that come together.
+        alike: chances of batches of 1, 2, ... requests in a row with one growth; sum 1.
         literal: by the literal reference, which is slow.
 
     Raises:
-        InputError: a number of iterations or runs below 1, a rate below 0.
+        InputError: a number of iterations or runs below 1, a rate below 0, chances below 0 or that
+            do not sum to 1.
 
     Examples:
         >>> server = fk.FullServer(fk.RequestFootprint(20, 8), capacity=2000)
@@ -97,6 +94,7 @@ def simulate_footprints(
         count(name, number)
     if arrivals is not None and not 0 <= arrivals < math.inf:
         raise InputError("arrivals", arrivals, "a finite number of at least 0")
+    batch_correlation(alike)  # refuses what is no law of batches
     weights = mean_weights(server.footprint)
     rate = float(server.capacity / weights.lifetime_memory) if arrivals is None else arrivals
     if most_running is not None:
@@ -110,28 +108,24 @@ def simulate_footprints(
         _UNBOUNDED if most_admitted is None else most_admitted,
         -1.0 if arrivals is None else float(arrivals),
         batch,
+        np.append(np.cumsum(alike)[:-1], 1.0),
         rate,
     )
     at_once = 4 * rate * float(weights.mean_lifetime) + 40 * batch * weights.ages + 100
     most = int(max(at_once, math.floor(server.capacity * unit) / int(tables.tokens.min()) + 2))
-    found = np.zeros((runs, iterations, 5), np.int64)
+    record = np.zeros((runs, iterations, len(COLUMNS)), np.int64)
 
     def one(run: int) -> None:
         rng = np.random.default_rng([seed, run])
         if literal:
-            simulated_literally(tables, rules, weights.ages, rng, found[run])
+            simulated_literally(tables, rules, weights.ages, rng, record[run])
             return
         from fluidkv.footprints.simulation.kernel import simulated  # Numba loads slowly
 
-        if not simulated(tables, rules, weights.ages, most, rng, found[run]):
+        if not simulated(tables, rules, weights.ages, most, rng, record[run]):
             raise InputError("arrivals", arrivals, "a rate at which less requests run at once")
 
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         list(threads.map(one, range(runs)))
-    return FootprintRuns(
-        found[..., RUNNING],
-        found[..., ADMITTED],
-        found[..., EVICTED],
-        found[..., USED] / unit,
-        found[..., FREE] / unit,
-    )
+    running, admitted, evicted, used, free = np.moveaxis(record, -1, 0)
+    return FootprintRuns(running, admitted, evicted, used / unit, free / unit)

@@ -8,8 +8,8 @@ from jaxtyping import Float, Int
 
 from fluidkv.footprints.footprint import Footprint
 
-RUNNING, ADMITTED, EVICTED, USED, FREE = range(5)
-"""Columns of what is recorded in each iteration."""
+COLUMNS = ("running", "admitted", "evicted", "used", "free")
+"""What is recorded in each iteration."""
 
 
 class Tables(NamedTuple):
@@ -43,6 +43,7 @@ class Rules(NamedTuple):
         arrivals: requests that come an iteration, on average (Poisson); below 0, there are always
             some that wait.
         batch: requests that come together.
+        alike: cumulative chances of 1, 2, ... requests in a row of one growth.
         rate: u of the equilibrium that a run starts from.
     """
 
@@ -52,6 +53,7 @@ class Rules(NamedTuple):
     most_admitted: int
     arrivals: float
     batch: int
+    alike: Float[np.ndarray, " request"]
     rate: float
 
 

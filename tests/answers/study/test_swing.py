@@ -6,6 +6,7 @@ from collections import Counter
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -62,23 +63,31 @@ def test_a_study_of_a_log_says_what_its_running_requests_show(
     )
 
 
-def recorded(name: str) -> tuple[NDArray[np.float64], fk.FullServer]:
-    """Running requests of a recorded scheduler from 100 steps on, while requests wait."""
+class Recorded(NamedTuple):
+    """Steps of a recorded scheduler from the hundredth on, while requests wait, and its server."""
+
+    columns: dict[str, NDArray[np.float64]]
+    server: fk.FullServer
+    log: dict[str, Any]
+
+
+def recorded(name: str) -> Recorded:
     path = ORACLES / name
     if not path.is_file():
         pytest.skip(f"no oracles: FLUIDKV_ORACLES names no folder with {name}")
     log = json.loads(path.read_text(encoding="utf-8"))
-    rows = np.array(log["records"])
-    column = {name: rows[:, k] for k, name in enumerate(log["columns"])}
+    rows = np.array(log["records"], float)
+    columns = {name: rows[:, k] for k, name in enumerate(log["columns"])}
     outputs = log["output_lengths"]
     inputs = log.get("input_lengths") or [log["input_length"]] * len(outputs)
-    many = max(int(column["completed"].sum()), 50)
+    many = max(int(columns["completed"].sum()), 50)
     block = log["block_size"]
     server = fk.FullServer(
         _mix(tuple(zip(inputs, outputs, strict=True))[:many], block), log["usable_blocks"] * block
     )
-    waits = np.flatnonzero(column["waiting"] > 0)
-    return column["running"][waits[0] + 100 : waits[-1] + 1].astype(float), server
+    waits = np.flatnonzero(columns["waiting"] > 0)
+    full = slice(waits[0] + 100, waits[-1] + 1)
+    return Recorded({name: column[full] for name, column in columns.items()}, server, log)
 
 
 @cache
@@ -111,16 +120,15 @@ def _mix(lengths: tuple[tuple[int, int], ...], block: int) -> fk.FootprintMix:
 )
 def test_recorded_schedulers_of_vllm(name: str, noise: bool) -> None:
     """docs/noise.md has these: all are unstable by their lengths."""
-    running, server = recorded(name)
+    columns, server, _ = recorded(name)
     assert fk.footprint_stability(server).verdict.value == "unstable"
-    found = fk.swing_test(running, server)
+    found = fk.swing_test(columns["running"], server)
     assert found.noise is noise
     assert noise or found.ratio.max() > 5
 
 
 def test_a_server_whose_lengths_come_in_turn_does_not_swing() -> None:
-    running, _ = recorded("vllm_live/B_mix_318_9_14.json")
-    assert np.ptp(running) == 0
+    assert np.ptp(recorded("vllm_live/B_mix_318_9_14.json").columns["running"]) == 0
 
 
 def test_sglang_keeps_room_and_swings_less_than_chance(
