@@ -40,6 +40,10 @@ class Growth(Record):
         silent: first iterations that yield no token; each later one of `start` yields one, and each
             step as many as the places it goes.
 
+    Raises:
+        InputError: nothing is held in any iteration; steps that do not sum to 1, with which a
+            request never ends.
+
     Examples:
         >>> from fluidkv.footprints import Growth
         >>> growth = Growth(np.array([4]), np.array([5, 6]), (Fraction(1, 2), Fraction(1, 2)))
@@ -52,6 +56,13 @@ class Growth(Record):
     steps: tuple[Fraction, ...] = (Fraction(1),)
     unit: int = 1
     silent: int = 0
+
+    def __post_init__(self) -> None:
+        if not len(self.start) + len(self.held):
+            raise InputError("held", "no iteration", "what is held in at least one iteration")
+        if sum(self.steps) != 1 or min(self.steps) < 0:
+            allowed = "chances of steps of 1, 2, ... places that sum to 1, so that a request ends"
+            raise InputError("steps", f"sum {sum(self.steps)}", allowed)
 
     @property
     def walk(self) -> int:

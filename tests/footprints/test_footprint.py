@@ -9,6 +9,7 @@ import pytest
 import fluidkv as fk
 from fluidkv.footprints import (
     FullAttention,
+    Growth,
     Hybrid,
     RecordedFootprint,
     SlidingWindow,
@@ -16,6 +17,7 @@ from fluidkv.footprints import (
 )
 
 HALF = Fraction(1, 2)
+NOTHING = np.zeros(0, np.int64)
 
 
 @pytest.mark.parametrize(
@@ -62,6 +64,15 @@ HALF = Fraction(1, 2)
             lambda: RecordedFootprint([Fraction(1, 1009), Fraction(1, 1013)]),
             "held: got 'a common denominator of 1022117'; allowed: rationals over a common "
             "denominator of at most 1,000,000",
+        ),
+        (
+            lambda: Growth(NOTHING, NOTHING),
+            "held: got 'no iteration'; allowed: what is held in at least one iteration",
+        ),
+        (
+            lambda: Growth(np.array([4]), np.array([5]), (Fraction(0),)),
+            "steps: got 'sum 0'; allowed: chances of steps of 1, 2, ... places that sum to 1, so "
+            "that a request ends",
         ),
         (lambda: fk.FootprintMix([]), "parts: got (); allowed: at least one part"),
         (
