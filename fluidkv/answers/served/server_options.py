@@ -225,6 +225,7 @@ def served_load(
     """
     origin.check()
     reading.check(origin.source, rate=arrivals.rate, clients=arrivals.clients)
+    memory.per_token()
     load, report = reading.requests(origin, on_read)
     logged, read = log_of(origin.source, report, reading.scaling)
     rules = None if engine is None else engine(logged)
