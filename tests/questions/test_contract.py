@@ -12,6 +12,7 @@ from fluidkv.answers.questions import QUESTIONS
 from fluidkv.cli import asking, main
 from fluidkv.questions.answer import Answer, inner_answer
 from fluidkv.questions.kinds import Text
+from tests.cli.answered import refusal
 from tests.conventions import complaints
 from tests.questions import asked
 from tests.questions.asked import answer_to
@@ -122,6 +123,16 @@ DESCRIBED = {
 def test_the_page_on_json_has_the_keys_of_the_fields(name: str) -> None:
     said = {key.path for key in sections()[name]}
     assert said == {path for path, _, _ in DESCRIBED[name].json_keys()}
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, each in QUESTIONS.items() if {"source", "model"} <= each.options.keys()]
+)
+def test_a_model_that_nobody_knows_is_refused_before_the_source_is_read(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = ["no-such-source", *shlex.split(NEEDED[name]), "--model", "lama-3.1-8b"]
+    assert refusal(capsys, name, *line).startswith("fluidkv: --model: got 'lama-3.1-8b'")
 
 
 OPTIONS = [

@@ -282,7 +282,8 @@ def completed(
     notes: list[Row] = []
     block = server.block_size
     if logged is not None:
-        server, notes = server.as_logged(logged)
+        server, taken = server.as_logged(logged)
+        notes += taken
     if engine is not None:
         with as_options({"engine": "--engine"}):
             serves = served_engine(engine)
