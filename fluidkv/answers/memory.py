@@ -199,9 +199,11 @@ class Memory(TokenBytes):
     kv_bytes: Annotated[int | None, KV_BYTES] = None
     model: Annotated[str | None, MODEL] = None
 
+    def __post_init__(self) -> None:
+        self.per_token()  # refused where the options are read, before any source is
+
     def tokens(self, block_size: int | None = None, *, whole: str = "") -> Fraction | None:
         """KV tokens; None where nobody says."""
-        self.per_token()
         if self.capacity is None:
             return None
         return self.converted(self.capacity, block_size, whole=whole)

@@ -11,7 +11,16 @@ from inspect import cleandoc, get_annotations, isclass
 from operator import attrgetter
 from textwrap import fill, indent
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ForwardRef,
+    NamedTuple,
+    TypeVar,
+    get_args,
+    get_origin,
+)
 
 from fluidkv.plain import csv_text, plain
 from fluidkv.record import Record
@@ -20,6 +29,9 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from fluidkv.labels import Column
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -67,6 +79,21 @@ class Described:
         return parts
 
 
+class _DescribedProperty(property):
+    about: Described
+
+
+def described(title: str, **more: Any) -> Callable[[Callable[[Any], T]], T]:
+    """A property of an answer that JSON has, too; arguments as of `Described`."""
+
+    def made(getter: Callable[[Any], T]) -> Any:  # for a type checker, what it returns
+        member = _DescribedProperty(getter)
+        member.about = Described(title, **more)
+        return member
+
+    return made
+
+
 class Part(NamedTuple):
     """A described field.
 
@@ -104,7 +131,9 @@ class Answer(Record):
         members = (member for base in bases for member in vars(base).items())
         for name, member in members:
             if isinstance(member, property):
-                annotated[name] = getattr(member.fget, "__annotations__", {}).get("return")
+                kind = getattr(member.fget, "__annotations__", {}).get("return")
+                about = getattr(member, "about", None)
+                annotated[name] = kind if about is None else Annotated[kind, about]
         for name, annotation in annotated.items():
             kind, *metadata = get_args(annotation) or (annotation,)
             for about in metadata:
@@ -279,7 +308,7 @@ def _is_mapping(kind: Any) -> bool:
 
 def _kind(kind: Any, unit: str) -> str:
     """Of the values of a field, as the reference of keys says it."""
-    if _is_mapping(kind):
+    if _is_mapping(kind) or isinstance(kind, ForwardRef):
         return ""
     parts = [each for each in (kind, *get_args(kind)) if isclass(each)]
     if any(issubclass(each, str | Enum) for each in parts):

@@ -38,8 +38,9 @@ def test_bytes_are_said_with_what_a_token_takes():
     assert memory.tokens() == 183_105
     [(label, said)] = memory.notes()
     assert label == "capacity"
-    assert said.startswith("24GB = 183,105 tokens at 131,072 bytes a token")
-    assert said.endswith("not of the GPU")
+    text = str(said)
+    assert text.startswith("24GB = 183,105 tokens at 131,072 bytes a token")
+    assert text.endswith("not of the GPU")
 
 
 def test_plain_tokens_are_not_explained():

@@ -18,13 +18,10 @@ FINE = {
     "study": _LARGE,
     "recommend": _LARGE,
     "size": f"{_LARGE} --slo ttft_p99=2s",
-    "compare": f"{_LARGE} --engine vllm --engine sglang",
-    "preempt": _LARGE,
     "replay": "",
 }
 """Commands about a SOURCE that are no questions, with the options that they need."""
 NEAR = {
-    "--allocation": ("by-blok",),
     "--capacity": ("12 parsecs",),
     "--clock": ("vidr", "1:2:3:4:5", "0.01:-1"),
     "--columns": ("input=a,input=b",),
@@ -33,14 +30,11 @@ NEAR = {
     "--format": ("mooncak",),
     "--model": ("lama-3.1-8b",),
     "--now": ("watermarks=1", "watermark=2", "clients=2"),
-    "--predictor": ("perfekt",),
-    "--restore": ("swp",),
     "--slo": ("tpot_p99", "ttft=2parsecs", "ttft_p99=2parsecs"),
-    "--victim": ("randm",),
     "--watermark": ("1", "-0.1"),
 }
 """Options -> values that are nearly right; they are refused wherever the option is."""
-READ_LATER = ("--measured", "--max-tokens", "--profile", "--window")
+READ_LATER = ("--measured", "--max-tokens", "--window")
 """What these say is looked at once there are requests, or together with another option."""
 OPTIONS = [
     pytest.param(command, each.opts[0], id=f"{command}{each.opts[0]}")

@@ -56,8 +56,17 @@ CASES: dict[str, list[str]] = {
         f"{_SMALL} --seeds 2 --policy return --policy return-pooled --policy token-pd",
         f"{_SMALL} --seeds 1 --policy h2o --policy token-pd-hard --predictor oracle",
     ],
+    "mix": SHOWN["mix"],
+    "threshold": [*SHOWN["threshold"], "5 9 --share 1/2 --bound 9"],
+    "equilibria": [*SHOWN["equilibria"], "--class 5:9 --capacity 1000 --gaps 4,1,3,1"],
+    "cascade": [*SHOWN["cascade"], f"--class 10:8 --capacity 1000 --start {LONGER}"],
+    "pulse": SHOWN["pulse"],
+    "oracle": SHOWN["oracle"],
+    "wait": [f"{_NESTED} --seeds 2 --run-time 60"],
+}
+
+WIDE: dict[str, list[str]] = {
     "mix": [
-        *SHOWN["mix"],
         f"{_FOUR} --nodes 2 --capacity 1e15 --max-imbalance 1.05",
         "--class 512:1 --nodes 1",
         "--class 512:20 --class 512:21 --nodes 3",
@@ -65,37 +74,26 @@ CASES: dict[str, list[str]] = {
         " ".join(f"--class {100000 + n}:{n}" for n in range(5, 15)) + " --nodes 2",
     ],
     "threshold": [
-        *SHOWN["threshold"],
         "2 4 --share 1/2",
         "1 2 --share 0.1",
         f"3 4 5 7 11 {'--share 0.123456789 ' * 4}",
         "2 3 --share 1/2 --ratio 1e15 --ratio 1/700000",
         "127 255 509 --share 1/3 --share 1/3",
-        "5 9 --share 1/2 --bound 9",
         "5 9 --share 1/2 --bound 1000000000000000000",
         "499 500 --share 1/2",
     ],
     "equilibria": [
-        *SHOWN["equilibria"],
-        "--class 5:9 --capacity 1000 --gaps 4,1,3,1",
         "--class 20:34 --capacity 1234567890123 --level 2",
         "--class 3:1 --capacity 13/3",
     ],
-    "cascade": [
-        *SHOWN["cascade"],
-        f"--class 10:8 --capacity 1000 --start {LONGER}",
-        f"--class 10:8 --capacity 1000 --start {LONGER} --exact",
-    ],
+    "cascade": [f"--class 10:8 --capacity 1000 --start {LONGER} --exact"],
     "pulse": [
-        *SHOWN["pulse"],
         "6 9 --input 1 --share 0.05 --capacity 1e15",
         "500 1000 --input 99999 --share 1/999 --capacity 5000001/7",
         "2 4 --input 1 --share 2/5 --capacity 60",
     ],
-    "oracle": SHOWN["oracle"],
     "wait": [
         f"{_TYPES} --d0 0.1 --d1 0.1 --capacity 9 --seeds 2 --run-time 60",
-        f"{_NESTED} --seeds 2 --run-time 60",
         f"{_TYPES} --d0 0.1 --d1 0.1 --capacity 8 --no-simulate",
         f"{_MANY} --capacity 41408 --no-simulate",
         f"{_MANY} --capacity 41408 --no-simulate --unknown-lengths",
@@ -103,6 +101,7 @@ CASES: dict[str, list[str]] = {
         f"{_NESTED} --segment 1 --segment 2 --threshold 14 --threshold 8 --no-simulate",
     ],
 }
+"""Lines whose text has long numbers or many rows: whether it fits is looked at, and no more."""
 
 NEEDED: dict[str, str] = {
     "cache": "",

@@ -12,9 +12,11 @@ from fluidkv.answers.questions import QUESTIONS
 from fluidkv.cli import asking, main
 from fluidkv.questions.answer import Answer, inner_answer
 from fluidkv.questions.kinds import Text
+from tests.cli.answered import refusal
 from tests.conventions import complaints
+from tests.questions import asked
 from tests.questions.asked import answer_to
-from tests.questions.cases import CASES, NEEDED
+from tests.questions.cases import CASES, NEEDED, WIDE
 
 LINES = [(name, line) for name, lines in CASES.items() for line in lines]
 # Wrong kinds, no numbers, infinities, none, less than none, much, nothing, a name that is near one.
@@ -61,6 +63,15 @@ def test_the_json_is_the_answer_with_the_keys_of_its_fields(
 
 def _top(path: str) -> str:
     return re.split(r"[.\[]", path)[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "line"), [(name, line) for name, lines in WIDE.items() for line in lines]
+)
+def test_the_text_of_long_numbers_fits(name: str, line: str) -> None:
+    lines = asked.text_of(name, line).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert [line for line in lines if line != line.rstrip()] == []
 
 
 @pytest.mark.parametrize(("name", "line"), LINES)
@@ -112,6 +123,16 @@ DESCRIBED = {
 def test_the_page_on_json_has_the_keys_of_the_fields(name: str) -> None:
     said = {key.path for key in sections()[name]}
     assert said == {path for path, _, _ in DESCRIBED[name].json_keys()}
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, each in QUESTIONS.items() if {"source", "model"} <= each.options.keys()]
+)
+def test_a_model_that_nobody_knows_is_refused_before_the_source_is_read(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = ["no-such-source", *shlex.split(NEEDED[name]), "--model", "lama-3.1-8b"]
+    assert refusal(capsys, name, *line).startswith("fluidkv: --model: got 'lama-3.1-8b'")
 
 
 OPTIONS = [

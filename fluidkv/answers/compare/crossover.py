@@ -16,7 +16,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from fluidkv.answers.compare.plan import Asked, Plan, check_case, felt_of, planned
+from fluidkv.answers.compare.plan import Plan, Setup, check_case, felt_of, planned
 from fluidkv.answers.served.cases import Case
 from fluidkv.answers.served.described import THROUGHPUTS
 from fluidkv.answers.served.paired import CONFIDENCE, against_first
@@ -144,14 +144,14 @@ class Along(Record):
                 metric: {"mean": mean.tolist(), "half_width": half.tolist()}
                 for metric, (mean, half) in ((m, self.gain(m)) for m in self.crossings)
             },
-            "crossings": {metric: found.to_dict() for metric, found in self.crossings.items()},
+            "crossings": {metric: each.to_dict() for metric, each in self.crossings.items()},
         }
 
 
 @dataclass(frozen=True, eq=False)
 class Crossover(Record):
     """Fields:
-    asked: memory, clock, who asks.
+    setup: memory, clock, who asks.
     felt: metrics of the crossings, in the order in which they count.
     by_max_tokens: the pool as asked, clients that ask for multiples of what they get.
     by_capacity: clients as asked, other pools.
@@ -160,18 +160,18 @@ class Crossover(Record):
 
     Examples:
         >>> from fluidkv.answers import Demand, Setting, policies_crossover
-        >>> from fluidkv.answers.compare.plan import Asked
+        >>> from fluidkv.answers.compare.plan import Setup
         >>> clock = fk.IterationClock(0.02, 1e-6, 4e-3)
-        >>> asked = Asked(200, Demand(clients=4), clock, Setting(), 4, requests=20, runs=2)
+        >>> setup = Setup(200, Demand(clients=4), clock, Setting(), 4, requests=20, runs=2)
         >>> mix, two = fk.Workload.from_lengths([(60, 4), (60, 12)]), [Fraction(1), Fraction(2)]
-        >>> found = policies_crossover(mix, asked, multiples=two, pools=two, backend="reference")
+        >>> found = policies_crossover(mix, setup, multiples=two, pools=two, backend="reference")
         >>> found.by_max_tokens.points, found.by_capacity.points, found.ratio
         ((1.0, 2.0), (200.0, 400.0), 1.0)
         >>> found.by_capacity.crossings["latency_p99"].same_from
         200.0
     """
 
-    asked: Asked
+    setup: Setup
     felt: tuple[str, ...]
     by_max_tokens: Along
     by_capacity: Along
@@ -203,7 +203,7 @@ class Crossover(Record):
 
 def policies_crossover(
     source: Workload | Trace,
-    asked: Asked,
+    setup: Setup,
     *,
     multiples: Sequence[Fraction] = MULTIPLES,
     pools: Sequence[Fraction] = POOLS,
@@ -214,7 +214,7 @@ def policies_crossover(
 
     Args:
         source: a workload, or a trace.
-        asked: as `compare_engines` is asked; its pool is where max_tokens is turned, and what its
+        setup: as `compare_engines` is asked; its pool is where max_tokens is turned, and what its
             clients ask for is what holds where the pool is.
         multiples: of what is put out, that clients ask for, rising; at least 1.
         pools: parts of the pool, rising.
@@ -226,11 +226,11 @@ def policies_crossover(
 
     Examples:
         >>> from fluidkv.answers import Demand, Setting, policies_crossover
-        >>> from fluidkv.answers.compare.plan import Asked
+        >>> from fluidkv.answers.compare.plan import Setup
         >>> clock = fk.IterationClock(0.02, 1e-6, 4e-3)
-        >>> asked = Asked(200, Demand(clients=4), clock, Setting(), 4, requests=20, runs=2)
+        >>> setup = Setup(200, Demand(clients=4), clock, Setting(), 4, requests=20, runs=2)
         >>> mix, two = fk.Workload.from_lengths([(60, 4), (60, 12)]), [Fraction(1), Fraction(2)]
-        >>> found = policies_crossover(mix, asked, multiples=two, pools=two, backend="reference")
+        >>> found = policies_crossover(mix, setup, multiples=two, pools=two, backend="reference")
         >>> evictions = found.by_capacity.table.preemptions.mean("run")
         >>> evictions.sel(policy="trtllm-max-utilization").values  # of 200 tokens, of 400
         array([5., 0.])
@@ -238,46 +238,48 @@ def policies_crossover(
     for name, values in (("multiples", multiples), ("pools", pools)):
         if len(values) < 2 or any(a >= b for a, b in pairwise(values)) or values[0] <= 0:
             raise InputError(name, [str(value) for value in values], "at least 2, rising, above 0")
-    plan = planned(source, POLICIES, asked)
+    plan = planned(source, POLICIES, setup)
     outputs = [table.asking(table.output_length) for table in plan.tables]
     steps = [MaxTokens("multiple", factor=factor) for factor in multiples]
     fits = [_fits(plan, [step.of(table) for table in outputs]) for step in steps]
-    kept = [step for step, fine in zip(steps, fits, strict=True) if fine]
-    sizes = [max(1, math.floor(asked.capacity * part)) for part in pools]
-    servers = [replace(asked, capacity=size) for size in sizes]
-    held = [s for s in servers if _fits(replace(plan, asked=s), plan.tables)]
-    told = _Told((len(kept) + 1 + 2 * len(held)) * sum(map(len, outputs)), on_progress)
-    felt = felt_of(asked.demand, asked.clock)
+    asking = [step for step, fine in zip(steps, fits, strict=True) if fine]
+    sizes = [max(1, math.floor(setup.capacity * part)) for part in pools]
+    servers = [replace(setup, capacity=size) for size in sizes]
+    pooled = [s for s in servers if _fits(replace(plan, setup=s), plan.tables)]
+    progress = _Progress((len(asking) + 1 + 2 * len(pooled)) * sum(map(len, outputs)), on_progress)
+    felt = felt_of(setup.demand, setup.clock)
 
-    def run(policy: str, servers: Sequence[Asked], tables: Sequence[Requests]) -> xr.Dataset:
+    def run(policy: str, servers: Sequence[Setup], tables: Sequence[Requests]) -> xr.Dataset:
         cases = [server.case(served_engine(policy)) for server in servers]
-        return _measured(plan, cases, tables, backend, told)
+        return _measured(plan, cases, tables, backend, progress)
 
-    every = [step.of(table) for step in kept for table in outputs]
+    every = [step.of(table) for step in asking for table in outputs]
     runs = len(outputs)
-    reserving = _points(run(POLICIES[0], [asked], every), len(kept), runs)
-    evicting = _points(run(POLICIES[1], [asked], outputs), 1, runs)
-    evicting = evicting.isel(point=[0] * len(kept))
+    reserving = _points(run(POLICIES[0], [setup], every), len(asking), runs)
+    evicting = _points(run(POLICIES[1], [setup], outputs), 1, runs)
+    evicting = evicting.isel(point=[0] * len(asking))
     by_asked = _along(
         "max_tokens",
-        [float(step.factor) for step in kept],
+        [float(step.factor) for step in asking],
         (reserving, evicting),
         felt,
         [float(s.factor) for s, fine in zip(steps, fits, strict=True) if not fine],
     )
-    both = tuple(_points(run(policy, held, plan.tables), len(held), runs) for policy in POLICIES)
+    both = tuple(
+        _points(run(policy, pooled, plan.tables), len(pooled), runs) for policy in POLICIES
+    )
     by_pool = _along(
         "capacity",
-        [float(server.capacity) for server in held],
+        [float(server.capacity) for server in pooled],
         both,
         felt,
-        [float(server.capacity) for server in servers if server not in held],
+        [float(server.capacity) for server in servers if server not in pooled],
     )
     ratio = float(np.mean([(t.max_output / t.output_length).mean() for t in plan.tables]))
-    return Crossover(asked, felt, by_asked, by_pool, ratio, runs, len(outputs[0]))
+    return Crossover(setup, felt, by_asked, by_pool, ratio, runs, len(outputs[0]))
 
 
-class _Told:
+class _Progress:
     """Progress over several calls."""
 
     def __init__(self, total: int, tell: Callable[[int, int], None] | None) -> None:
@@ -293,7 +295,7 @@ def _fits(plan: Plan, tables: Sequence[Requests]) -> bool:
     try:
         for name in POLICIES:
             engine = served_engine(name)
-            check_case(plan.asked.case(engine), engine, tables)
+            check_case(plan.setup.case(engine), engine, tables)
     except InputError:
         return False
     return True
@@ -304,19 +306,19 @@ def _measured(
     cases: list[Case],
     tables: Sequence[Requests],
     backend: Literal["auto", "kernel", "reference"],
-    told: _Told,
+    progress: _Progress,
 ) -> xr.Dataset:
     runs = replace(plan, tables=list(tables), prompts=(None,) * len(tables))
-    table = runs.measured(cases, backend, on_progress=told).table
-    told.before += len(cases) * sum(map(len, tables))
+    table = runs.measured(cases, backend, on_progress=progress).table
+    progress.before += len(cases) * sum(map(len, tables))
     return table
 
 
-def _points(found: xr.Dataset, points: int, runs: int) -> xr.Dataset:
+def _points(table: xr.Dataset, points: int, runs: int) -> xr.Dataset:
     """(case, run) in order as (point, run)."""
     columns = {
         str(name): (("point", "run"), column.values.reshape(points, runs), column.attrs)
-        for name, column in found.data_vars.items()
+        for name, column in table.data_vars.items()
     }
     return xr.Dataset(columns)
 

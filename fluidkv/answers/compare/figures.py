@@ -6,55 +6,47 @@ import numpy as np
 
 from fluidkv.answers.compare.crossover import Crossover
 from fluidkv.answers.compare.result import EngineComparison
+from fluidkv.answers.served.rows import FELT
 from fluidkv.figures.figure import Axes, Canvas, Data, Figure
 from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE
 
 _COLOURS = (BLUE, ORANGE, GREEN, PURPLE, BLACK, GREY)
-_WORDS = {
-    "output_throughput_per_time": "throughput",
-    "output_throughput": "throughput",
-    "ttft_p50": "median TTFT",
-    "ttft_p99": "p99 TTFT",
-    "latency_p99": "p99 latency",
-    "tpot_p99": "p99 TPOT",
-    "longest_gap_p99": "p99 longest gap",
-}
 
 
-def engines_figure(found: EngineComparison) -> Figure:
+def engines_figure(answer: EngineComparison) -> Figure:
     """Differences from the first engine in what users feel, with intervals for all at once."""
-    title = _title(found)
+    title = _title(answer)
     return Figure(
         id="engines",
         title=title,
         source="fluidkv compare",
         parameters={
-            "engines": list(found.names),
-            "capacity": found.asked.capacity,
-            "demand": found.asked.demand.kind,
-            "runs": found.runs,
-            "requests": found.requests,
+            "engines": list(answer.names),
+            "capacity": answer.setup.capacity,
+            "demand": answer.setup.demand.kind,
+            "runs": answer.runs,
+            "requests": answer.requests,
         },
-        size=(9.0, 1.4 + 0.34 * len(found.felt) * (len(found.engines) - 1) ** 0.6),
-        data=partial(_engines_data, found),
-        draw=partial(_draw_engines, title=title, felt=found.felt, names=found.names),
-        caption=partial(_engines_caption, found),
+        size=(9.0, 1.4 + 0.34 * len(answer.felt) * (len(answer.engines) - 1) ** 0.6),
+        data=partial(_engines_data, answer),
+        draw=partial(_draw_engines, title=title, felt=answer.felt, names=answer.names),
+        caption=partial(_engines_caption, answer),
     )
 
 
-def _title(found: EngineComparison) -> str:
-    names = [found.names[index] for index in found.better]
+def _title(answer: EngineComparison) -> str:
+    names = [answer.names[index] for index in answer.better]
     if names:
-        return f"Better than {found.names[0]} beyond noise: {', '.join(names)}"
-    return f"Nothing is better than {found.names[0]} in all that users feel"
+        return f"Better than {answer.names[0]} beyond noise: {', '.join(names)}"
+    return f"Nothing is better than {answer.names[0]} in all that users feel"
 
 
-def _engines_data(found: EngineComparison) -> Data:
-    data: dict[str, object] = {"engines": float(len(found.engines))}
-    for metric in found.felt:
-        against = found.against[metric]
+def _engines_data(answer: EngineComparison) -> Data:
+    data: dict[str, object] = {"engines": float(len(answer.engines))}
+    for metric in answer.felt:
+        against = answer.against[metric]
         data[f"{metric}_mean"], data[f"{metric}_half"] = against.mean, against.wide
-        bias = found.bias.get(metric)
+        bias = answer.bias.get(metric)
         data[f"{metric}_bar"] = float("nan") if bias is None else bias.error_bar
     return data
 
@@ -81,7 +73,7 @@ def _draw_engines(
                 label=names[other] if not row else None,
             )
     ax.axvline(0, color=GREY, linewidth=0.8)
-    ax.set_yticks(range(len(felt)), [_WORDS[metric] for metric in felt])
+    ax.set_yticks(range(len(felt)), [FELT[metric] for metric in felt])
     ax.invert_yaxis()
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:+.0%}")
     ax.set_xlabel(f"difference from {names[0]}; of times less is better")
@@ -89,49 +81,49 @@ def _draw_engines(
     canvas.suptitle(title)
 
 
-def _engines_caption(found: EngineComparison, data: Data) -> str:
-    what = "runs" if found.pairs == "run" else "consecutive parts of one run"
-    said = (
-        f"{found.requests:,} requests a run, the same for all engines, in "
-        f"{found.asked.capacity:,} KV tokens. Points are means over {what}; bars hold for all "
-        f"{found.comparisons} differences at once (95 %, Bonferroni)."
+def _engines_caption(answer: EngineComparison, data: Data) -> str:
+    what = "runs" if answer.pairs == "run" else "consecutive parts of one run"
+    text = (
+        f"{answer.requests:,} requests a run, the same for all engines, in "
+        f"{answer.setup.capacity:,} KV tokens. Points are means over {what}; bars hold for all "
+        f"{answer.comparisons} differences at once (95 %, Bonferroni)."
     )
-    if found.bias:
-        said += " Grey: what the simulation misses on the log."
-    return said
+    if answer.bias:
+        text += " Grey: what the simulation misses on the log."
+    return text
 
 
-def crossover_figure(found: Crossover) -> Figure:
+def crossover_figure(crossover: Crossover) -> Figure:
     """Throughput and tail of both policies along max_tokens and along the pool."""
-    title = _crossover_title(found)
+    title = _crossover_title(crossover)
     return Figure(
         id="crossover",
         title=title,
         source="fluidkv compare --crossover",
         parameters={
-            "capacity": found.asked.capacity,
-            "demand": found.asked.demand.kind,
-            "runs": found.runs,
-            "requests": found.requests,
+            "capacity": crossover.setup.capacity,
+            "demand": crossover.setup.demand.kind,
+            "runs": crossover.runs,
+            "requests": crossover.requests,
         },
         size=(9.0, 5.6),
-        data=partial(_crossover_data, found),
+        data=partial(_crossover_data, crossover),
         draw=partial(
             _draw_crossover,
             title=title,
-            felt=(found.felt[0], _tail(found)),
-            unit="s" if found.asked.clock.unit == "s" else "iterations",
+            felt=(crossover.felt[0], _tail(crossover)),
+            unit="s" if crossover.setup.clock.unit == "s" else "iterations",
         ),
-        caption=partial(_crossover_caption, found),
+        caption=partial(_crossover_caption, crossover),
     )
 
 
-def _tail(found: Crossover) -> str:
-    return "latency_p99" if "latency_p99" in found.felt else found.felt[-1]
+def _tail(crossover: Crossover) -> str:
+    return "latency_p99" if "latency_p99" in crossover.felt else crossover.felt[-1]
 
 
-def _crossover_title(found: Crossover) -> str:
-    crossing = found.by_max_tokens.crossings[found.felt[0]]
+def _crossover_title(crossover: Crossover) -> str:
+    crossing = crossover.by_max_tokens.crossings[crossover.felt[0]]
     if crossing.found:
         return (
             f"No-evict is faster up to {crossing.low:g}x max_tokens, max-utilization from "
@@ -143,11 +135,11 @@ def _crossover_title(found: Crossover) -> str:
     return f"{name} is faster wherever the two differ"
 
 
-def _crossover_data(found: Crossover) -> Data:
+def _crossover_data(crossover: Crossover) -> Data:
     data: dict[str, object] = {}
-    for along in (found.by_max_tokens, found.by_capacity):
+    for along in (crossover.by_max_tokens, crossover.by_capacity):
         data[f"{along.axis}_points"] = np.array(along.points)
-        for metric in (found.felt[0], _tail(found)):
+        for metric in (crossover.felt[0], _tail(crossover)):
             values = along.table[metric].values
             for policy, name in enumerate(("reserving", "evicting")):
                 key = f"{along.axis}_{metric}_{name}"
@@ -170,7 +162,7 @@ def _draw_crossover(
     panels[1][0].set_xlabel("max_tokens over outputs")
     panels[1][1].set_xlabel("KV tokens of the pool")
     panels[0][0].set_ylabel(f"output tokens {'a second' if unit == 's' else 'an iteration'}")
-    panels[1][0].set_ylabel(f"{_WORDS[felt[1]]}, {unit}")
+    panels[1][0].set_ylabel(f"{FELT[felt[1]]}, {unit}")
     handles, labels = panels[0][0].get_legend_handles_labels()
     canvas.legend(handles, labels, loc="outside lower center", ncols=2)
     canvas.suptitle(title)
@@ -195,10 +187,10 @@ def _draw_panel(ax: Axes, data: Data, axis: str, metric: str) -> None:
     ax.set_ylim(bottom=0)
 
 
-def _crossover_caption(found: Crossover, data: Data) -> str:
+def _crossover_caption(crossover: Crossover, data: Data) -> str:
     return (
-        f"{found.requests:,} requests a run, {found.runs} runs a point, the same for both "
-        f"policies; bands are from the worst run to the best. Left: {found.asked.capacity:,} KV "
-        f"tokens, clients that ask for more than they get. Right: clients that ask for "
-        f"{found.ratio:.3g} times what they get, other pools. Dashed: where the means cross."
+        f"{crossover.requests:,} requests a run, {crossover.runs} runs a point, the same for both "
+        f"policies; bands are from the worst run to the best. Left: {crossover.setup.capacity:,} "
+        f"KV tokens, clients that ask for more than they get. Right: clients that ask for "
+        f"{crossover.ratio:.3g} times what they get, other pools. Dashed: where the means cross."
     )

@@ -1,4 +1,4 @@
-"""What `fluidkv compare` found, as a person reads it."""
+"""What `fluidkv compare` answer, as a person reads it."""
 
 import math
 
@@ -8,6 +8,7 @@ from fluidkv.answers.served.cost import PER_MILLION
 from fluidkv.answers.served.fresh import share_in, spread
 from fluidkv.answers.served.paired import CONFIDENCE
 from fluidkv.answers.served.rows import (
+    FELT,
     arrivals_text,
     clock_rows,
     max_tokens_rows,
@@ -37,85 +38,76 @@ _TITLES = {
     "preemptions": "preempt",
     "recompute_tax": "tax",
 }
-_WORDS = {
-    "output_throughput_per_time": "throughput",
-    "output_throughput": "throughput",
-    "ttft_p50": "median TTFT",
-    "ttft_p99": "p99 TTFT",
-    "latency_p99": "p99 latency",
-    "tpot_p99": "p99 TPOT",
-    "longest_gap_p99": "p99 longest gap",
-}
 _SHORT = {"trtllm-no-evict": "no-evict", "trtllm-max-utilization": "max-util"}
 
 
-def say_comparison(page: Page, found: EngineComparison) -> None:
+def say_comparison(page: Page, answer: EngineComparison) -> None:
     """Every engine's metrics, what differs beyond noise, where policies cross, what was run."""
-    at = f"{found.name} at " if found.name else ""
-    page.verdict(_in_short(found))
-    page.title(f"{at}{found.asked.capacity:,} KV tokens: {counted(len(found.engines), 'engine')}")
-    if any(engine.caching for engine in found.engines):
-        page.paragraph(_SHARED if found.shared else _NOT_SHARED)
-    if found.short:
+    at = f"{answer.name} at " if answer.name else ""
+    page.verdict(_in_short(answer))
+    page.title(f"{at}{answer.setup.capacity:,} KV tokens: {counted(len(answer.engines), 'engine')}")
+    if any(engine.caching for engine in answer.engines):
+        page.paragraph(_SHARED if answer.shared else _NOT_SHARED)
+    if answer.short:
         page.paragraph("The runs are too short: memory is hardly filled; take more --requests")
-    page.heading(f"Means of {counted(found.runs, 'run')}")
-    columns = [m for m in (*found.felt, "preemptions", "recompute_tax") if m != "ttft_p50"]
-    _engines_table(page, found, columns)
-    page.heading("Against the first", f", {found.names[0]}")
-    page.rows(_differences(found))
-    if found.logged is not None:
-        name = found.names[found.logged]
+    page.heading(f"Means of {counted(answer.runs, 'run')}")
+    columns = [m for m in (*answer.felt, "preemptions", "recompute_tax") if m != "ttft_p50"]
+    _engines_table(page, answer, columns)
+    page.heading("Against the first", f", {answer.names[0]}")
+    page.rows(_differences(answer))
+    if answer.logged is not None:
+        name = answer.names[answer.logged]
         page.heading("The log, measured and simulated", f", by the rules of {name}")
-        measured_table(page, found.bias)
-    if found.crossover is not None:
+        measured_table(page, answer.bias)
+    if answer.crossover is not None:
         page.heading("MAX_UTILIZATION or GUARANTEED_NO_EVICT")
-        _say_crossover(page, found.crossover)
+        _say_crossover(page, answer.crossover)
     page.heading("What was run")
-    page.rows([*found.notes, *_run_rows(found)])
+    page.rows([*answer.notes, *_run_rows(answer)])
 
 
-def _in_short(found: EngineComparison) -> str:
+def _in_short(answer: EngineComparison) -> str:
     """Who is better, by how much in the first thing that differs, and the interval of that."""
-    first, felt = found.names[0], found.felt
-    if found.short:
-        return f"Too short to say: {found.requests:,} requests hardly fill memory"
-    is_ = {(i, m): found.difference(i, m) for i in range(1, len(found.engines)) for m in felt}
+    first, felt = answer.names[0], answer.felt
+    if answer.short:
+        return f"Too short to say: {answer.requests:,} requests hardly fill memory"
+    kinds = {(i, m): answer.difference(i, m) for i in range(1, len(answer.engines)) for m in felt}
     order = (Difference.BETTER, Difference.WORSE)
-    told = [at for at in is_ if is_[at] in order]
-    told.sort(key=lambda at: (order.index(is_[at]), at[0] not in found.better))
-    if not told:
-        most = max({i for i, _ in is_}, key=lambda i: abs(found.against[felt[0]].mean[i]))
-        gap = f"{_WORDS[felt[0]]} of {found.names[most]} {_gap(found, most, felt[0])}"
+    real = [at for at in kinds if kinds[at] in order]
+    real.sort(key=lambda at: (order.index(kinds[at]), at[0] not in answer.better))
+    if not real:
+        most = max({i for i, _ in kinds}, key=lambda i: abs(answer.against[felt[0]].mean[i]))
+        gap = f"{FELT[felt[0]]} of {answer.names[most]} {_gap(answer, most, felt[0])}"
         return f"No difference is told from {first}: {gap}"
-    index, metric = told[0]
-    word = "worse" if is_[told[0]] is Difference.WORSE else "better in some, worse in some"
-    word = "better" if index in found.better else word
-    return f"{found.names[index]} is {word} than {first}: {_WORDS[metric]} {_gap(found, *told[0])}"
+    index, metric = real[0]
+    word = "worse" if kinds[real[0]] is Difference.WORSE else "better in some, worse in some"
+    word = "better" if index in answer.better else word
+    return f"{answer.names[index]} is {word} than {first}: {FELT[metric]} {_gap(answer, *real[0])}"
 
 
-def _engines_table(page: Page, found: EngineComparison, columns: list[str]) -> None:
-    cost = found.cost
+def _engines_table(page: Page, answer: EngineComparison, columns: list[str]) -> None:
+    cost = answer.cost
     titles = [_TITLES[metric] for metric in columns] + ([PER_MILLION] if cost else [])
     rows = [
         [
             _numbered(i),
-            *(_cell(metric, found.mean(i, metric)) for metric in columns),
-            *([short(found.cost_of(i), 3)] if cost else []),
+            *(_cell(metric, answer.mean(i, metric)) for metric in columns),
+            *([short(answer.cost_of(i), 3)] if cost else []),
         ]
-        for i in range(len(found.engines))
+        for i in range(len(answer.engines))
     ]
     page.table(["", *titles], rows)
     page.rows(cost.rows() if cost else ())
-    if found.days is not None:
-        counts = [_over_draws(found, i) for i in range(len(found.engines))]
-        share = f"{share_in(len(found.days.tables)):.0%}"
+    if answer.days is not None:
+        counts = [_over_draws(answer, i) for i in range(len(answer.engines))]
+        share = f"{share_in(len(answer.days.tables)):.0%}"
         page.paragraph(f"preemptions in {share} of draws like it: {'; '.join(counts)}", "dim")
     page.line()
-    page.rows([(_numbered(i), _named(found, i)) for i in range(len(found.engines))], width=4)
+    page.rows([(_numbered(i), _named(answer, i)) for i in range(len(answer.engines))], width=4)
 
 
-def _over_draws(found: EngineComparison, index: int) -> str:
-    low, high = spread(found.counts["preemptions"][index])
+def _over_draws(answer: EngineComparison, index: int) -> str:
+    low, high = spread(answer.counts["preemptions"][index])
     return f"{_numbered(index)} {short(low)} to {short(high)}"
 
 
@@ -123,11 +115,11 @@ def _numbered(index: int) -> str:
     return f"{index + 1}."
 
 
-def _named(found: EngineComparison, index: int) -> str:
-    engine, limits = found.engines[index], found.limits[index]
+def _named(answer: EngineComparison, index: int) -> str:
+    engine, limits = answer.engines[index], answer.limits[index]
     name = engine.label + short_form(engine.rules, engine.caching)
-    said = f"{name}, blocks of {limits.block_size}"
-    return f"{said}; {engine.note}" if engine.note else said
+    text = f"{name}, blocks of {limits.block_size}"
+    return f"{text}; {engine.note}" if engine.note else text
 
 
 def _cell(metric: str, value: float) -> str:
@@ -137,46 +129,50 @@ def _cell(metric: str, value: float) -> str:
 # --- differences --------------------------------------------------------------------------------
 
 
-def _differences(found: EngineComparison) -> list[Row]:
+def _differences(answer: EngineComparison) -> list[Row]:
     rows: list[Row] = []
-    for index in range(1, len(found.engines)):
+    for index in range(1, len(answer.engines)):
         real, rest = [], []
-        for metric in found.felt:
-            said = found.difference(index, metric)
-            text = f"{_WORDS[metric]} {_gap(found, index, metric)}"
-            (real if said in (Difference.BETTER, Difference.WORSE) else rest).append((said, text))
-        rows.append((_numbered(index), f"{found.names[index]}: {_verdict(found, index)}"))
-        for said, text in real:
-            rows.append((f"  {said.value}", text))
-        for said in (Difference.BIAS, Difference.UNHELD, Difference.NOISE, Difference.UNKNOWN):
-            alike = [text for other, text in rest if other is said]
+        for metric in answer.felt:
+            kind = answer.difference(index, metric)
+            text = f"{FELT[metric]} {_gap(answer, index, metric)}"
+            (real if kind in (Difference.BETTER, Difference.WORSE) else rest).append((kind, text))
+        rows.append((_numbered(index), f"{answer.names[index]}: {_verdict(answer, index)}"))
+        for kind, text in real:
+            rows.append((f"  {kind.value}", text))
+        for kind in (Difference.BIAS, Difference.UNHELD, Difference.NOISE, Difference.UNKNOWN):
+            alike = [text for other, text in rest if other is kind]
             if alike:
-                rows.append(("", f"{said.value}: {', '.join(alike)}"))
+                rows.append(("", f"{kind.value}: {', '.join(alike)}"))
     return rows
 
 
-def _verdict(found: EngineComparison, index: int) -> str:
-    said = {found.difference(index, metric) for metric in found.felt}
-    if found.short:
+def _verdict(answer: EngineComparison, index: int) -> str:
+    kinds = {answer.difference(index, metric) for metric in answer.felt}
+    if answer.short:
         return "the runs are too short to say"
-    if index in found.better:
+    if index in answer.better:
         return "better in what is listed, worse in nothing that users feel"
-    if Difference.BETTER in said:
+    if Difference.BETTER in kinds:
         return "better in some, worse in some"
-    if Difference.WORSE in said:
+    if Difference.WORSE in kinds:
         return "worse in what is listed, better in nothing that users feel"
-    beyond = " and more than what the simulation misses" if found.bias else ""
+    beyond = " and more than what the simulation misses" if answer.bias else ""
     return f"no difference that is more than noise{beyond}"
 
 
-def _gap(found: EngineComparison, index: int, metric: str) -> str:
-    against = found.against[metric]
+def _gap(answer: EngineComparison, index: int, metric: str) -> str:
+    against = answer.against[metric]
     mean, wide = float(against.mean[index]), float(against.wide[index])
     if not math.isfinite(mean):
         return "none"
-    said = f"{signed(mean)} +- {percent(wide)}" if math.isfinite(wide) else signed(mean)
-    own = found.of_runs(index, metric)
-    return f"{said} ({signed(own)} here)" if found.days is not None and math.isfinite(own) else said
+    text = f"{signed(mean)} +- {percent(wide)}" if math.isfinite(wide) else signed(mean)
+    of_trace = answer.of_runs(index, metric)
+    return (
+        f"{text} ({signed(of_trace)} here)"
+        if answer.days is not None and math.isfinite(of_trace)
+        else text
+    )
 
 
 # --- the two policies ---------------------------------------------------------------------------
@@ -215,33 +211,39 @@ def _along_table(page: Page, along: Along, felt: tuple[str, ...]) -> None:
 def _crossing_rows(along: Along, crossed: Crossover) -> list[Row]:
     rows: list[Row] = []
     for metric in crossed.felt:
-        found = along.crossings[metric]
-        rows.append((_WORDS[metric], _crossing(found, along)))
+        rows.append((FELT[metric], _crossing(along.crossings[metric], along)))
     if along.refused:
-        said = ", ".join(_point(along, point) for point in along.refused)
-        rows.append(("not served", f"the largest request does not fit under no-evict at {said}"))
+        points = ", ".join(_point(along, point) for point in along.refused)
+        rows.append(("not served", f"the largest request does not fit under no-evict at {points}"))
     if along.axis == "capacity":
-        asked = crossed.asked.demand.max_tokens
-        what = "exactly what is put out" if asked is None else str(asked)
+        most = crossed.setup.demand.max_tokens
+        what = "exactly what is put out" if most is None else str(most)
         rows.append(("asked for", f"{what}, {short(crossed.ratio)} times the outputs on average"))
     return rows
 
 
-def _crossing(found: Crossing, along: Along) -> str:
-    if found.found and found.at is not None:
-        assert found.low is not None
-        assert found.high is not None
-        before, after = (_SHORT[str(side)] for side in (found.before, found.after))
+def _crossing(crossing: Crossing, along: Along) -> str:
+    if crossing.found and crossing.at is not None:
+        assert crossing.low is not None
+        assert crossing.high is not None
+        before, after = (_SHORT[str(side)] for side in (crossing.before, crossing.after))
         return (
-            f"{before} up to {_point(along, found.low)}, {after} from {_point(along, found.high)}; "
-            f"they cross at about {_point(along, found.at)}"
+            f"{before} up to {_point(along, crossing.low)}, "
+            f"{after} from {_point(along, crossing.high)}; "
+            f"they cross at about {_point(along, crossing.at)}"
         )
-    if found.before is None:
+    if crossing.before is None:
         return "no difference beyond noise"
-    if found.before != found.after:
-        return f"{_SHORT[found.before]} first, {_SHORT[str(found.after)]} last, not told where"
-    better = f"{_SHORT[found.before]} is better wherever they differ"
-    same = "" if found.same_from is None else f"; the same from {_point(along, found.same_from)} on"
+    if crossing.before != crossing.after:
+        return (
+            f"{_SHORT[crossing.before]} first, {_SHORT[str(crossing.after)]} last, not told where"
+        )
+    better = f"{_SHORT[crossing.before]} is better wherever they differ"
+    same = (
+        ""
+        if crossing.same_from is None
+        else f"; the same from {_point(along, crossing.same_from)} on"
+    )
     return better + same
 
 
@@ -252,27 +254,27 @@ def _point(along: Along, point: float) -> str:
 # --- what was run -------------------------------------------------------------------------------
 
 
-def _run_rows(found: EngineComparison) -> list[Row]:
-    asked = found.asked
+def _run_rows(answer: EngineComparison) -> list[Row]:
+    setup = answer.setup
     rows: list[Row] = [
-        ("arrivals", arrivals_text(asked.demand, asked.clock.unit)),
-        ("runs", _runs(found)),
-        *window_rows(found.window),
-        *clock_rows(asked.clock, capacity=asked.capacity),
-        ("noise", _noise(found)),
+        ("arrivals", arrivals_text(setup.demand, setup.clock.unit)),
+        ("runs", _runs(answer)),
+        *window_rows(answer.window),
+        *clock_rows(setup.clock, capacity=setup.capacity),
+        ("noise", _noise(answer)),
     ]
-    if found.logged is not None:
-        said = "a difference has to exceed the error bar, off by and its spread together"
-        rows.append(("the log", f"{said}; how far off the other engines are, nobody measured"))
-    if not asked.clock.prefills:
+    if answer.logged is not None:
+        text = "a difference has to exceed the error bar, off by and its spread together"
+        rows.append(("the log", f"{text}; how far off the other engines are, nobody measured"))
+    if not setup.clock.prefills:
         rows.append(("CAUTION", FREE_PREFILL))
-    for engine in found.engines:
-        rows += [row for row in max_tokens_rows(engine.rules, asked.demand) if row not in rows]
-    for index, count in found.unfinished:
+    for engine in answer.engines:
+        rows += [row for row in max_tokens_rows(engine.rules, setup.demand) if row not in rows]
+    for index, count in answer.unfinished:
         ended = counted(count, "run")
-        rows.append(("CAUTION", f"{found.names[index]}: {ended} did not end with all served"))
+        rows.append(("CAUTION", f"{answer.names[index]}: {ended} did not end with all served"))
     missing = "speculative decoding, scheduling cost, kernels"
-    if found.shared:
+    if answer.shared:
         rows.append(("prompts", "begin alike as the trace says, where there is a prefix cache"))
     else:
         missing = f"prompts that begin alike, {missing}"
@@ -280,26 +282,28 @@ def _run_rows(found: EngineComparison) -> list[Row]:
     return rows
 
 
-def _runs(found: EngineComparison) -> str:
-    said = f"{counted(found.runs, 'run')} of {found.requests:,} requests, the same for all engines"
-    if found.iterations is None:
-        return said
-    count = f"{found.iterations:,} iterations, the first {found.warm_up:,} do not count"
-    return f"{said}; {count}"
+def _runs(answer: EngineComparison) -> str:
+    text = (
+        f"{counted(answer.runs, 'run')} of {answer.requests:,} requests, the same for all engines"
+    )
+    if answer.iterations is None:
+        return text
+    count = f"{answer.iterations:,} iterations, the first {answer.warm_up:,} do not count"
+    return f"{text}; {count}"
 
 
-def _noise(found: EngineComparison) -> str:
-    what = "runs" if found.pairs == "run" else "consecutive parts of the one run"
-    if found.days is not None:
-        days = found.days
+def _noise(answer: EngineComparison) -> str:
+    what = "runs" if answer.pairs == "run" else "consecutive parts of the one run"
+    if answer.days is not None:
+        days = answer.days
         how = days.stretch and days.stretch.arrivals
         return (
             f"+- is over {len(days.tables)} fresh draws of {days.requests:,} requests "
             f"(conversations of the trace weighed anew in each, arrivals {how}) and what a log of "
-            f"this length leaves open, {CONFIDENCE:.0%} for all {found.comparisons} differences at "
-            "once (Bonferroni); in brackets: of the trace itself"
+            f"this length leaves open, {CONFIDENCE:.0%} for all {answer.comparisons} differences "
+            "at once (Bonferroni); in brackets: of the trace itself"
         )
     return (
-        f"+- is over {what}, {CONFIDENCE:.0%} for all {found.comparisons} differences at once "
+        f"+- is over {what}, {CONFIDENCE:.0%} for all {answer.comparisons} differences at once "
         "(Bonferroni)"
     )

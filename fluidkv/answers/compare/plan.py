@@ -27,7 +27,7 @@ RUNS = 8
 
 
 @dataclass(frozen=True)
-class Asked(Record):
+class Setup(Record):
     """One comparison.
 
     Args:
@@ -65,20 +65,20 @@ class Asked(Record):
 class Plan(Experiment):
     """Fields:
     engines: the first is what others are held against.
-    asked: memory, caps and runs.
+    setup: memory, caps and runs.
     """
 
     engines: tuple[ServedEngine, ...]
-    asked: Asked
+    setup: Setup
 
     @property
     def cases(self) -> list[Case]:
         """A server for each engine."""
-        return [self.asked.case(engine) for engine in self.engines]
+        return [self.setup.case(engine) for engine in self.engines]
 
 
 def planned(
-    source: Workload | Trace, engines: Sequence[str | EngineRules | ServedEngine], asked: Asked
+    source: Workload | Trace, engines: Sequence[str | EngineRules | ServedEngine], setup: Setup
 ) -> Plan:
     """What `compare_engines` is asked for, as a plan.
 
@@ -93,24 +93,24 @@ def planned(
         if told_apart[place] in told_apart[:place]:
             raise InputError("engine", engine.name, "each engine once")
     for engine in served:
-        asked.limits(engine)  # refuses what is out of range, before requests are drawn
+        setup.limits(engine)  # refuses what is out of range, before requests are drawn
     workload = workload_of(source)
     runs = experiment(
         source,
         workload,
-        equilibrium_of(workload, asked.capacity),
-        asked.demand,
-        asked.clock,
-        Draws(asked.requests, asked.runs, asked.seed),
+        equilibrium_of(workload, setup.capacity),
+        setup.demand,
+        setup.clock,
+        Draws(setup.requests, setup.runs, setup.seed),
         runs=RUNS,
         servers=len(served),
         called="engines",
-        settings=[asked.now],
+        settings=[setup.now],
         caching=any(engine.finds_prefixes for engine in served),
     )
     for engine in served:
-        check_case(asked.case(engine), engine, runs.to_hold, runs.window)
-    return Plan(**vars(runs), engines=served, asked=asked)
+        check_case(setup.case(engine), engine, runs.to_hold, runs.window)
+    return Plan(**vars(runs), engines=served, setup=setup)
 
 
 def felt_of(demand: Demand, clock: IterationClock) -> tuple[str, ...]:

@@ -171,7 +171,7 @@ def which_engine(
     misses there.
     """
     from fluidkv.answers.compare.crossover import policies_crossover
-    from fluidkv.answers.compare.plan import Asked
+    from fluidkv.answers.compare.plan import Setup
     from fluidkv.answers.compare.study import compare_engines
     from fluidkv.serving.clock import IterationClock
 
@@ -207,7 +207,7 @@ def which_engine(
         )
         crossed = None
         if crossover:
-            crossed = policies_crossover(served.load, Asked(**options), on_progress=tell)
+            crossed = policies_crossover(served.load, Setup(**options), on_progress=tell)
     return replace(
         comparison, crossover=crossed, cost=cost, name=served.load.name, notes=served.notes
     )
@@ -240,7 +240,7 @@ COMPARE = Question(
     figures=_figures,
     tables=_tables,
     doing="running every engine",
-    time=lambda answer: answer.asked.clock.unit,
+    time=lambda answer: answer.setup.clock.unit,
     assumes=(
         "Engines differ in the rules of their schedulers alone, which are simulated; how long an "
         "iteration lasts is the same function of the batch for all of them.",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fluidkv.answers.served.described import BIAS, GAP, THROUGHPUTS, below
 from fluidkv.plain import finite
-from fluidkv.questions.answer import Answer, Described
+from fluidkv.questions.answer import Answer, Described, described
 from fluidkv.report.page import Row
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from jaxtyping import Float
 
     from fluidkv.answers.compare.crossover import Crossover
-    from fluidkv.answers.compare.plan import Asked
+    from fluidkv.answers.compare.plan import Setup
     from fluidkv.answers.served.bias import Bias
     from fluidkv.answers.served.cost import Cost
     from fluidkv.answers.served.fresh import Days
@@ -46,17 +46,17 @@ class Difference(Enum):
     UNKNOWN = "one run: not told from noise"
 
 
-def _asked_json(asked: "Asked") -> dict[str, Any]:
-    demand = asked.demand
+def _setup_json(setup: "Setup") -> dict[str, Any]:
+    demand = setup.demand
     return {
-        "capacity": asked.capacity,
-        "max_num_batched_tokens": asked.max_num_batched_tokens,
+        "capacity": setup.capacity,
+        "max_num_batched_tokens": setup.max_num_batched_tokens,
         "demand": demand.kind,
         "rate": demand.rate,
         "clients": demand.clients,
         "speed": demand.speed,
         "max_tokens": None if demand.max_tokens is None else str(demand.max_tokens),
-        "seed": asked.seed,
+        "seed": setup.seed,
     }
 
 
@@ -92,12 +92,12 @@ class EngineComparison(Answer):
     """
 
     engines: "tuple[ServedEngine, ...]"
-    asked: Annotated[
-        "Asked",
+    setup: Annotated[
+        "Setup",
         Described(
             "memory, clock, when requests come",
             flat=True,
-            json=_asked_json,
+            json=_setup_json,
             below=(
                 ("capacity", "tokens", "KV memory of every server"),
                 ("max_num_batched_tokens", "tokens", "most of an iteration; null: no limit"),
@@ -155,18 +155,18 @@ class EngineComparison(Answer):
         """Of the engines, as they were written."""
         return tuple(engine.name for engine in self.engines)
 
-    @property
-    def runs(self) -> Annotated[int, Described("of each engine")]:
+    @described("of each engine")
+    def runs(self) -> int:
         """Of each engine."""
         return self.table.sizes["run"]
 
-    @property
-    def comparisons(self) -> Annotated[int, Described("differences looked at together")]:
+    @described("differences looked at together")
+    def comparisons(self) -> int:
         """Differences that are looked at together."""
         return (len(self.engines) - 1) * len(self.felt)
 
-    @property
-    def confidence(self) -> Annotated[float, Described("of intervals", kind="share")]:
+    @described("of intervals", kind="share")
+    def confidence(self) -> float:
         """Of the intervals."""
         from fluidkv.answers.served.paired import CONFIDENCE
 
@@ -177,39 +177,26 @@ class EngineComparison(Answer):
         """Engines that are better than the first in something felt, and worse in nothing of it."""
         return tuple(i for i in range(1, len(self.engines)) if self._beats(i))
 
-    @property
-    def better_names(
-        self,
-    ) -> Annotated[
-        list[str], Described("engines better by more than noise", key="better", lists=1)
-    ]:
+    @described("engines better by more than noise", key="better", lists=1)
+    def better_names(self) -> list[str]:
         """The same by their names."""
         return [self.names[index] for index in self.better]
 
-    @property
-    def logged_name(
-        self,
-    ) -> Annotated[str | None, Described("the engine whose log it is", key="logged")]:
+    @described("the engine whose log it is", key="logged")
+    def logged_name(self) -> str | None:
         """The engine whose log it is."""
         return None if self.logged is None else self.names[self.logged]
 
-    @property
-    def fresh(
-        self,
-    ) -> Annotated[
-        "dict[str, Any] | None",
-        Described(
-            "null without any",
-            key="draws",
-            below=(
-                ("count", "count", "fresh draws"),
-                ("requests", "count", "of the largest"),
-                *below(
-                    "stretch", tuple((n, k, f"if there is a trace: {t}") for n, k, t in _STRETCH)
-                ),
-            ),
+    @described(
+        "null without any",
+        key="draws",
+        below=(
+            ("count", "count", "fresh draws"),
+            ("requests", "count", "of the largest"),
+            *below("stretch", tuple((n, k, f"if there is a trace: {t}") for n, k, t in _STRETCH)),
         ),
-    ]:
+    )
+    def fresh(self) -> "dict[str, Any] | None":
         """How many fresh draws, and what they are like."""
         days = self.days
         if days is None:
@@ -217,25 +204,20 @@ class EngineComparison(Answer):
         stretch = None if days.stretch is None else days.stretch.to_dict()
         return {"count": len(days.tables), "requests": days.requests, "stretch": stretch}
 
-    @property
-    def costs(
-        self,
-    ) -> Annotated[
-        dict[str, Any],
-        Described(
-            "if `--price` is given",
-            flat=True,
-            below=(
-                ("cost.per_gpu_hour", "money", "if `--price` is given: the price"),
-                ("cost.gpus", "count", "if `--price` is given: of a replica"),
-                (
-                    "cost.per_million_output_tokens.*",
-                    "money",
-                    "if `--price` is given: what these cost by it, of each engine",
-                ),
+    @described(
+        "if `--price` is given",
+        flat=True,
+        below=(
+            ("cost.per_gpu_hour", "money", "if `--price` is given: the price"),
+            ("cost.gpus", "count", "if `--price` is given: of a replica"),
+            (
+                "cost.per_million_output_tokens.*",
+                "money",
+                "if `--price` is given: what these cost by it, of each engine",
             ),
         ),
-    ]:
+    )
+    def costs(self) -> dict[str, Any]:
         """What a million output tokens cost by each engine; empty where no price is known."""
         if self.cost is None:
             return {}
@@ -246,45 +228,40 @@ class EngineComparison(Answer):
         assert self.cost is not None  # whoever asks looked
         return self.cost.per_million(self.mean(index, "output_throughput_per_time"))
 
-    @property
-    def rows(
-        self,
-    ) -> Annotated[
-        list[dict[str, Any]],
-        Described(
-            "each of them",
-            key="engines",
-            lists=1,
-            below=(
-                ("engine", "text", "as it is written"),
-                ("version", "text", "in that, else of its rules"),
-                ("note", "text", "whose rules it has, and what differs"),
-                ("block_size", "tokens", "of a KV block"),
-                ("max_num_seqs", "count", "most requests running at once; null: no cap"),
-                ("watermark", "share", "of blocks that admission leaves free"),
-                ("unfinished_runs", "count", "that did not end as they should"),
-                ("metrics.*.mean", "as the metric", "over runs"),
-                ("metrics.*.runs[]", "as the metric", "each run"),
-                (
-                    "over_draws.*[]",
-                    "count, share",
-                    "preemptions and recompute tax, from where to where in 90 % of draws (of fewer "
-                    "than 20 from the least to the most); empty without any",
-                ),
-                *below("against_first", GAP),
-                (
-                    "against_first.*.of_runs",
-                    "number",
-                    "the same of the requests that are run; all null of the first",
-                ),
-                (
-                    "against_first.*.is",
-                    "text",
-                    "`better`, `worse`, `within noise`, or why it is not known",
-                ),
+    @described(
+        "each of them",
+        key="engines",
+        lists=1,
+        below=(
+            ("engine", "text", "as it is written"),
+            ("version", "text", "in that, else of its rules"),
+            ("note", "text", "whose rules it has, and what differs"),
+            ("block_size", "tokens", "of a KV block"),
+            ("max_num_seqs", "count", "most requests running at once; null: no cap"),
+            ("watermark", "share", "of blocks that admission leaves free"),
+            ("unfinished_runs", "count", "that did not end as they should"),
+            ("metrics.*.mean", "as the metric", "over runs"),
+            ("metrics.*.runs[]", "as the metric", "each run"),
+            (
+                "over_draws.*[]",
+                "count, share",
+                "preemptions and recompute tax, from where to where in 90 % of draws (of fewer "
+                "than 20 from the least to the most); empty without any",
+            ),
+            *below("against_first", GAP),
+            (
+                "against_first.*.of_runs",
+                "number",
+                "the same of the requests that are run; all null of the first",
+            ),
+            (
+                "against_first.*.is",
+                "text",
+                "`better`, `worse`, `within noise`, or why it is not known",
             ),
         ),
-    ]:
+    )
+    def rows(self) -> list[dict[str, Any]]:
         """Every engine's server, its metrics and how far they are from those of the first."""
         return [self._row(index) for index in range(len(self.engines))]
 

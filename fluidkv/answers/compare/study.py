@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import xarray as xr
 
-from fluidkv.answers.compare.plan import Asked, Plan, felt_of, planned
+from fluidkv.answers.compare.plan import Plan, Setup, felt_of, planned
 from fluidkv.answers.compare.result import EngineComparison
 from fluidkv.answers.served.bias import Bias, Totals
 from fluidkv.answers.served.demand import Demand
@@ -91,7 +91,7 @@ def compare_engines(
         >>> [found.mean(index, "preemptions") for index in (0, 1)]
         [4.0, 0.0]
     """
-    asked = Asked(
+    setup = Setup(
         capacity,
         demand or Demand(),
         clock or IterationClock.iterations(),
@@ -102,8 +102,8 @@ def compare_engines(
         runs,
         seed,
     )
-    plan = planned(source, engines, asked)
-    felt = felt_of(asked.demand, asked.clock)
+    plan = planned(source, engines, setup)
+    felt = felt_of(setup.demand, setup.clock)
     bias = {} if log is None else plan.bias(plan.cases[logged], log, felt, totals)
     measured = _measured(plan, felt, backend, on_progress)
     days = _days(source, plan, draws, horizon or Horizon())
@@ -130,7 +130,7 @@ def _answer(
     of_one = "segment" if len(plan.tables) == 1 else "run"
     return EngineComparison(
         engines=plan.engines,
-        asked=plan.asked,
+        setup=plan.setup,
         limits=tuple(case.limits for case in plan.cases),
         felt=felt,
         table=_labelled(plan, measured.table),
@@ -175,16 +175,16 @@ def _days(source: Workload | Trace, plan: Plan, draws: int | None, horizon: Hori
         return None
     log = window.drawn_from(source)
     caching = any(engine.finds_prefixes for engine in plan.engines)
-    asked = plan.asked
+    setup = plan.setup
     return days_like(
         log,
         draws_of(draws),
         horizon,
-        asked.demand,
-        asked.clock,
+        setup.demand,
+        setup.clock,
         usual=min(len(log), HORIZON),
         caching=caching,
-        seed=asked.seed,
+        seed=setup.seed,
     )
 
 

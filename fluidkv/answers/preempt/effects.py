@@ -71,7 +71,7 @@ def main_effects(
     whole = float(around @ around)
     if not np.isfinite(whole) or whole <= 1e-24 * float(means @ means):
         return None
-    found = []
+    effects = []
     for factor in FACTORS:
         names = [combination.names[factor] for combination in combinations]
         levels = tuple(dict.fromkeys(names))
@@ -79,7 +79,7 @@ def main_effects(
             continue
         of_level = [np.array([name == level for name in names]) for level in levels]
         explained = sum(here.sum() * around[here].mean() ** 2 for here in of_level)
-        found.append(
+        effects.append(
             Effect(
                 factor,
                 levels,
@@ -87,9 +87,9 @@ def main_effects(
                 float(explained / whole),
             )
         )
-    found.sort(key=lambda effect: -effect.share)
-    together = max(0.0, 1 - sum(effect.share for effect in found))
-    return Effects(tuple(found), together, _noise(values, whole / (len(means) - 1)))
+    effects.sort(key=lambda effect: -effect.share)
+    together = max(0.0, 1 - sum(effect.share for effect in effects))
+    return Effects(tuple(effects), together, _noise(values, whole / (len(means) - 1)))
 
 
 def _noise(values: Float[np.ndarray, "combination run"], between: float) -> float:

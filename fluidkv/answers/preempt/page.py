@@ -1,4 +1,4 @@
-"""What `fluidkv preempt` found, as a person reads it."""
+"""The answer of `fluidkv preempt`, as a person reads it."""
 
 import math
 from collections.abc import Sequence
@@ -86,9 +86,9 @@ def _in_short(answer: PreemptAnswer) -> str:
 
 def _change(answer: PreemptAnswer, index: int, aim: Aim) -> str:
     """Of an aim against the engine's own rules, with its interval."""
-    found = answer.against[aim.metric]
-    mean, half = 100 * found.mean[index], 100 * found.half[index]
-    return f"{WORDS[aim.metric]} {mean:+.1f} ± {half:.1f} {'%' if found.relative else 'points'}"
+    gap = answer.against[aim.metric]
+    mean, half = 100 * gap.mean[index], 100 * gap.half[index]
+    return f"{WORDS[aim.metric]} {mean:+.1f} ± {half:.1f} {'%' if gap.relative else 'points'}"
 
 
 def columns_of(answer: PreemptAnswer) -> tuple[str, ...]:
@@ -106,25 +106,25 @@ def sections(answer: PreemptAnswer) -> list[list[int]]:
     """
     around = [(c.allocation, c.predictor) for c in answer.combinations]
     order = answer.ranked
-    kept = [around[0], around[answer.pick.index or order[min(1, len(order) - 1)]]]
-    return [[i for i in order if around[i] == each] for each in dict.fromkeys(kept)]
+    chosen = [around[0], around[answer.pick.index or order[min(1, len(order) - 1)]]]
+    return [[i for i in order if around[i] == each] for each in dict.fromkeys(chosen)]
 
 
 def label(answer: PreemptAnswer, index: int) -> str:
     """Victim and restore; a star where no release has one of them."""
-    found = answer.combinations[index]
+    rules = answer.combinations[index]
     victim, restore = (
-        name_of(rule) + ("" if rule in RELEASED else "*") for rule in (found.victim, found.restore)
+        name_of(rule) + ("" if rule in RELEASED else "*") for rule in (rules.victim, rules.restore)
     )
     several = len({each.restore for each in answer.combinations}) > 1
     return f"{victim} {restore}" if several else victim
 
 
 def _around(answer: PreemptAnswer, index: int) -> str:
-    found = answer.combinations[index]
-    several = {c.predictor for c in answer.combinations} != {found.predictor}
-    said = f"Allocation {name_of(found.allocation)}"
-    return f"{said}, predictor {found.predictor}" if several else said
+    rules = answer.combinations[index]
+    several = {c.predictor for c in answer.combinations} != {rules.predictor}
+    text = f"Allocation {name_of(rules.allocation)}"
+    return f"{text}, predictor {rules.predictor}" if several else text
 
 
 def _cells(answer: PreemptAnswer, index: int, columns: Sequence[str]) -> list[str]:
@@ -163,16 +163,16 @@ def _against(
 
 
 def _differences(answer: PreemptAnswer, index: int, metrics: Sequence[str]) -> list[str]:
-    found = []
+    cells = []
     for metric in metrics:
         against = answer.against[metric]
         mean, half = 100 * against.mean[index], 100 * against.half[index]
         if not math.isfinite(mean):
-            found.append("-")
+            cells.append("-")
             continue
         digits = 0 if abs(mean) >= 100 or half >= 10 else 1  # five such columns fit
-        found.append(f"{mean:+.{digits}f}±{half:.{digits}f}")
-    return found
+        cells.append(f"{mean:+.{digits}f}±{half:.{digits}f}")
+    return cells
 
 
 # --- words --------------------------------------------------------------------------------------
@@ -207,9 +207,9 @@ def _words(answer: PreemptAnswer, shown: Sequence[Sequence[int]]) -> list[Row]:
             )
         )
     if answer.unfinished:
-        said = ", ".join(label(answer, i) for i in answer.unfinished[:3])
+        labels = ", ".join(label(answer, i) for i in answer.unfinished[:3])
         many = len(answer.unfinished)
-        rows.append(("CAUTION", f"{counted(many, 'combination')} did not end: {said}"))
+        rows.append(("CAUTION", f"{counted(many, 'combination')} did not end: {labels}"))
     return rows
 
 
@@ -224,18 +224,18 @@ def _effects(answer: PreemptAnswer) -> list[Row]:
 
 
 def _effect(metric: str, effects: Effects) -> str:
-    said = []
+    parts = []
     for effect in effects.of:
         at = sorted(zip(effect.means, effect.levels, strict=True))
         (low, least), (high, most) = at[0], at[-1]
         between = f"{least} {_cell(metric, low)} to {most} {_cell(metric, high)}"
         alone = "" if len(effects.of) == 1 else f" {percent(effect.share)} of what differs,"
-        said.append(f"{effect.factor}{alone} {between}")
+        parts.append(f"{effect.factor}{alone} {between}")
     if effects.together > 0.01:
-        said.append(f"together {percent(effects.together)}")
+        parts.append(f"together {percent(effects.together)}")
     if effects.noise > _NOISY:
-        said.append(f"noise of seeds is {percent(min(effects.noise, 1))} of it")
-    return "; ".join(said)
+        parts.append(f"noise of seeds is {percent(min(effects.noise, 1))} of it")
+    return "; ".join(parts)
 
 
 def _pick(answer: PreemptAnswer) -> list[Row]:
@@ -244,8 +244,8 @@ def _pick(answer: PreemptAnswer) -> list[Row]:
     if not answer.table.preemptions.values.any():
         return [("leave it", "nothing is preempted: memory is enough, and no rule matters")]
     if answer.runs == 1 and answer.pairs == "run":
-        said = "one run does not say what another would give; --seeds 8"
-        return [("no pick", said), *_measured(answer)]
+        why = "one run does not say what another would give; --seeds 8"
+        return [("no pick", why), *_measured(answer)]
     aims = ", ".join(WORDS[aim.metric] for aim in answer.aims)
     if not pick.index:
         return [
@@ -302,15 +302,15 @@ def _needs(answer: PreemptAnswer, index: int) -> list[str]:
 
 
 def _untold(answer: PreemptAnswer) -> list[Row]:
-    """What would be taken if lengths were known, where nobody said that they are."""
+    """What would be taken if lengths were known, where no option says that they are."""
     names = dict.fromkeys(label(answer, i) for i in answer.pick.untold)
     if not names:
         return []
-    said = ", ".join([*names][:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+    labels = ", ".join([*names][:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
     return [
         (
             "not taken",
-            f"{said}: better, but here with the true length of every answer, which no server "
+            f"{labels}: better, but here with the true length of every answer, which no server "
             "knows; --predictor says what yours does, and perfect allows these",
         )
     ]
@@ -322,14 +322,14 @@ def _unit(answer: PreemptAnswer) -> str:
 
 def _measured(answer: PreemptAnswer) -> list[Row]:
     """The log beside the simulation of the engine's own rules; without one, what we miss."""
-    said = {"output_throughput_per_time": "output", "ttft_p99": "p99 TTFT"}
-    found = [
-        f"{said.get(name, name)} {short(bias.measured, 3)} measured, {short(bias.simulated, 3)} "
+    titles = {"output_throughput_per_time": "output", "ttft_p99": "p99 TTFT"}
+    parts = [
+        f"{titles.get(name, name)} {short(bias.measured, 3)} measured, {short(bias.simulated, 3)} "
         f"simulated ({100 * bias.relative:+.1f} %)"
         for name, bias in answer.bias.items()
     ]
-    if found:
-        return [("the log", "; ".join(found))]
+    if parts:
+        return [("the log", "; ".join(parts))]
     turned = answer.combinations[answer.pick.index].victim is not answer.engine.victim
     return [
         ("not measured", not_measured(answer.engine.name, caching=False)),

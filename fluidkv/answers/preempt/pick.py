@@ -44,7 +44,7 @@ class Pick(Record):
         close: of these, the ones that the runs do not tell from the pick.
         by: the first aim in which the pick is better; wins: runs in which it is.
         scores: of all combinations, the mean over runs; 0 of the first.
-        untold: those that would be among `better`, but know what no server here was said to know.
+        untold: those that would be among `better`, but know what no option says that servers know.
     """
 
     index: int
@@ -81,17 +81,17 @@ def pick(
     worse = ~allowed
     score = np.zeros_like(values[aims[0].metric])
     for aim in aims:
-        found, margin = against[aim.metric], max(MARGIN, margins.get(aim.metric, 0.0))
-        gain = aim.sign * found.mean
-        in_aim[aim.metric] = gain > np.maximum(found.wide, margin)  # False of NaN
-        worse |= ~(gain >= -np.maximum(found.half, MARGIN))
+        gap, margin = against[aim.metric], max(MARGIN, margins.get(aim.metric, 0.0))
+        gain = aim.sign * gap.mean
+        in_aim[aim.metric] = gain > np.maximum(gap.wide, margin)  # False of NaN
+        worse |= ~(gain >= -np.maximum(gap.half, MARGIN))
         if aim.leads:
-            score += aim.sign * _score(values[aim.metric], found.relative)
+            score += aim.sign * _score(values[aim.metric], gap.relative)
     scores = tuple(score.mean(axis=1).tolist())
     better = np.any(list(in_aim.values()), axis=0)
-    told = np.ones_like(better) if oracles is None else ~oracles
-    untold = tuple(np.flatnonzero(better & ~worse & ~told).tolist())
-    taken = np.flatnonzero(better & ~worse & told)
+    known = np.ones_like(better) if oracles is None else ~oracles
+    untold = tuple(np.flatnonzero(better & ~worse & ~known).tolist())
+    taken = np.flatnonzero(better & ~worse & known)
     if not taken.size:
         return Pick(0, (), (), None, 0, scores, untold)
     best = int(taken[score[taken].mean(axis=1).argmax()])

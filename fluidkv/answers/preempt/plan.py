@@ -146,10 +146,10 @@ def _grid(
 
 
 def _with(
-    own: Rule, name: str, kind: type[Rule], given: Iterable[Enum] | None, usual: Iterable[Rule]
+    own: Rule, name: str, kind: type[Rule], chosen: Iterable[Enum] | None, usual: Iterable[Rule]
 ) -> tuple[Rule, ...]:
-    found = [own, *(usual if given is None else given)]
-    for rule in found:
+    rules = [own, *(usual if chosen is None else chosen)]
+    for rule in rules:
         if not isinstance(rule, kind):
             raise InputError(name, rule, f"members of {kind.__name__}")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(rules))

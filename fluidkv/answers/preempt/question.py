@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from fluidkv.answers.served.logged import LoggedServer, ServerSettings
     from fluidkv.serving.clock import IterationClock
     from fluidkv.serving.limits import Limits
+    from fluidkv.serving.rules import Allocation, Restore, Victim
 
 _rule_option = partial(Option, panel="The rules", many=True)
 _UNITS = {"s": 1, "ms": 1000, "": 1}  # in a second
@@ -190,9 +191,9 @@ def _server(
 class _Rules:
     """What is compared, and what each request is to meet."""
 
-    victim: Annotated["Sequence[Enum] | None", _VICTIMS] = None
-    restore: Annotated["Sequence[Enum] | None", _RESTORES] = None
-    allocation: Annotated["Sequence[Enum] | None", _ALLOCATIONS] = None
+    victim: Annotated["Sequence[Victim] | None", _VICTIMS] = None
+    restore: Annotated["Sequence[Restore] | None", _RESTORES] = None
+    allocation: Annotated["Sequence[Allocation] | None", _ALLOCATIONS] = None
     predictor: Annotated["Sequence[tuple[str, Forecast]] | None", _PREDICTORS] = None
     slo: Annotated[Sequence[_Bound] | None, _SLO] = None
 
@@ -290,7 +291,7 @@ def which_to_preempt(
         victims=rules.victim,
         restores=rules.restore,
         allocations=rules.allocation,
-        predictors=rules.predictor and dict(rules.predictor),
+        predictors=dict(rules.predictor) if rules.predictor else None,
         objectives=rules.objectives(),
         requests=requests,
         seeds=seeds,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fluidkv.answers.served.described import BIAS, GAP, below, clock_json
 from fluidkv.plain import finite
-from fluidkv.questions.answer import Answer, Described
+from fluidkv.questions.answer import Answer, Described, described
 from fluidkv.report.page import Row
 
 if TYPE_CHECKING:
@@ -139,23 +139,18 @@ class PreemptAnswer(Answer):
     name: str = ""
     notes: Sequence[Row] = ()
 
-    @property
-    def bounds(
-        self,
-    ) -> Annotated[
-        "dict[str, Any] | None",
-        Described(
-            "what each request is to meet",
-            key="objectives",
-            below=(
-                ("ttft", "time", "for the first token"),
-                ("tbt", "time", "between tokens"),
-                ("scale[]", "number", "instead, of the mean times: from, to"),
-                ("mean_ttft", "time", "over all that is compared"),
-                ("mean_tbt", "time", "over all that is compared"),
-            ),
+    @described(
+        "what each request is to meet",
+        key="objectives",
+        below=(
+            ("ttft", "time", "for the first token"),
+            ("tbt", "time", "between tokens"),
+            ("scale[]", "number", "instead, of the mean times: from, to"),
+            ("mean_ttft", "time", "over all that is compared"),
+            ("mean_tbt", "time", "over all that is compared"),
         ),
-    ]:
+    )
+    def bounds(self) -> "dict[str, Any] | None":
         """The objectives, and the times that a scale of them is a multiple of."""
         wanted, times = self.objectives, self.times
         if wanted is None:
@@ -168,56 +163,46 @@ class PreemptAnswer(Answer):
             "mean_tbt": times and finite(times.tbt),
         }
 
-    @property
-    def evidence(self) -> Annotated[str, Described("how the answer is known")]:
+    @described("how the answer is known")
+    def evidence(self) -> str:
         """Runs of drawn requests, or of one trace."""
         return "sampled"
 
-    @property
-    def runs(self) -> Annotated[int, Described("of each combination, with other requests each")]:
+    @described("of each combination, with other requests each")
+    def runs(self) -> int:
         """Of each combination, with other requests each."""
         return self.table.sizes["run"]
 
-    @property
-    def confidence(self) -> Annotated[float, Described("of intervals", kind="share")]:
+    @described("of intervals", kind="share")
+    def confidence(self) -> float:
         """Of the intervals."""
         from fluidkv.answers.served.paired import CONFIDENCE
 
         return CONFIDENCE
 
-    @property
-    def aimed_at(
-        self,
-    ) -> Annotated[
-        dict[str, int],
-        Described("", key="aims", below=(("*", "number", "which way is better: 1 more, -1 less"),)),
-    ]:
+    @described("", key="aims", below=(("*", "number", "which way is better: 1 more, -1 less"),))
+    def aimed_at(self) -> dict[str, int]:
         """The metrics aimed at, and which way is better."""
         return {aim.metric: aim.sign for aim in self.aims}
 
-    @property
-    def rows(
-        self,
-    ) -> Annotated[
-        list[dict[str, Any]],
-        Described(
-            "each combination",
-            key="combinations",
-            lists=1,
-            below=(
-                ("victim", "text", "which goes; the engine's own first"),
-                ("restore", "text", "how its cache comes back"),
-                ("allocation", "text", "how much memory a request is given"),
-                ("predictor", "text", "what is known of lengths"),
-                ("knows_lengths", "yes/no", "whether it looks at true lengths"),
-                ("released[]", "text", "engines that have it"),
-                ("proposed[]", "text", "where it is proposed"),
-                ("metrics.*[]", "as the metric", "one a run"),
-                ("score", "number", "mean over runs; 0 of the first"),
-                *below("against", GAP),
-            ),
+    @described(
+        "each combination",
+        key="combinations",
+        lists=1,
+        below=(
+            ("victim", "text", "which goes; the engine's own first"),
+            ("restore", "text", "how its cache comes back"),
+            ("allocation", "text", "how much memory a request is given"),
+            ("predictor", "text", "what is known of lengths"),
+            ("knows_lengths", "yes/no", "whether it looks at true lengths"),
+            ("released[]", "text", "engines that have it"),
+            ("proposed[]", "text", "where it is proposed"),
+            ("metrics.*[]", "as the metric", "one a run"),
+            ("score", "number", "mean over runs; 0 of the first"),
+            *below("against", GAP),
         ),
-    ]:
+    )
+    def rows(self) -> list[dict[str, Any]]:
         """Every combination, what it does, and how far it is from the first."""
         from fluidkv.answers.preempt.rules import PROPOSED, RELEASED
 
@@ -237,8 +222,8 @@ class PreemptAnswer(Answer):
             for index, combination in enumerate(self.combinations)
         ]
 
-    @property
-    def measured(self) -> Annotated["Mapping[str, Bias] | None", Described("", below=BIAS)]:
+    @described("", below=BIAS)
+    def measured(self) -> "Mapping[str, Bias] | None":
         """The log beside the simulation of the engine's own rules; None without one."""
         return self.bias or None
 

@@ -38,12 +38,12 @@ def run_rows(answer: PreemptAnswer) -> list[Row]:
 
 def _memory(answer: PreemptAnswer) -> str:
     limits = answer.limits
-    said = [f"{limits.blocks:,} blocks of {limits.block_size}"]
+    parts = [f"{limits.blocks:,} blocks of {limits.block_size}"]
     if limits.max_num_seqs is not None:
-        said.append(f"{limits.max_num_seqs:,} requests at most")
+        parts.append(f"{limits.max_num_seqs:,} requests at most")
     if limits.max_num_batched_tokens is not None:
-        said.append(f"{limits.max_num_batched_tokens:,} tokens an iteration at most")
-    return "; ".join(said)
+        parts.append(f"{limits.max_num_batched_tokens:,} tokens an iteration at most")
+    return "; ".join(parts)
 
 
 def _swapping(answer: PreemptAnswer) -> str:
@@ -62,17 +62,17 @@ def _swapping(answer: PreemptAnswer) -> str:
 
 
 def _objectives(answer: PreemptAnswer) -> list[Row]:
-    asked, times = answer.objectives, answer.times
-    if asked is None:
+    bounds, times = answer.objectives, answer.times
+    if bounds is None:
         return []
-    if asked.scale is None:
+    if bounds.scale is None:
         parts = [
             f"{name} {value:g}"
-            for name, value in (("TTFT", asked.ttft), ("TBT", asked.tbt))
+            for name, value in (("TTFT", bounds.ttft), ("TBT", bounds.tbt))
             if value is not None
         ]
         return [("objectives", ", ".join(parts))]
-    low, high = asked.scale
+    low, high = bounds.scale
     scale = f"{low:g}" if low == high else f"{low:g} to {high:g}, drawn for each request,"
     assert times is not None  # of a scale
     first = "" if times.ttft != times.ttft else f"TTFT {short(times.ttft, 3)}, "
@@ -91,8 +91,8 @@ def _missing(answer: PreemptAnswer) -> list[Row]:
     if Victim.LEAST_URGENT in victims:
         rows.append(("", "priorities: all requests have one, so that the latest to come goes"))
     if Victim.COST_AWARE in victims:
-        asked = answer.demand.max_tokens or "the true output length; --max-tokens says others"
-        rows.append(("", f"cost-aware reads max_tokens, here {asked}"))
+        most = answer.demand.max_tokens or "the true output length; --max-tokens says others"
+        rows.append(("", f"cost-aware reads max_tokens, here {most}"))
     if victims & USE_PREDICTIONS and {c.predictor for c in answer.combinations} == {"perfect"}:
         rows.append(("", "predicted lengths are the true ones; --predictor says others"))
     if Victim.LOOSEST_OBJECTIVE in victims and answer.objectives is None:

@@ -50,7 +50,7 @@ _CHOICES = {
     "predictor": "who predicts lengths",
 }
 _LOGGED = {OUTPUT: "throughput_per_time"}  # of all requests, tokens and requests a second are one
-_KEPT = (
+_COLUMNS = (
     *("arrival", "first_token", "last_token", "longest_gap", "finished", "requests"),
     *("input_length", "output_length", "outputs"),
 )
@@ -135,20 +135,20 @@ def preempt_study(
         predictors,
         Draws(requests_of_log(requests, log, demand), seeds, seed),
     )
-    bias = {} if log is None else _held_against(plan, source, log, totals)
-    found, times = _everything(plan, backend, on_progress)
-    return _answer(plan, xr.concat(found, "combination", combine_attrs="override"), times, bias)
+    bias = {} if log is None else _bias(plan, source, log, totals)
+    rows, times = _everything(plan, backend, on_progress)
+    return _answer(plan, xr.concat(rows, "combination", combine_attrs="override"), times, bias)
 
 
-def _shown(plan: Plan, table: xr.Dataset) -> xr.Dataset:
+def _labelled(plan: Plan, table: xr.Dataset) -> xr.Dataset:
     """(combination, run), the four choices as coordinates."""
     names = {
         name: variable("combination", [each.names[name] for each in plan.combinations], "1", title)
         for name, title in _CHOICES.items()
     }
-    shown = completed(table.assign_coords(names), seed=plan.seed)
-    shown.attrs.pop("engine", None)  # of the first one
-    return shown
+    labelled = completed(table.assign_coords(names), seed=plan.seed)
+    labelled.attrs.pop("engine", None)  # of the first one
+    return labelled
 
 
 def _everything(
@@ -156,16 +156,16 @@ def _everything(
     backend: Literal["auto", "kernel", "reference"],
     tell: Callable[[int, int, str], None] | None,
 ) -> tuple[list[xr.Dataset], MeanTimes | None]:
-    """Metrics [run] of each combination. Who looks at objectives that are a scale comes last."""
-    asked = plan.objectives
-    scaled = asked is not None and asked.scale is not None
+    """Metrics [run] of each combination; those that look at a scale of objectives come last."""
+    objectives = plan.objectives
+    scaled = objectives is not None and objectives.scale is not None
     order = sorted(
         range(len(plan.combinations)),
         key=lambda i: scaled and plan.combinations[i].victim is Victim.LOOSEST_OBJECTIVE,
     )
     tables = plan.tables
-    if asked is not None and not scaled:
-        tables = asked.given_to(tables, None, None, plan.seed)
+    if objectives is not None and not scaled:
+        tables = objectives.given_to(tables, None, None, plan.seed)
     runs: dict[Combination, xr.Dataset] = {}
     rows: dict[Combination, xr.Dataset] = {}
     times: MeanTimes | None = None
@@ -179,14 +179,14 @@ def _everything(
             continue
         if tell is not None:
             names = combination.names
-            said = f"{names['victim']}, {names['restore']}, {names['allocation']}"
-            tell(len(rows), total, f"combinations; now {said}")
+            rules = f"{names['victim']}, {names['restore']}, {names['allocation']}"
+            tell(len(rows), total, f"combinations; now {rules}")
         run = _served(plan, combination, tables, backend)
         rows[same] = _metrics(run).merge(_of_segments(plan, run))
-        runs[same] = run[[*_KEPT]]
+        runs[same] = run[[*_COLUMNS]]
     if scaled and times is None:
         times, tables = _scaled(plan, runs)
-    if asked is not None:
+    if objectives is not None:
         for same, run in runs.items():
             rows[same] = rows[same].merge(_attained(plan, run, tables))
     return [rows[_same_run(combination, plan)] for combination in plan.combinations], times
@@ -235,8 +235,7 @@ def _served(
 
 def _metrics(run: xr.Dataset) -> xr.Dataset:
     """One value for each run."""
-    found = metrics(run)
-    kept = found[[*_OF_A_RUN, *_OF_REQUESTS, "censored"]]
+    columns = metrics(run)[[*_OF_A_RUN, *_OF_REQUESTS, "censored"]]
     unit = run.attrs["unit"]
     own = {
         "normalised_latency": column(
@@ -250,7 +249,7 @@ def _metrics(run: xr.Dataset) -> xr.Dataset:
         ),
         "ended": column(run.status == RunStatus.DONE.name, "1", "whether every request was served"),
     }
-    return with_columns(kept, own)
+    return with_columns(columns, own)
 
 
 def _of_segments(plan: Plan, run: xr.Dataset) -> xr.Dataset:
@@ -265,8 +264,8 @@ def _of_segments(plan: Plan, run: xr.Dataset) -> xr.Dataset:
 
 def _attained(plan: Plan, run: xr.Dataset, tables: Sequence[Requests]) -> xr.Dataset:
     """Shares of all requests, and, of one run of a trace, of those that come in each part."""
-    found = attainment(run, tables)
-    shares = xr.Dataset({name: found[of] for name, of in ATTAINED.items()})
+    shares_of = attainment(run, tables)
+    shares = xr.Dataset({name: shares_of[of] for name, of in ATTAINED.items()})
     if not plan.by_segment:
         return shares
     parts = np.array_split(run.arrival.values[0], SEGMENTS)
@@ -284,7 +283,7 @@ def _answer(
         for name in table.data_vars
         if str(name).endswith(_BY_SEGMENT)
     }
-    table = _shown(plan, table.drop_vars([f"{name}{_BY_SEGMENT}" for name in parts]))
+    table = _labelled(plan, table.drop_vars([f"{name}{_BY_SEGMENT}" for name in parts]))
     values = {str(name): column.values for name, column in table.data_vars.items()}
     numbers = {name: column for name, column in values.items() if name != "ended"}
     pairs = numbers | parts
@@ -336,7 +335,7 @@ def _aims(plan: Plan) -> tuple[Aim, ...]:
     return throughput, *first, Aim("longest_gap_p99", -1)
 
 
-def _held_against(
+def _bias(
     plan: Plan, source: Workload | Trace, log: TimedRun, totals: Totals | None
 ) -> Mapping[str, Bias]:
     """What the simulation of the engine's own rules misses on the log, all of it in one run.

@@ -121,7 +121,7 @@ class Prices:
         pool = self._most if self.pool is None else self.pool
         if self.profile is not None:
             swap, text = _of_profile(self.profile, pool)
-            rows = [("profile", text)]
+            rows: list[Row] = [("profile", text)]
         elif self.gbps is None and self.per_token is None:
             return Swap(), []
         else:

@@ -5,6 +5,7 @@ served, what an engine takes outputs to be, and what holds a simulated gain.
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from fluidkv.answers.served.described import THROUGHPUTS
 from fluidkv.answers.served.load import LARGEST_COUNT
 from fluidkv.report.numbers import short
 from fluidkv.report.page import Page, Row
@@ -24,6 +25,9 @@ TITLES = {
     "tpot_p99": "p99 TPOT",
     "longest_gap_p99": "p99 longest gap",
 }
+"""Times that users feel, in words."""
+FELT = TITLES | dict.fromkeys(THROUGHPUTS, "throughput")
+"""What users feel, in words."""
 
 
 def arrivals_text(demand: "Demand", unit: str, saturated: str = "") -> str:

@@ -225,6 +225,7 @@ def served_load(
     """
     origin.check()
     reading.check(origin.source, rate=arrivals.rate, clients=arrivals.clients)
+    memory.per_token()
     load, report = reading.requests(origin, on_read)
     logged, read = log_of(origin.source, report, reading.scaling)
     rules = None if engine is None else engine(logged)
@@ -281,7 +282,8 @@ def completed(
     notes: list[Row] = []
     block = server.block_size
     if logged is not None:
-        server, notes = server.as_logged(logged)
+        server, taken = server.as_logged(logged)
+        notes += taken
     if engine is not None:
         with as_options({"engine": "--engine"}):
             serves = served_engine(engine)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from fluidkv.answers.compare.plan import Asked, felt_of
+from fluidkv.answers.compare.plan import Setup, felt_of
 from fluidkv.answers.compare.result import Difference, EngineComparison
 from fluidkv.answers.compare.study import compare_engines
 from fluidkv.answers.served.bias import Bias
@@ -91,8 +91,8 @@ def test_one_run_is_compared_by_its_parts() -> None:
     times -= times[0]
     lengths = rng.integers(5, 30, 60).tolist()
     trace = Trace(tuple(lengths), tuple(lengths[::-1]), tuple(times.tolist()))
-    asked = SMALL | {"demand": Demand(replay=True), "requests": None, "runs": None}
-    found = compare_engines(trace, 160, ["vllm", "trtllm-no-evict"], draws=0, **asked)
+    setup = SMALL | {"demand": Demand(replay=True), "requests": None, "runs": None}
+    found = compare_engines(trace, 160, ["vllm", "trtllm-no-evict"], draws=0, **setup)
     assert (found.runs, found.requests, found.pairs) == (1, 60, "segment")
     assert found.window is not None
     assert found.window.whole
@@ -116,7 +116,7 @@ def _made(mean: float, wide: float, bar: float | None = None) -> EngineCompariso
     bias = {} if bar is None else {metric: Bias(1.0, 1.0 + bar, ()) for metric in felt}
     return EngineComparison(
         engines=engines,
-        asked=Asked(100, Demand(), CLOCK, Setting()),
+        setup=Setup(100, Demand(), CLOCK, Setting()),
         limits=(Limits(100), Limits(100)),
         felt=felt,
         table=xr.Dataset({m: (("engine", "run"), np.ones((2, 2))) for m in felt}),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fluidkv.answers.compare.crossover import POLICIES, crossing, policies_crossover
-from fluidkv.answers.compare.plan import Asked
+from fluidkv.answers.compare.plan import Setup
 from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.setting import Setting
 from fluidkv.errors import InputError
@@ -24,7 +24,7 @@ NO_EVICT, MAX_UTIL = POLICIES
 HALF = Fraction(1, 2)
 MIX = Workload((RequestClass(60, 4, HALF), RequestClass(60, 12, HALF)))
 CLOCK = IterationClock(0.02, 1e-6, 4e-3)
-ASKED = Asked(400, Demand(clients=8), CLOCK, Setting(), 4, requests=30, runs=2)
+SETUP = Setup(400, Demand(clients=8), CLOCK, Setting(), 4, requests=30, runs=2)
 SPEED = "output_throughput_per_time"
 
 
@@ -62,7 +62,7 @@ def test_where_one_is_better_it_is_said_until_where() -> None:
 
 def test_every_point_is_a_run_of_its_own() -> None:
     multiples, pools = [Fraction(1), Fraction(2)], [Fraction(1), Fraction(3)]
-    found = policies_crossover(MIX, ASKED, multiples=multiples, pools=pools)
+    found = policies_crossover(MIX, SETUP, multiples=multiples, pools=pools)
     limits = Limits(400, 4)
     for run in range(2):
         table = saturated(MIX, 30, rng=run)
@@ -81,7 +81,7 @@ def test_every_point_is_a_run_of_its_own() -> None:
 
 def test_in_a_pool_for_all_they_are_the_same() -> None:
     found = policies_crossover(
-        MIX, ASKED, multiples=[Fraction(1), Fraction(2)], pools=[Fraction(1), Fraction(3)]
+        MIX, SETUP, multiples=[Fraction(1), Fraction(2)], pools=[Fraction(1), Fraction(3)]
     )
     mean, half = found.by_capacity.gain(SPEED)
     assert (mean[1], half[1]) == (0, 0)  # 8 requests of 72 tokens at most fit in 1,200
@@ -90,9 +90,9 @@ def test_in_a_pool_for_all_they_are_the_same() -> None:
 
 
 def test_what_no_evict_can_never_serve_is_left_out_and_said() -> None:
-    asked = Asked(200, Demand(clients=8), CLOCK, Setting(), 4, requests=20, runs=2)
+    setup = Setup(200, Demand(clients=8), CLOCK, Setting(), 4, requests=20, runs=2)
     multiples = [Fraction(1), Fraction(2), Fraction(20)]
-    found = policies_crossover(MIX, asked, multiples=multiples, pools=[HALF, Fraction(1)])
+    found = policies_crossover(MIX, setup, multiples=multiples, pools=[HALF, Fraction(1)])
     assert found.by_max_tokens.points == (1, 2)
     assert found.by_max_tokens.refused == (20,)  # 60 + 240 tokens
     assert found.by_capacity.refused == ()
@@ -101,4 +101,4 @@ def test_what_no_evict_can_never_serve_is_left_out_and_said() -> None:
 @pytest.mark.parametrize("wrong", [[Fraction(1)], [Fraction(2), Fraction(1)]])
 def test_axes_rise(wrong: list[Fraction]) -> None:
     with pytest.raises(InputError, match="at least 2, rising"):
-        policies_crossover(MIX, ASKED, multiples=wrong)
+        policies_crossover(MIX, SETUP, multiples=wrong)

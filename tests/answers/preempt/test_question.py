@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -191,8 +192,9 @@ def test_profiles_that_cannot_be_fitted_are_refused(tmp_path: Path) -> None:
     ],
 )
 def test_prices_that_mean_nothing_are_refused(options: dict, error: str) -> None:
+    known: dict[str, Any] = {"memory": LoggedMemory(kv_bytes=131072)}
     with pytest.raises(InputError, match=error):
-        Prices(**{"memory": LoggedMemory(kv_bytes=131072)} | options)
+        Prices(**known | options)
 
 
 def test_swaps_need_a_price_and_a_bus_a_clock_in_seconds() -> None:

@@ -76,8 +76,8 @@ def test_a_single_run_is_recorded_by_the_iteration(requests: int, exact: bool):
     trace = Trace((50,) * 40, (500,) * 40, arrival_times_s=times)
     clock, demand = IterationClock(0.02, 1e-6, 1e-4), Demand(replay=True)
     runs = 40 // requests
-    asked = of_engines.Asked(4_000, demand, clock, Setting(), requests=requests, runs=runs)
-    of_two = of_engines.planned(trace, ["vllm", "vllm+cache"], asked)
+    setup = of_engines.Setup(4_000, demand, clock, Setting(), requests=requests, runs=runs)
+    of_two = of_engines.planned(trace, ["vllm", "vllm+cache"], setup)
     draws = Draws(requests, runs)
     limits = Limits(4_000, 16)
     of_one = of_settings.planned(

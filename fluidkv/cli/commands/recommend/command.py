@@ -140,7 +140,6 @@ def recommend(
     [bold]fluidkv recommend --preset sharegpt --capacity 41408 --clients 128[/bold]
     """
     read.only_with("--client-cap", client_cap, "--clients", arrivals.clients)
-    memory.per_token()
     fresh: dict[str, Any] = {"draws": draws, "horizon": horizon}
     server = server_as_set(clock, clock_from, block_size, max_num_batched_tokens, as_set(now or []))
     tried = values.candidates(watermark, max_num_seqs, rate_cap, client_cap)

@@ -2,23 +2,15 @@
 
 from fluidkv.answers.recommend import Recommendation
 from fluidkv.answers.served.paired import CONFIDENCE
-from fluidkv.answers.served.rows import clock_rows, max_tokens_rows, window_rows
+from fluidkv.answers.served.rows import arrivals_text, clock_rows, max_tokens_rows, window_rows
 from fluidkv.report.numbers import counted, short
 from fluidkv.report.page import Row
 
 
 def simulated_rows(found: Recommendation) -> list[Row]:
     """What was run, for how long, on which clock, and what is not in it."""
-    demand, unit = found.demand, "second" if found.clock.unit == "s" else "iteration"
-    arrivals = {
-        "saturated": "all requests wait from the start",
-        "rate": f"Poisson, {demand.rate:g} per {unit}" if demand.rate else "",
-        "clients": f"{demand.clients} clients, each asks again when it has its answer",
-        "replay": "the trace at its own times"
-        + (f", {demand.speed:g} times as fast" if demand.speed != 1 else ""),
-    }[demand.kind]
     rows: list[Row] = [
-        ("arrivals", arrivals),
+        ("arrivals", arrivals_text(found.demand, found.clock.unit)),
         ("runs", _runs(found)),
         *window_rows(found.plan.window),
         ("horizon", _horizon(found)),
