@@ -3,13 +3,16 @@
 import json
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import typer.main
 
 from docs._site.keys import sections
 from fluidkv.answers.questions import QUESTIONS
 from fluidkv.cli import asking, main
+from fluidkv.cli.app import app
 from fluidkv.questions.answer import Answer, inner_answer
 from fluidkv.questions.kinds import Text
 from tests.cli.answered import refusal
@@ -21,6 +24,15 @@ from tests.questions.cases import CASES, NEEDED, WIDE
 LINES = [(name, line) for name, lines in CASES.items() for line in lines]
 # Wrong kinds, no numbers, infinities, none, less than none, much, nothing, a name that is near one.
 BAD = ("", "nan", "inf", "-inf", "0", "-1", "1e999", "1/0", "x", "lur", "best,", "3.5:x", "\x1b[2J")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def built() -> Iterator[None]:
+    """The commands are built once: for every line that takes longer than to read the line."""
+    commands = typer.main.get_command(app)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.main, "get_command", lambda _: commands)
+        yield
 
 
 def printed(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
