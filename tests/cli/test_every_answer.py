@@ -6,8 +6,10 @@ An answer is whole: its JSON is strict, its files are all there, none of its num
 import json
 import re
 import shutil
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 from random import Random
@@ -315,6 +317,13 @@ def _check_files(folder: Path, where: str) -> None:
 
 _PROMPTED = ("mooncake", "segments", "sglang log", "generator")
 _LOGS = ("vllm log", "vllm log, cached", "sglang log", "bench folder")
+_KINDS = {
+    "lengths and times": ("csv", "vidur", "burstgpt", "vllm requests"),
+    "results": ("vllm bench", "sglang bench", "guidellm", "genai-perf"),
+    "prompts": ("mooncake", "segments", "generator"),
+    "classes": ("classes", "one class"),
+    "vllm log": ("vllm log", "vllm log, cached", "bench folder"),
+}
 
 
 def sources_of(command: str) -> Sequence[str]:
@@ -328,10 +337,26 @@ def sources_of(command: str) -> Sequence[str]:
 
 def engines_of(command: str) -> Sequence[str]:
     """The same of engines."""
+    if "--engine" not in options_of(command):
+        return ("",)
     if command == "route":
         return ("plain", "vllm", "sglang")
     own = [text for text in ENGINE_TEXTS if text != "plain"]
     return [text for text in own if CACHE not in text] if command == "preempt" else own
+
+
+def kind_of_engine(text: str) -> str:
+    """Whose rules, and with what memory: of one kind, numbers and orders differ, no form does."""
+    name = text.partition(":")[0]
+    if not name:
+        return "none"
+    family = next((one for one in ("vllm", "sglang", "trtllm") if name.startswith(one)), "others")
+    return family + CACHE * name.endswith(CACHE)
+
+
+def kind_of_source(name: str) -> str:
+    """What stands in it: sources of one kind are read into the same columns."""
+    return next((kind for kind, names in _KINDS.items() if name in names), name)
 
 
 def demands_of(command: str, source: str) -> Sequence[str]:
@@ -341,16 +366,48 @@ def demands_of(command: str, source: str) -> Sequence[str]:
     return DEMANDS if source in _TIMED else [text for text in DEMANDS if "replay" not in text]
 
 
-def covering(count: int, seed: str) -> list[Line]:
-    """So many lines with as many pairs of values as a greedy draw finds; a tenth drawn of all."""
-    chance = Random(seed)
-    pairs: set[tuple[object, object]] = set()
-    lines: list[Line] = []
-    for number in range(count):
-        drawn = [_drawn(chance, fits=number % 10 > 0) for _ in range(40)]
-        lines.append(max(drawn, key=lambda line: len(_pairs(line) - pairs)))
-        pairs |= _pairs(lines[-1])
-    return lines
+@cache
+def every_pair() -> tuple[Line, ...]:
+    """Lines in which each two of a command, a kind of engine, of source, and an output meet.
+
+    Of the engines and sources of a kind that with the fewest lines so far is taken; who asks, and
+    the clock, are drawn.
+    """
+    chance, taken, lines = Random("pairs"), Counter[str](), []
+    cells = {
+        (command, kind_of_engine(engine), kind_of_source(source), output)
+        for command in COMMANDS
+        for engine in engines_of(command)
+        for source in sources_of(command)
+        for output in OUTPUTS
+    }
+    order = sorted(cells, key=str)
+    missing = {pair for cell in cells for pair in _pairs(cell)}
+    while missing:
+        chance.shuffle(order)
+        cell = max(order, key=lambda each: len(_pairs(each) & missing))
+        missing -= _pairs(cell)
+        lines.append(_of_cell(cell, taken, chance))
+    return tuple(lines)
+
+
+Cell = tuple[str, str, str, Output]
+
+
+def _pairs(cell: Cell) -> set[tuple[tuple[int, object], ...]]:
+    return set(combinations(enumerate(cell), 2))
+
+
+def _of_cell(cell: Cell, taken: Counter[str], chance: Random) -> Line:
+    """A line of these kinds, with an engine and a source that few lines have."""
+    command, engine_kind, source_kind, output = cell
+    engines = [text for text in engines_of(command) if kind_of_engine(text) == engine_kind]
+    sources = [name for name in sources_of(command) if kind_of_source(name) == source_kind]
+    engine, source = (min(names, key=taken.__getitem__) for names in (engines, sources))
+    taken.update((engine, source))
+    demand = chance.choice(demands_of(command, source))
+    clocks = CLOCKS[1:] if "--replay" in demand else CLOCKS
+    return Line(command, engine, source, output, demand, chance.choice(clocks))
 
 
 def _drawn(chance: Random, *, fits: bool) -> Line:
@@ -362,12 +419,6 @@ def _drawn(chance: Random, *, fits: bool) -> Line:
     return Line(command, engine, source, chance.choice(OUTPUTS), demand, chance.choice(clocks))
 
 
-def _pairs(line: Line) -> set[tuple[object, object]]:
-    return set(
-        combinations([(each.name, getattr(line, each.name)) for each in fields(line)[:-1]], 2)
-    )
-
-
 def test_every_command_with_a_source_or_an_engine_is_here() -> None:
     """Those of attention weights, of systems and of records have sources of their own."""
     others = {"price", "oracle", "sweep", "explore", "mix", "equilibria", "cascade"}
@@ -376,13 +427,22 @@ def test_every_command_with_a_source_or_an_engine_is_here() -> None:
     assert there - others == {*COMMANDS}
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_lines_drawn_are_answered_or_refused(
+_PARTS = 8
+
+
+def test_every_engine_and_source_is_in_a_line() -> None:
+    lines = every_pair()
+    assert {line.source for line in lines} == {*SOURCES}
+    assert {line.engine for line in lines} == {*ENGINE_TEXTS, ""}
+
+
+@pytest.mark.parametrize("part", range(_PARTS))
+def test_lines_of_every_pair_are_answered_or_refused(
     part: int, sources: dict[str, list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     codes = [
         check(line, sources[line.source], tmp_path / str(number), capsys)
-        for number, line in enumerate(covering(32, "slice")[part::4])
+        for number, line in enumerate(every_pair()[part::_PARTS])
     ]
     assert codes.count(0) > len(codes) / 2
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fluidkv.answers.served.cases import Case, check_rows
+from fluidkv.answers.served.cases import Case
 from fluidkv.answers.served.demand import (
     MOST_RUNS,
     Demand,
@@ -18,7 +18,7 @@ from fluidkv.answers.served.demand import (
 )
 from fluidkv.answers.served.memory import BLOCK_SIZES, equilibrium_of
 from fluidkv.answers.served.setting import Setting, limits_of
-from fluidkv.answers.served.window import Window, tables_to_hold, window_of
+from fluidkv.answers.served.window import Window, check_rows, tables_to_hold, window_of
 from fluidkv.errors import InputError
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.record import Record
@@ -124,7 +124,8 @@ def planned(
         asked.limits(engine)  # refuses what is out of range, before requests are drawn
     equilibrium = equilibrium_of(workload, asked.capacity)
     longest = max(c.decode_length for c in workload.classes)
-    window = window_of(source, demand, Draws(asked.requests, asked.runs), times=len(served))
+    cases = [asked.case(engine) for engine in served]
+    window = window_of(source, demand, Draws(asked.requests, asked.runs), cases)
     runs = RUNS if asked.runs is None else asked.runs
     first = 0
     if window is None:
@@ -138,8 +139,8 @@ def planned(
         raise InputError("runs", tried, f"{MOST_RUNS:,} runs in all")
     check_pace(demand, clock, [asked.now], size)
     to_hold = tables_to_hold(tables, source, workload, demand, clock, window)
-    for engine in served:
-        check_case(asked.case(engine), engine, to_hold, window)
+    for case, engine in zip(cases, served, strict=True):
+        check_case(case, engine, to_hold, window)
     horizon = horizon_of(demand, equilibrium, size)
     length = horizon or length_of(demand, clock, equilibrium, tables)
     every = max(1, length // (_WINDOWS if len(tables) > 1 else _OF_ONE))

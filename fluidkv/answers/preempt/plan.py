@@ -9,7 +9,7 @@ from typing import TypeVar
 from fluidkv.answers.preempt.forecasts import Forecast, check_lists
 from fluidkv.answers.preempt.objectives import Objectives
 from fluidkv.answers.preempt.rules import PERFECT, Combination
-from fluidkv.answers.served.cases import check_rows
+from fluidkv.answers.served.cases import Case
 from fluidkv.answers.served.demand import (
     MOST_REQUESTS,
     MOST_RUNS,
@@ -23,7 +23,7 @@ from fluidkv.answers.served.demand import (
 )
 from fluidkv.answers.served.memory import BLOCK_SIZES, check_memory, equilibrium_of
 from fluidkv.answers.served.setting import Setting
-from fluidkv.answers.served.window import Window, tables_to_hold, window_of
+from fluidkv.answers.served.window import Window, check_rows, tables_to_hold, window_of
 from fluidkv.errors import InputError
 from fluidkv.exact.survival import Equilibrium
 from fluidkv.runs.checks import count, instance
@@ -104,8 +104,8 @@ def planned(
     equilibrium = equilibrium_of(workload, limits.capacity)
     named = {PERFECT: Forecast()} if predictors is None else dict(predictors)
     combinations = _grid(own, limits, chosen, named)
-    times = len(combinations)
-    window = window_of(source, demand, draws, runs_named="seeds", times=times)
+    servers = [Case(own, limits, clock)] * len(combinations)
+    window = window_of(source, demand, draws, servers, runs_named="seeds")
     check_lists(named, source if isinstance(source, Trace) and window is not None else None)
     first = 0
     if window is None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from fluidkv.answers.recommend.choosing import Felt
 from fluidkv.answers.recommend.settings import check_options, objectives_of, settings_of
-from fluidkv.answers.served.cases import check_rows
+from fluidkv.answers.served.cases import Case
 from fluidkv.answers.served.clock import clock_values
 from fluidkv.answers.served.demand import (
     MOST_RUNS,
@@ -23,7 +23,7 @@ from fluidkv.answers.served.goodput import bounds_of
 from fluidkv.answers.served.memory import check_memory, equilibrium_of
 from fluidkv.answers.served.setting import Setting, engine_of, limits_of
 from fluidkv.answers.served.slo import Slo
-from fluidkv.answers.served.window import Window, tables_to_hold, window_of
+from fluidkv.answers.served.window import Window, check_rows, tables_to_hold, window_of
 from fluidkv.errors import InputError
 from fluidkv.exact.survival import Equilibrium
 from fluidkv.prefix.prompts import Prompts
@@ -116,7 +116,9 @@ def planned(
     equilibrium = equilibrium_of(workload, limits.capacity)
     settings = settings_of(served, limits, demand, workload, equilibrium, now, candidates)
     longest = max(c.decode_length for c in workload.classes)
-    window = window_of(source, demand, draws, times=len(settings))
+    first_engine, first_limits = engine_of(served, settings[0]), limits_of(limits, settings[0])
+    as_it_is = Case(first_engine, first_limits, clock, demand.clients)
+    window = window_of(source, demand, draws, [as_it_is] * len(settings))
     runs = RUNS if draws.runs is None else draws.runs
     first = 0
     if window is None:
@@ -127,7 +129,7 @@ def planned(
     tables = tables_of(part, workload, demand, clock, size, runs, draws.seed, first)
     if window is not None:
         to_hold = tables_to_hold(tables, source, workload, demand, clock, window)
-        check_rows(to_hold, engine_of(served, settings[0]), limits_of(limits, settings[0]), window)
+        check_rows(to_hold, first_engine, first_limits, window)
     if len(settings) * len(tables) > MOST_RUNS:
         tried = f"{len(settings)} settings, {len(tables)} runs each"
         raise InputError("runs", tried, f"{MOST_RUNS:,} runs in all")

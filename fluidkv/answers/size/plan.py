@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from fluidkv.answers.served.cases import Case
 from fluidkv.answers.served.demand import Demand, Draws, tables_of
 from fluidkv.answers.served.fresh import (
     DRAWS,
@@ -19,6 +20,7 @@ from fluidkv.answers.served.fresh import (
     fresh_of_mix,
 )
 from fluidkv.answers.served.memory import BLOCK_SIZES
+from fluidkv.answers.served.part import rate_of_trace
 from fluidkv.answers.served.population import lengths_anew
 from fluidkv.answers.served.setting import Setting, limits_of
 from fluidkv.answers.served.slo import Slo
@@ -183,7 +185,7 @@ def planned(
     )
     today = None if asked.capacity is None else asked.capacity // size
     workload = source.workload() if isinstance(source, Trace) else source
-    window = _window(source, asked, clock)
+    window = _window(source, asked, _server_of_today(engine, caps, clock, asked.capacity))
     own = None if window is None else window.own_rate
     rate = asked.rate or own or _first_rate(workload, clock, setting, axis, asked.capacity)
     tables = _tables(source, workload, window, rate, clock, asked)
@@ -246,14 +248,25 @@ def _first_rate(
     return Theory(workload, clock, setting.max_num_seqs).carried(capacity).rate
 
 
-def _window(source: Workload | Trace, asked: Asked, clock: IterationClock) -> Window | None:
+def _server_of_today(
+    engine: str | EngineRules, caps: Limits, clock: IterationClock, capacity: int | None
+) -> Case:
+    """With the memory that it has; with all that there may be, where nobody says it."""
+    tokens = caps.capacity if capacity is None else min(capacity, caps.capacity)
+    return Case(engine, replace(caps, capacity=max(tokens, caps.block_size)), clock)
+
+
+def _window(source: Workload | Trace, asked: Asked, server: Case) -> Window | None:
     """What is served of a trace with times; None without them, or where all come at once."""
     if not isinstance(source, Trace) or source.arrival_times_s is None:
         return None
-    window = window_of(source, Demand(replay=True), asked.draws, times=_SIZES[asked.find])
+    own = rate_of_trace(source)
+    speed = asked.rate / own if asked.rate and math.isfinite(own) else 1.0
+    servers = [server] * _SIZES[asked.find]
+    window = window_of(source, Demand(replay=True, speed=speed), asked.draws, servers)
     if window is None or window.rate is None:
         return None
-    if clock.unit != "s":
+    if server.clock.unit != "s":
         allowed = "a clock in seconds, for a trace's times"
         raise InputError("clock", "a clock in iterations", allowed)
     return window
