@@ -35,9 +35,9 @@ _FEW = "--requests 120 --runs 1"
 COMMANDS = {  # -> options that keep it short
     "log": "",
     "study": "--iterations 9",
-    "recommend": _FEW,
-    "size": "--requests 14 --runs 1 --within 1/3 --slo preemption_rate=0.01",
-    "compare": f"{_FEW} --engine trtllm-max-utilization",
+    "recommend": f"{_FEW} --draws 2",
+    "size": "--requests 14 --runs 1 --within 1/3 --slo preemption_rate=0.01 --draws 4 --horizon 40",
+    "compare": f"{_FEW} --engine fcfs-running-first",
     "replay": "",
     "wait": "--seeds 1 --run-time 9 --bins 2",
     "cache": "--seeds 1",
@@ -66,7 +66,7 @@ class Output:
 
 TEXT, FILES_TOO = Output(False, False, False), Output(True, True, True)
 OUTPUTS = (
-    *(TEXT, FILES_TOO, Output(True, False, False)),
+    *(TEXT, Output(True, False, False), FILES_TOO),
     *(Output(False, True, False), Output(False, False, True)),
 )
 
@@ -219,6 +219,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
 # --- one line -----------------------------------------------------------------------------------
 
 
+@cache
 def options_of(command: str) -> set[str]:
     """The options of a command, and SOURCE where it has that."""
     parameters = get_command(app).commands[command].params  # type: ignore[attr-defined]
@@ -249,7 +250,13 @@ def words_of(line: Line, source: list[str], folder: Path) -> list[str]:
 def _short(line: Line) -> list[str]:
     """What keeps it short. A trace that is replayed is served whole, and is short by itself."""
     words = COMMANDS[line.command].split()
-    if "replay" not in line.demand and (line.demand or line.source not in _LOGS):
+    if line.command == "compare" and line.engine == words[-1]:
+        words[-1] = "vllm"
+    whole = "replay" in line.demand or (line.source in _TIMED and line.command == "size")
+    if not line.demand:  # a trace on a clock in seconds is replayed; of a preset, few are too few
+        whole |= line.source in _LOGS or line.source == "preset"
+        whole |= line.source in _TIMED and bool(line.clock)
+    if not whole:
         return words
     drawn = [words.index(name) for name in ("--requests", "--runs", "--seeds") if name in words]
     return [word for at, word in enumerate(words) if not {at, at - 1} & {*drawn}]
@@ -332,6 +339,8 @@ def sources_of(command: str) -> Sequence[str]:
         return _PROMPTED
     if command in ("log", "replay"):
         return _LOGS
+    if command == "wait":  # other types of prompts, and clocks, than all others take
+        return [*FILES]
     return [source for source in SOURCES if source != "generator"]
 
 
@@ -342,7 +351,9 @@ def engines_of(command: str) -> Sequence[str]:
     if command == "route":
         return ("plain", "vllm", "sglang")
     own = [text for text in ENGINE_TEXTS if text != "plain"]
-    return [text for text in own if CACHE not in text] if command == "preempt" else own
+    if command == "preempt":
+        return [text for text in own if CACHE not in text and text != "fcfs-new-first"]
+    return own
 
 
 def kind_of_engine(text: str) -> str:
@@ -374,28 +385,23 @@ def every_pair() -> tuple[Line, ...]:
     the clock, are drawn.
     """
     chance, taken, lines = Random("pairs"), Counter[str](), []
-    cells = {
+    cells = dict.fromkeys(
         (command, kind_of_engine(engine), kind_of_source(source), output)
+        for output in OUTPUTS[:3]  # each form of output is in one of these
         for command in COMMANDS
         for engine in engines_of(command)
         for source in sources_of(command)
-        for output in OUTPUTS
-    }
-    order = sorted(cells, key=str)
-    missing = {pair for cell in cells for pair in _pairs(cell)}
-    while missing:
-        chance.shuffle(order)
-        cell = max(order, key=lambda each: len(_pairs(each) & missing))
-        missing -= _pairs(cell)
+    )
+    pairs = {cell: {*combinations(enumerate(cell), 2)} for cell in cells}
+    while any(pairs.values()):
+        cell = max(pairs, key=lambda each: len(pairs[each]))  # of as many, with the fewest files
+        met = {*pairs[cell]}
+        pairs = {each: left for each in pairs if (left := pairs[each] - met)}
         lines.append(_of_cell(cell, taken, chance))
     return tuple(lines)
 
 
 Cell = tuple[str, str, str, Output]
-
-
-def _pairs(cell: Cell) -> set[tuple[tuple[int, object], ...]]:
-    return set(combinations(enumerate(cell), 2))
 
 
 def _of_cell(cell: Cell, taken: Counter[str], chance: Random) -> Line:
@@ -406,8 +412,9 @@ def _of_cell(cell: Cell, taken: Counter[str], chance: Random) -> Line:
     engine, source = (min(names, key=taken.__getitem__) for names in (engines, sources))
     taken.update((engine, source))
     demand = chance.choice(demands_of(command, source))
-    clocks = CLOCKS[1:] if "--replay" in demand else CLOCKS
-    return Line(command, engine, source, output, demand, chance.choice(clocks))
+    timed = "--replay" in demand or command in ("size", "wait")
+    clock = chance.choice(CLOCKS[1:] if timed else CLOCKS)
+    return Line(command, engine, source, output, demand, clock)
 
 
 def _drawn(chance: Random, *, fits: bool) -> Line:
