@@ -146,7 +146,7 @@ def _soon_served(trace: Trace, at: np.ndarray, speed: float, servers: Sequence[C
     Where these all come at once, they have no rate: then all rows, if a run may have so many.
     """
     there = len(at)
-    table = replayed(trace.input_lengths, trace.decode_lengths, at, speed=speed)
+    table = replayed(trace.input_lengths, trace.decode_lengths, at.tolist(), speed=speed)
     alike = Counter(servers)
     shares = trace.shares_prefixes
     work = [times * work_of(table, case, shares=shares).seconds for case, times in alike.items()]

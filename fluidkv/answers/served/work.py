@@ -56,9 +56,9 @@ def work_of(requests: Requests, case: Case, *, shares: bool = False) -> Work:
         >>> from fluidkv.answers.served.cases import Case
         >>> from fluidkv.answers.served.work import work_of
         >>> server = Case("vllm", fk.Limits(1000), fk.IterationClock(0.01))
-        >>> together = fk.Requests([10] * 40, [50] * 40)  # of 35.5 tokens in the mean: 28 fit
+        >>> together = fk.Requests([10] * 400, [50] * 400)  # of 35 tokens in the mean: 28 fit
         >>> round(work_of(together, server).iterations)
-        71
+        700
     """
     engine, size = served_engine(case.engine), len(requests)
     prompts, passes = int(requests.input_length.sum()), _decode_passes(requests, case)

@@ -24,10 +24,10 @@ def _requests(rate: float, inputs: int, outputs: int, *, size: int = 300) -> Req
 
 def _rising() -> Requests:
     quiet, busy = _requests(1, 60, 40, size=150), _requests(30, 60, 40, size=150)
-    both = (np.concatenate(pair) for pair in ((quiet.input_length, busy.input_length),))
+    inputs = np.concatenate((quiet.input_length, busy.input_length))
     outputs = np.concatenate((quiet.output_length, busy.output_length))
     arrival = np.concatenate((quiet.arrival, quiet.arrival[-1] + 1 + busy.arrival))
-    return Requests(*both, outputs, arrival=arrival)
+    return Requests(inputs, outputs, arrival=arrival)
 
 
 LOADS = {
