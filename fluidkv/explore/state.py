@@ -218,8 +218,8 @@ class PageState(Record):
             raise InputError("start", f"{float(used):g} tokens", f"at most {self.capacity} tokens")
 
 
-def of_classes(workload: Workload, capacity: Fraction) -> PageState:
-    """The state of a system of the user's own, its lengths under sliders.
+def lengths_of(workload: Workload) -> Lengths:
+    """Lengths of a user's own, under sliders.
 
     Raises:
         InputError: shares of too many parts, or anything out of range.
@@ -227,7 +227,7 @@ def of_classes(workload: Workload, capacity: Fraction) -> PageState:
     parts = math.lcm(*(c.share.denominator for c in workload.classes))
     inputs = tuple(c.input_length for c in workload.classes)
     outputs = tuple((c.decode_length, int(c.share * parts)) for c in workload.classes)
-    return PageState(Lengths(inputs, outputs), whole(capacity))
+    return Lengths(inputs, outputs)
 
 
 def whole(capacity: Fraction) -> int:

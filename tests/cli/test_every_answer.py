@@ -6,8 +6,10 @@ An answer is whole: its JSON is strict, its files are all there, none of its num
 import json
 import re
 import shutil
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 from random import Random
@@ -33,9 +35,9 @@ _FEW = "--requests 120 --runs 1"
 COMMANDS = {  # -> options that keep it short
     "log": "",
     "study": "--iterations 9",
-    "recommend": _FEW,
-    "size": "--requests 14 --runs 1 --within 1/3 --slo preemption_rate=0.01",
-    "compare": f"{_FEW} --engine trtllm-max-utilization",
+    "recommend": f"{_FEW} --draws 2",
+    "size": "--requests 14 --runs 1 --within 1/3 --slo preemption_rate=0.01 --draws 4 --horizon 40",
+    "compare": f"{_FEW} --engine fcfs-running-first",
     "replay": "",
     "wait": "--seeds 1 --run-time 9 --bins 2",
     "cache": "--seeds 1",
@@ -64,7 +66,7 @@ class Output:
 
 TEXT, FILES_TOO = Output(False, False, False), Output(True, True, True)
 OUTPUTS = (
-    *(TEXT, FILES_TOO, Output(True, False, False)),
+    *(TEXT, Output(True, False, False), FILES_TOO),
     *(Output(False, True, False), Output(False, False, True)),
 )
 
@@ -217,6 +219,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
 # --- one line -----------------------------------------------------------------------------------
 
 
+@cache
 def options_of(command: str) -> set[str]:
     """The options of a command, and SOURCE where it has that."""
     parameters = get_command(app).commands[command].params  # type: ignore[attr-defined]
@@ -247,7 +250,13 @@ def words_of(line: Line, source: list[str], folder: Path) -> list[str]:
 def _short(line: Line) -> list[str]:
     """What keeps it short. A trace that is replayed is served whole, and is short by itself."""
     words = COMMANDS[line.command].split()
-    if "replay" not in line.demand and (line.demand or line.source not in _LOGS):
+    if line.command == "compare" and line.engine == words[-1]:
+        words[-1] = "vllm"
+    whole = "replay" in line.demand or (line.source in _TIMED and line.command == "size")
+    if not line.demand:  # a trace on a clock in seconds is replayed; of a preset, few are too few
+        whole |= line.source in _LOGS or line.source == "preset"
+        whole |= line.source in _TIMED and bool(line.clock)
+    if not whole:
         return words
     drawn = [words.index(name) for name in ("--requests", "--runs", "--seeds") if name in words]
     return [word for at, word in enumerate(words) if not {at, at - 1} & {*drawn}]
@@ -315,6 +324,13 @@ def _check_files(folder: Path, where: str) -> None:
 
 _PROMPTED = ("mooncake", "segments", "sglang log", "generator")
 _LOGS = ("vllm log", "vllm log, cached", "sglang log", "bench folder")
+_KINDS = {
+    "lengths and times": ("csv", "vidur", "burstgpt", "vllm requests"),
+    "results": ("vllm bench", "sglang bench", "guidellm", "genai-perf"),
+    "prompts": ("mooncake", "segments", "generator"),
+    "classes": ("classes", "one class"),
+    "vllm log": ("vllm log", "vllm log, cached", "bench folder"),
+}
 
 
 def sources_of(command: str) -> Sequence[str]:
@@ -323,15 +339,35 @@ def sources_of(command: str) -> Sequence[str]:
         return _PROMPTED
     if command in ("log", "replay"):
         return _LOGS
+    if command == "wait":  # other types of prompts, and clocks, than all others take
+        return [*FILES]
     return [source for source in SOURCES if source != "generator"]
 
 
 def engines_of(command: str) -> Sequence[str]:
     """The same of engines."""
+    if "--engine" not in options_of(command):
+        return ("",)
     if command == "route":
         return ("plain", "vllm", "sglang")
     own = [text for text in ENGINE_TEXTS if text != "plain"]
-    return [text for text in own if CACHE not in text] if command == "preempt" else own
+    if command == "preempt":
+        return [text for text in own if CACHE not in text and text != "fcfs-new-first"]
+    return own
+
+
+def kind_of_engine(text: str) -> str:
+    """Whose rules, and with what memory: of one kind, numbers and orders differ, no form does."""
+    name = text.partition(":")[0]
+    if not name:
+        return "none"
+    family = next((one for one in ("vllm", "sglang", "trtllm") if name.startswith(one)), "others")
+    return family + CACHE * name.endswith(CACHE)
+
+
+def kind_of_source(name: str) -> str:
+    """What stands in it: sources of one kind are read into the same columns."""
+    return next((kind for kind, names in _KINDS.items() if name in names), name)
 
 
 def demands_of(command: str, source: str) -> Sequence[str]:
@@ -341,16 +377,44 @@ def demands_of(command: str, source: str) -> Sequence[str]:
     return DEMANDS if source in _TIMED else [text for text in DEMANDS if "replay" not in text]
 
 
-def covering(count: int, seed: str) -> list[Line]:
-    """So many lines with as many pairs of values as a greedy draw finds; a tenth drawn of all."""
-    chance = Random(seed)
-    pairs: set[tuple[object, object]] = set()
-    lines: list[Line] = []
-    for number in range(count):
-        drawn = [_drawn(chance, fits=number % 10 > 0) for _ in range(40)]
-        lines.append(max(drawn, key=lambda line: len(_pairs(line) - pairs)))
-        pairs |= _pairs(lines[-1])
-    return lines
+@cache
+def every_pair() -> tuple[Line, ...]:
+    """Lines in which each two of a command, a kind of engine, of source, and an output meet.
+
+    Of the engines and sources of a kind that with the fewest lines so far is taken; who asks, and
+    the clock, are drawn.
+    """
+    chance, taken, lines = Random("pairs"), Counter[str](), []
+    cells = dict.fromkeys(
+        (command, kind_of_engine(engine), kind_of_source(source), output)
+        for output in OUTPUTS[:3]  # each form of output is in one of these
+        for command in COMMANDS
+        for engine in engines_of(command)
+        for source in sources_of(command)
+    )
+    pairs = {cell: {*combinations(enumerate(cell), 2)} for cell in cells}
+    while any(pairs.values()):
+        cell = max(pairs, key=lambda each: len(pairs[each]))  # of as many, with the fewest files
+        met = {*pairs[cell]}
+        pairs = {each: left for each in pairs if (left := pairs[each] - met)}
+        lines.append(_of_cell(cell, taken, chance))
+    return tuple(lines)
+
+
+Cell = tuple[str, str, str, Output]
+
+
+def _of_cell(cell: Cell, taken: Counter[str], chance: Random) -> Line:
+    """A line of these kinds, with an engine and a source that few lines have."""
+    command, engine_kind, source_kind, output = cell
+    engines = [text for text in engines_of(command) if kind_of_engine(text) == engine_kind]
+    sources = [name for name in sources_of(command) if kind_of_source(name) == source_kind]
+    engine, source = (min(names, key=taken.__getitem__) for names in (engines, sources))
+    taken.update((engine, source))
+    demand = chance.choice(demands_of(command, source))
+    timed = "--replay" in demand or command in ("size", "wait")
+    clock = chance.choice(CLOCKS[1:] if timed else CLOCKS)
+    return Line(command, engine, source, output, demand, clock)
 
 
 def _drawn(chance: Random, *, fits: bool) -> Line:
@@ -362,12 +426,6 @@ def _drawn(chance: Random, *, fits: bool) -> Line:
     return Line(command, engine, source, chance.choice(OUTPUTS), demand, chance.choice(clocks))
 
 
-def _pairs(line: Line) -> set[tuple[object, object]]:
-    return set(
-        combinations([(each.name, getattr(line, each.name)) for each in fields(line)[:-1]], 2)
-    )
-
-
 def test_every_command_with_a_source_or_an_engine_is_here() -> None:
     """Those of attention weights, of systems and of records have sources of their own."""
     others = {"price", "oracle", "sweep", "explore", "mix", "equilibria", "cascade"}
@@ -376,13 +434,22 @@ def test_every_command_with_a_source_or_an_engine_is_here() -> None:
     assert there - others == {*COMMANDS}
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_lines_drawn_are_answered_or_refused(
+_PARTS = 8
+
+
+def test_every_engine_and_source_is_in_a_line() -> None:
+    lines = every_pair()
+    assert {line.source for line in lines} == {*SOURCES}
+    assert {line.engine for line in lines} == {*ENGINE_TEXTS, ""}
+
+
+@pytest.mark.parametrize("part", range(_PARTS))
+def test_lines_of_every_pair_are_answered_or_refused(
     part: int, sources: dict[str, list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     codes = [
         check(line, sources[line.source], tmp_path / str(number), capsys)
-        for number, line in enumerate(covering(32, "slice")[part::4])
+        for number, line in enumerate(every_pair()[part::_PARTS])
     ]
     assert codes.count(0) > len(codes) / 2
 

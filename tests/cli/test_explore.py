@@ -105,6 +105,7 @@ def test_the_list_has_every_preset_and_every_reason(capsys):
     ("argv", "line"),
     [
         ("--class 50:32769 --capacity 90k", "--class: got 32769; allowed: 1 to 32,768 tokens of o"),
+        ("--class 9:40000", "--class: got 40000; allowed: 1 to 32,768 tokens of output"),
         ("--class 200000:3 --capacity 9k", "--class: got 200000; allowed: 1 to 131,072 tokens of"),
         ("--class 50:3 --capacity 99.5", "--capacity: got '199/2'; allowed: a whole number of to"),
         (

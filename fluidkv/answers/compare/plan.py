@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fluidkv.answers.served.cases import Case, check_rows
+from fluidkv.answers.served.cases import Case
 from fluidkv.answers.served.demand import Demand, Draws
 from fluidkv.answers.served.described import THROUGHPUTS
 from fluidkv.answers.served.experiment import Experiment, experiment, workload_of
 from fluidkv.answers.served.memory import BLOCK_SIZES, equilibrium_of
 from fluidkv.answers.served.setting import Setting, limits_of
-from fluidkv.answers.served.window import Window
+from fluidkv.answers.served.window import Window, check_rows
 from fluidkv.errors import InputError
 from fluidkv.record import Record
 from fluidkv.runs.requests import Requests
@@ -95,6 +95,7 @@ def planned(
     for engine in served:
         setup.limits(engine)  # refuses what is out of range, before requests are drawn
     workload = workload_of(source)
+    cases = [setup.case(engine) for engine in served]
     runs = experiment(
         source,
         workload,
@@ -103,13 +104,13 @@ def planned(
         setup.clock,
         Draws(setup.requests, setup.runs, setup.seed),
         runs=RUNS,
-        servers=len(served),
+        servers=cases,
         called="engines",
         settings=[setup.now],
         caching=any(engine.finds_prefixes for engine in served),
     )
-    for engine in served:
-        check_case(setup.case(engine), engine, runs.to_hold, runs.window)
+    for case, engine in zip(cases, served, strict=True):
+        check_case(case, engine, runs.to_hold, runs.window)
     return Plan(**vars(runs), engines=served, setup=setup)
 
 

@@ -29,15 +29,15 @@ _LEAST = 0.5  # of the best throughput: slower settings would squeeze all others
 def recommend_frontier(found: "answers.Recommendation") -> Figure:
     """Every setting a point, the pick ringed, today a star; means over runs, ranges as bars."""
     title = _title(found)
-    unit = found.clock.unit
+    unit = found.plan.clock.unit
     return Figure(
         id="frontier",
         title=title,
         source="fluidkv recommend",
         parameters={
             "engine": found.label,
-            "capacity": found.limits.capacity,
-            "demand": found.demand.kind,
+            "capacity": found.plan.limits.capacity,
+            "demand": found.plan.demand.kind,
             "settings": len(found.settings),
             "runs": found.runs,
             "requests": found.requests,
@@ -95,8 +95,8 @@ def _around(low: float, high: float) -> tuple[float, float]:
 
 def _setting(found: "answers.Recommendation") -> str:
     """What was asked about, for the second line of the title."""
-    demand = found.demand
-    each = "a second" if found.clock.unit == "s" else "an iteration"
+    demand = found.plan.demand
+    each = "a second" if found.plan.clock.unit == "s" else "an iteration"
     asked = {
         "saturated": "all waiting from the start",
         "rate": f"{demand.rate or 0:g} arrivals {each}",
@@ -104,10 +104,10 @@ def _setting(found: "answers.Recommendation") -> str:
         "replay": f"a trace at {demand.speed:g} times its speed",
     }[demand.kind]
     # Requests in flight over their rate: what one of them runs, by Little's law.
-    output = float(found.equilibrium.in_flight / found.equilibrium.rate)
+    output = float(found.plan.equilibrium.in_flight / found.plan.equilibrium.rate)
     return (
         f"{asked}, {output:,.4g} output tokens a request in the mean; "
-        f"capacity {found.limits.capacity:,} tokens"
+        f"capacity {found.plan.limits.capacity:,} tokens"
     )
 
 

@@ -9,10 +9,11 @@ from typing import TypeVar
 from fluidkv.answers.preempt.forecasts import Forecast, check_lists
 from fluidkv.answers.preempt.objectives import Objectives
 from fluidkv.answers.preempt.rules import PERFECT, Combination
-from fluidkv.answers.served.cases import check_rows
+from fluidkv.answers.served.cases import Case
 from fluidkv.answers.served.demand import Demand, Draws
 from fluidkv.answers.served.experiment import Experiment, experiment, workload_of
 from fluidkv.answers.served.memory import BLOCK_SIZES, check_memory, equilibrium_of
+from fluidkv.answers.served.window import check_rows
 from fluidkv.errors import InputError
 from fluidkv.runs.checks import count
 from fluidkv.serving.clock import IterationClock, require_prefill
@@ -85,7 +86,7 @@ def planned(
         clock,
         draws,
         runs=SEEDS,
-        servers=len(combinations),
+        servers=[Case(own, limits, clock)] * len(combinations),
         called="combinations",
         runs_named="seeds",
         until_served=True,

@@ -6,7 +6,7 @@ from typing import Any
 
 from fluidkv.answers.recommend.choosing import Felt
 from fluidkv.answers.recommend.settings import check_options, objectives_of, settings_of
-from fluidkv.answers.served.cases import check_rows
+from fluidkv.answers.served.cases import Case
 from fluidkv.answers.served.clock import clock_values
 from fluidkv.answers.served.demand import Demand, Draws
 from fluidkv.answers.served.experiment import Experiment, experiment, workload_of
@@ -14,6 +14,7 @@ from fluidkv.answers.served.goodput import bounds_of
 from fluidkv.answers.served.memory import check_memory, equilibrium_of
 from fluidkv.answers.served.setting import Setting, engine_of, limits_of
 from fluidkv.answers.served.slo import Slo
+from fluidkv.answers.served.window import check_rows
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.engines import served_engine
@@ -79,6 +80,7 @@ def planned(
         check_memory(rules, limits, workload, demand.asks)
     equilibrium = equilibrium_of(workload, limits.capacity)
     settings = settings_of(served, limits, demand, workload, equilibrium, now, candidates)
+    first = engine_of(served, settings[0]), limits_of(limits, settings[0])
     runs = experiment(
         source,
         workload,
@@ -87,13 +89,12 @@ def planned(
         clock,
         draws,
         runs=RUNS,
-        servers=len(settings),
+        servers=[Case(*first, clock, demand.clients)] * len(settings),
         called="settings",
         settings=settings,
         caching=served.finds_prefixes,
     )
     if runs.window is not None:
-        first = engine_of(served, settings[0]), limits_of(limits, settings[0])
         check_rows(runs.to_hold, *first, runs.window)
     objectives = objectives_of(demand, clock)
     return Plan(

@@ -17,18 +17,13 @@ from fluidkv.answers.recommend.runs import Ran
 from fluidkv.answers.recommend.what_if import WhatIf
 from fluidkv.answers.served.bias import Bias, Totals
 from fluidkv.answers.served.bias import as_dict as of_log
-from fluidkv.answers.served.demand import Demand, mostly_start
+from fluidkv.answers.served.demand import mostly_start
 from fluidkv.answers.served.paired import gained, within_noise
 from fluidkv.answers.served.published import Published, misses_of
 from fluidkv.answers.served.setting import KNOBS, Setting
-from fluidkv.answers.served.slo import Slo
-from fluidkv.exact.survival import Equilibrium
 from fluidkv.plain import finite
 from fluidkv.record import Record
-from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import CACHE
-from fluidkv.serving.limits import Limits
-from fluidkv.serving.rules import EngineRules
 
 
 @dataclass(frozen=True)
@@ -94,46 +89,6 @@ class Recommendation(Record):
         return self.plan.engine.label.replace(CACHE, "")
 
     @property
-    def engine(self) -> EngineRules:
-        """Its rules."""
-        return self.plan.rules
-
-    @property
-    def caching(self) -> bool:
-        """Whether a preempted request finds what is left of itself in a prefix cache."""
-        return self.plan.caching
-
-    @property
-    def limits(self) -> Limits:
-        """Capacity, block size and token budget, which all settings share."""
-        return self.plan.limits
-
-    @property
-    def demand(self) -> Demand:
-        """Who asks."""
-        return self.plan.demand
-
-    @property
-    def clock(self) -> IterationClock:
-        """How long an iteration lasts."""
-        return self.plan.clock
-
-    @property
-    def equilibrium(self) -> Equilibrium:
-        """Of the mass model at this capacity; where the rate caps come from."""
-        return self.plan.equilibrium
-
-    @property
-    def slos(self) -> tuple[Slo, ...]:
-        """What was asked."""
-        return self.plan.slos
-
-    @property
-    def objectives(self) -> tuple[str, ...]:
-        """Metrics that the frontier is about; the first is the throughput."""
-        return self.plan.objectives
-
-    @property
     def settings(self) -> tuple[Setting, ...]:
         """What was run; the first is how the server is set now."""
         return self.ran.settings
@@ -176,12 +131,12 @@ class Recommendation(Record):
     @property
     def throughput(self) -> str:
         """The metric to make large."""
-        return self.objectives[0]
+        return self.plan.objectives[0]
 
     @property
     def tails(self) -> tuple[str, ...]:
         """The metrics of the frontier that are tails of times."""
-        return self.objectives[2:]
+        return self.plan.objectives[2:]
 
     @property
     def felt(self) -> tuple[str, ...]:
@@ -201,12 +156,12 @@ class Recommendation(Record):
     @property
     def all_start(self) -> bool:
         """Whether runs are too short for memory to be filled and emptied a few times."""
-        return mostly_start(self.demand, self.equilibrium, self.requests)
+        return mostly_start(self.plan.demand, self.plan.equilibrium, self.requests)
 
     @property
     def free_prefill(self) -> bool:
         """Whether computing a lost prompt again costs no time, only a place in the batch."""
-        return not self.clock.prefills
+        return not self.plan.clock.prefills
 
     @property
     def left(self) -> bool:
@@ -250,15 +205,15 @@ class Recommendation(Record):
 
     def flags(self, index: int) -> tuple[tuple[str, str], ...]:
         """(flag, value) for what differs from now and has a flag in this engine."""
-        return flags_of(self.engine, self.settings[index], self.settings[0])
+        return flags_of(self.plan.rules, self.settings[index], self.settings[0])
 
     def needs(self, index: int) -> tuple[tuple[str, str], ...]:
         """(flag, first version known to have it) for the flags that the server lacks."""
-        return needs_of(self.engine, self.settings[index], self.settings[0], self.version)
+        return needs_of(self.plan.rules, self.settings[index], self.settings[0], self.version)
 
     def without_flag(self, index: int) -> tuple[str, ...]:
         """Knobs that differ from now and have no flag in this engine."""
-        return without_flag(self.engine, self.settings[index], self.settings[0])
+        return without_flag(self.plan.rules, self.settings[index], self.settings[0])
 
     def to_xarray(self) -> "xr.Dataset":
         """Metrics [setting, run]; coordinates are the knobs."""

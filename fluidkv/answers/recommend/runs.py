@@ -19,6 +19,7 @@ from fluidkv.answers.served.experiment import Backend
 from fluidkv.answers.served.goodput import bounds_of, goodput, shares_by_segment
 from fluidkv.answers.served.segments import by_segment
 from fluidkv.answers.served.setting import KNOBS, Setting, engine_of, limits_of
+from fluidkv.answers.served.window import check_rows
 from fluidkv.labels import completed, variable
 from fluidkv.record import Record
 from fluidkv.serving.caching.run import one_by_one
@@ -94,6 +95,7 @@ def run_all(plan: Plan, backend: Backend, on_progress: Progress | None) -> Ran:
     tokens = sum(int(table.output_length.sum()) for table in plan.tables)
     if not one_by_one(plan.engine) or len(plan.settings) * tokens <= WORK:
         alone = plan.settings
+    _check_rows(plan)
     cases = [case_of(plan, each) for each in alone]
     first = _measured(plan, alone, cases, backend, on_progress)
     pairs = _best_pairs(plan, first) if len(alone) < len(plan.settings) else ()
@@ -112,6 +114,15 @@ def run_all(plan: Plan, backend: Backend, on_progress: Progress | None) -> Ran:
         statuses=(*first.statuses, *second.statuses),
         left_out=len(plan.settings) - len(alone) - len(pairs),
     )
+
+
+def _check_rows(plan: Plan) -> None:
+    """Refuse a setting under which a request of a trace can never be served, with its row."""
+    if plan.window is None:
+        return
+    for setting in plan.settings:
+        engine, limits = engine_of(plan.engine, setting), limits_of(plan.limits, setting)
+        check_rows(plan.tables, engine, limits, plan.window, plan.window.first)
 
 
 def run_settings(plan: Plan, settings: Sequence[Setting], backend: Backend) -> Ran:

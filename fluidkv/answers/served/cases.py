@@ -6,13 +6,10 @@ from typing import Any, Literal
 
 import xarray as xr
 
-from fluidkv.answers.served.window import Window
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.measuring import metrics
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.run import one_by_one
-from fluidkv.serving.caching.sglang.table import check_table
-from fluidkv.serving.checks import check_fits
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.engines import with_cache
@@ -48,25 +45,6 @@ class Case:
     def requests(self, tables: Sequence[Requests]) -> Sequence[Requests]:
         """Its own, or those of all."""
         return tables if self.tables is None else self.tables
-
-
-def check_rows(
-    tables: Sequence[Requests], engine: ServedEngine, limits: Limits, window: Window | None
-) -> None:
-    """Refuse a request that this server can never serve, with its row: of a trace, if it is one.
-
-    Args:
-        tables: of `tables_to_hold`.
-
-    Raises:
-        InputError: naming the request.
-    """
-    for place, table in enumerate(tables):
-        first = 0 if window is None else place * window.requests
-        if engine.own_scheduler:
-            check_table(table, engine.settings_of(limits), first)
-        else:
-            check_fits(table, engine.rules, limits, first)
 
 
 def measured_cases(

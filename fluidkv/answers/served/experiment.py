@@ -199,7 +199,7 @@ def experiment(
     draws: Draws,
     *,
     runs: int,
-    servers: int,
+    servers: Sequence[Case],
     called: str,
     runs_named: str = "runs",
     settings: Sequence[Setting] = (Setting(),),
@@ -215,8 +215,8 @@ def experiment(
         demand, clock: of all servers.
         draws: which requests are run.
         runs: of each server, where requests are drawn and nobody says how many.
-        servers: how many are compared, and what errors call them.
-        called: see there.
+        servers: that are compared, about.
+        called: what errors call them.
         runs_named: the argument that says how many runs there are.
         settings: of the servers: a limit on admissions may take too long.
         caching: whether an engine looks at prompts.
@@ -229,7 +229,7 @@ def experiment(
     """
     if demand.kind == "replay" and clock.unit != "s":
         raise InputError("replay", "a clock in iterations", "together with a clock in seconds")
-    window = window_of(source, demand, draws, runs_named=runs_named, times=servers)
+    window = window_of(source, demand, draws, servers, runs_named=runs_named)
     first = 0
     if window is not None:
         size, runs, first = window.requests, window.runs, window.first
@@ -242,8 +242,8 @@ def experiment(
         else:
             longest = max(each.decode_length for each in workload.classes)
             size = requests_of_run(draws.requests, demand, equilibrium, longest)
-    if servers * runs > MOST_RUNS:
-        tried = f"{servers:,} {called}, {runs} runs each"
+    if len(servers) * runs > MOST_RUNS:
+        tried = f"{len(servers):,} {called}, {runs} runs each"
         raise InputError(runs_named, tried, f"{MOST_RUNS:,} runs in all")
     part = source if window is None else window.of_trace(source)
     tables = tables_of(part, workload, demand, clock, size, runs, draws.seed, first)

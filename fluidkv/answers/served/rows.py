@@ -85,7 +85,7 @@ def window_rows(window: "Window | None") -> list[tuple[str, str]]:
         rows.append(("window", part))
         if window.busiest:
             rest = f"the other {window.of - window.requests:,} are not served:"
-            why = f"all may take over a minute; --requests {window.of} serves them"
+            why = f"all may take over a minute or a gigabyte; --requests {window.of} serves them"
             if window.of > LARGEST_COUNT:
                 why = f"a run has at most {LARGEST_COUNT:,} requests"
             rows.append(("", f"{rest} {why}"))

@@ -1,18 +1,27 @@
 """How much of a replayed trace is served: all, what is asked for, or where it is busiest."""
 
 import math
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from fluidkv.answers.served.cases import Case
 from fluidkv.answers.served.demand import Demand, Draws, tables_of
 from fluidkv.answers.served.part import busiest_rows, part_of, rate_of, rates_of_tenths
+from fluidkv.answers.served.work import work_of
 from fluidkv.errors import InputError
 from fluidkv.logs.timed import TimedRun
 from fluidkv.record import Record
+from fluidkv.runs.arrivals import replayed
 from fluidkv.runs.checks import count
 from fluidkv.runs.requests import Requests
+from fluidkv.serving.caching.sglang.table import check_table
+from fluidkv.serving.checks import check_fits
 from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.engine_text import ServedEngine
+from fluidkv.serving.limits import Limits
 from fluidkv.traces import Trace
 from fluidkv.workload import Workload
 
@@ -21,11 +30,11 @@ _FEWEST_OF_TRACE = 3_000  # however long they take: 30 are beyond a 99th percent
 MINUTE_S = 60.0
 """What a trace may take in all where nobody says how much of it is served: else a part is.
 
->>> from fluidkv.answers.served.window import MINUTE_S, seconds_of
->>> seconds_of(1_000_000, 200_000_000) * 40 > MINUTE_S  # of 40 settings
-True
+>>> from fluidkv.answers.served.window import MINUTE_S
+>>> MINUTE_S
+60.0
 """
-_REQUEST_S, _OUTPUT_S = 3e-5, 1.2e-7  # of a core of 2026
+_MOST_IN_MEMORY = 5 * 10**6  # requests of all servers together: 200 bytes of each, a gigabyte
 
 
 @dataclass(frozen=True)
@@ -39,7 +48,8 @@ class Window(Record):
         rate, rate_of_all: arrivals a second at the trace's own times, of what is served and of the
             whole; None where all come at once.
         first: row of the trace with which it begins.
-        busiest: whether it is the busiest part, since the whole may take over a minute.
+        busiest: whether it is the busiest part, since the whole may take over a minute or a
+            gigabyte.
         tenths: the rate in each tenth of the time that is served; none where all come at once.
     """
 
@@ -85,18 +95,18 @@ def window_of(
     source: Workload | Trace,
     demand: Demand,
     draws: Draws,
+    servers: Sequence[Case],
     *,
     runs_named: str = "runs",
-    times: int = 1,
 ) -> Window | None:
     """What is served of a trace that is replayed: the whole, unless somebody asks for less.
 
     A part of a trace says nothing of the rest: its start may be quiet. So where nobody asks, and
-    the whole may take over a minute, its busiest requests in a row are served.
+    the whole may take over a minute, or a gigabyte, its busiest requests in a row are served.
 
     Args:
+        servers: that are going to serve it, about.
         runs_named: what the caller calls the number of runs.
-        times: how often it is going to be served, about.
 
     Returns:
         None where nothing is replayed.
@@ -120,7 +130,7 @@ def window_of(
     first, size, runs = 0, there, 1
     whole_or_busiest = draws.requests is None and draws.runs is None
     if whole_or_busiest:
-        rows = _soon_served(at, sum(source.decode_lengths), times)
+        rows = _soon_served(source, at, demand.speed, servers)
         first, size = rows.start, rows.stop - rows.start
     else:
         size, runs = _asked_of(there, draws, runs_named)
@@ -130,14 +140,18 @@ def window_of(
     return Window(size, runs, there, rate, of_all, first, busy, rates_of_tenths(part))
 
 
-def _soon_served(at: np.ndarray, outputs: int, times: int) -> slice:
-    """All rows, or the busiest of them where all may take over a minute.
+def _soon_served(trace: Trace, at: np.ndarray, speed: float, servers: Sequence[Case]) -> slice:
+    """All rows, or the busiest of them where all may take over a minute, or a gigabyte.
 
     Where these all come at once, they have no rate: then all rows, if a run may have so many.
     """
     there = len(at)
-    share = MINUTE_S / times / seconds_of(there, outputs)
-    size = min(there, max(_FEWEST_OF_TRACE, int(share * there)), MOST_OF_TRACE)
+    table = replayed(trace.input_lengths, trace.decode_lengths, at.tolist(), speed=speed)
+    alike = Counter(servers)
+    shares = trace.shares_prefixes
+    work = [times * work_of(table, case, shares=shares).seconds for case, times in alike.items()]
+    soon = min(int(MINUTE_S / sum(work) * there), _MOST_IN_MEMORY // len(servers))
+    size = min(there, max(_FEWEST_OF_TRACE, soon), MOST_OF_TRACE)
     rows = busiest_rows(at, size)
     at_once = at[rows.stop - 1] == at[rows.start]
     return slice(0, there) if at_once and there <= MOST_OF_TRACE else rows
@@ -176,6 +190,30 @@ def tables_to_hold(
     return tables_of(source, workload, demand, clock, window.of, 1, 0)
 
 
+def check_rows(
+    tables: Sequence[Requests],
+    engine: ServedEngine,
+    limits: Limits,
+    window: Window | None,
+    start: int = 0,
+) -> None:
+    """Refuse a request that this server can never serve, with its row: of a trace, if it is one.
+
+    Args:
+        tables: of `tables_to_hold`, or of the runs.
+        start: row of the trace with which the first table begins.
+
+    Raises:
+        InputError: naming the request.
+    """
+    for place, table in enumerate(tables):
+        first = start if window is None else start + place * window.requests
+        if engine.own_scheduler:
+            check_table(table, engine.settings_of(limits), first)
+        else:
+            check_fits(table, engine.rules, limits, first)
+
+
 def requests_of_log(
     requests: int | None, log: TimedRun | None, demand: Demand | None
 ) -> int | None:
@@ -185,14 +223,3 @@ def requests_of_log(
     """
     replayed = demand is not None and demand.kind == "replay"
     return len(log.input_lengths) if log and replayed and requests is None else requests
-
-
-def seconds_of(requests: int, outputs: int) -> float:
-    """How long a run takes, roughly, on a core: what Azure's and Mooncake's traces did.
-
-    Examples:
-        >>> from fluidkv.answers.served.window import seconds_of
-        >>> round(seconds_of(19_366, 4_088_665), 1)  # Azure's conversations: 0.1 to 1.2 s
-        1.1
-    """
-    return _REQUEST_S * requests + _OUTPUT_S * outputs

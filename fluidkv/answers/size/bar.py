@@ -9,15 +9,9 @@ from collections.abc import Iterable, Mapping
 
 from fluidkv.answers.served.bias import OUTPUT, Bias
 from fluidkv.answers.served.slo import Slo
-from fluidkv.serving.clock import IterationClock
 
 
 def bar_of(bias: Mapping[str, Bias], slos: Iterable[Slo]) -> float:
     """The largest error bar: of the output rate, and of what the SLOs bound, as far as known."""
     names = {OUTPUT, *(slo.metric for slo in slos)}
     return max(one.error_bar for name, one in bias.items() if name in names)
-
-
-def slower(clock: IterationClock, by: float) -> IterationClock:
-    """A clock on which every iteration lasts longer by a share."""
-    return clock.slower(by)

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-import numpy as np
-
+from fluidkv.answers.served.cases import Case
 from fluidkv.answers.served.demand import Demand, Draws, tables_of
 from fluidkv.answers.served.fresh import (
     DRAWS,
@@ -19,10 +18,12 @@ from fluidkv.answers.served.fresh import (
     fresh_of_mix,
 )
 from fluidkv.answers.served.memory import BLOCK_SIZES
+from fluidkv.answers.served.part import rate_of_trace
 from fluidkv.answers.served.population import lengths_anew
 from fluidkv.answers.served.setting import Setting, limits_of
 from fluidkv.answers.served.slo import Slo
 from fluidkv.answers.served.window import Window, tables_to_hold, window_of
+from fluidkv.answers.size.blocks import all_at_once, check_today, least_blocks
 from fluidkv.answers.size.load import Theory
 from fluidkv.answers.size.sizes import Axis, Size, axis_of
 from fluidkv.answers.size.trials import SizedServer
@@ -31,13 +32,10 @@ from fluidkv.record import Record
 from fluidkv.runs.checks import count
 from fluidkv.runs.max_tokens import EXACT, MaxTokens
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.checks import largest_request
 from fluidkv.serving.clock import IterationClock, require_prefill
 from fluidkv.serving.engines import with_cache
 from fluidkv.serving.limits import UNLIMITED, Limits
 from fluidkv.serving.rules import EngineRules
-from fluidkv.serving.run import serve
-from fluidkv.serving.server import Server
 from fluidkv.traces import Trace
 from fluidkv.workload import Workload
 
@@ -183,17 +181,17 @@ def planned(
     )
     today = None if asked.capacity is None else asked.capacity // size
     workload = source.workload() if isinstance(source, Trace) else source
-    window = _window(source, asked, clock)
+    window = _window(source, asked, _server_of_today(engine, caps, clock, asked.capacity))
     own = None if window is None else window.own_rate
     rate = asked.rate or own or _first_rate(workload, clock, setting, axis, asked.capacity)
     tables = _tables(source, workload, window, rate, clock, asked)
     theory = Theory(_mix(tables, workload), clock, setting.max_num_seqs)
     asks = Demand(replay=window is not None, max_tokens=asked.max_tokens)
     to_hold = tables_to_hold(tables, source, workload, asks, clock, window)
-    least = max(_least_blocks(engine, rules, caps, table) for table in to_hold)
+    least = max(least_blocks(engine, rules, caps, table) for table in to_hold)
     if today is not None and (today < least or axis.find != "kv"):
-        _check_today(today, rules, caps, to_hold, window)
-    most = max(least, *(_all_at_once(caps, table) for table in tables))
+        check_today(today, rules, caps, to_hold, window)
+    most = max(least, *(all_at_once(caps, table) for table in tables))
     blocks = today or least
     every = max(1, int(_length(tables, theory, clock, blocks) // _RECORDS))
     fresh, stretch = _fresh(source, workload, window, rate, clock, asked)
@@ -246,14 +244,25 @@ def _first_rate(
     return Theory(workload, clock, setting.max_num_seqs).carried(capacity).rate
 
 
-def _window(source: Workload | Trace, asked: Asked, clock: IterationClock) -> Window | None:
+def _server_of_today(
+    engine: str | EngineRules, caps: Limits, clock: IterationClock, capacity: int | None
+) -> Case:
+    """With the memory that it has; with all that there may be, where nobody says it."""
+    tokens = caps.capacity if capacity is None else min(capacity, caps.capacity)
+    return Case(engine, replace(caps, capacity=max(tokens, caps.block_size)), clock)
+
+
+def _window(source: Workload | Trace, asked: Asked, server: Case) -> Window | None:
     """What is served of a trace with times; None without them, or where all come at once."""
     if not isinstance(source, Trace) or source.arrival_times_s is None:
         return None
-    window = window_of(source, Demand(replay=True), asked.draws, times=_SIZES[asked.find])
+    own = rate_of_trace(source)
+    speed = asked.rate / own if asked.rate and math.isfinite(own) else 1.0
+    servers = [server] * _SIZES[asked.find]
+    window = window_of(source, Demand(replay=True, speed=speed), asked.draws, servers)
     if window is None or window.rate is None:
         return None
-    if clock.unit != "s":
+    if server.clock.unit != "s":
         allowed = "a clock in seconds, for a trace's times"
         raise InputError("clock", "a clock in iterations", allowed)
     return window
@@ -321,73 +330,6 @@ def _mix(tables: Sequence[Requests], workload: Workload) -> Workload:
         for pair in zip(table.input_length.tolist(), table.output_length.tolist(), strict=True)
     ]
     return Workload.from_lengths(lengths, name=workload.name)
-
-
-def _least_blocks(
-    engine: str | EngineRules, rules: EngineRules, caps: Limits, table: Requests
-) -> int:
-    """The smallest memory in which each request can be served; of an engine with a cache, the first
-    from there on that it does not refuse.
-    """
-    blocks = 1
-    while True:
-        limits = replace(caps, capacity=blocks * caps.block_size)
-        _, needed, there = largest_request(rules, limits, table)
-        if needed <= there:
-            break
-        blocks += needed - there
-    while with_cache(engine)[1] and _refused(engine, caps, table, blocks):
-        blocks += 1 + blocks // 100
-    return blocks
-
-
-def _refused(engine: str | EngineRules, caps: Limits, table: Requests, blocks: int) -> bool:
-    """Whether an engine's own scheduler refuses a request in so much memory."""
-    limits = replace(caps, capacity=blocks * caps.block_size)
-    try:
-        serve(table, Server(engine, limits), iterations=1)
-    except InputError as error:
-        if error.argument != "capacity":
-            raise
-        return True
-    return False
-
-
-def _check_today(
-    today: int,
-    rules: EngineRules,
-    caps: Limits,
-    tables: Sequence[Requests],
-    window: Window | None,
-) -> None:
-    """Refuse a memory that cannot hold the largest request, with its place."""
-    first = 0
-    for table in tables:
-        limits = replace(caps, capacity=max(1, today) * caps.block_size)
-        worst, needed, there = largest_request(rules, limits, table)
-        if needed > there:
-            whose = "a request that was drawn"
-            if window is not None:
-                whose = f"request {first + worst}, counted from 0"
-            raise InputError(
-                "capacity",
-                limits.capacity,
-                f"memory for {whose} "
-                f"({table.input_length[worst]:,} input + {table.output_length[worst]:,} output "
-                f"tokens): {needed:,} blocks of {caps.block_size} under {rules.label}; there are "
-                f"{there:,}",
-            )
-        first += len(table)
-
-
-def _all_at_once(caps: Limits, table: Requests) -> int:
-    """Memory in which all requests fit together at their longest, what admission leaves free
-    included: more is never used."""
-    tokens = table.input_length + np.maximum(table.output_length, table.max_output) + 1
-    blocks = int((-(-tokens // caps.block_size) + 1).sum())
-    return min(
-        math.ceil((blocks + 2) / (1 - caps.watermark)) + 1, (UNLIMITED - 1) // caps.block_size
-    )
 
 
 def _length(

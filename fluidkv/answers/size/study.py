@@ -10,7 +10,7 @@ from fluidkv.answers.served.fresh import Horizon
 from fluidkv.answers.served.setting import Setting
 from fluidkv.answers.served.slo import Slo
 from fluidkv.answers.served.window import requests_of_log
-from fluidkv.answers.size.bar import bar_of, slower
+from fluidkv.answers.size.bar import bar_of
 from fluidkv.answers.size.cliff import cliff_of
 from fluidkv.answers.size.nearly import nearly_every
 from fluidkv.answers.size.plan import Asked, Plan, planned
@@ -187,7 +187,7 @@ def _against(tried: Tried, bias: Mapping[str, Bias], answer: Size, within: float
     """The same for a server that is slower, by as much as the simulation was off on its log."""
     plan = tried.plan
     bar = bar_of(bias, plan.slos)
-    server = replace(plan.server, clock=slower(plan.clock, bar))
+    server = replace(plan.server, clock=plan.clock.slower(bar))
     slow = replace(plan, server=server)
     if plan.fresh:
         nearly = nearly_every(slow, answer, within, tried.tell)

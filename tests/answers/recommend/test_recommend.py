@@ -70,8 +70,8 @@ def test_the_horizon_ends_before_the_work_does_for_every_engine():
         found = small(engine=name, requests=None, runs=1, candidates=only, backend="kernel")
         assert found.unfinished == 0, name
         # at most x* are completed an iteration, and a cold start admits more than memory carries
-        most = found.equilibrium.rate * (found.iterations or 0)
-        assert most + 3 * found.equilibrium.in_flight <= found.requests
+        most = found.plan.equilibrium.rate * (found.iterations or 0)
+        assert most + 3 * found.plan.equilibrium.in_flight <= found.requests
 
 
 def test_runs_are_long_enough_for_memory_to_turn_over():
@@ -107,7 +107,10 @@ def test_a_horizon_is_at_least_the_longest_answer():
 def test_the_frontier_and_the_pick_are_of_the_means():
     found = small(demand=Demand(clients=25))
     rows = np.array(
-        [[found.mean(i, name) for name in found.objectives] for i in range(len(found.settings))]
+        [
+            [found.mean(i, name) for name in found.plan.objectives]
+            for i in range(len(found.settings))
+        ]
     )
     rows[:, 0] *= -1
     for index in found.frontier:
@@ -124,7 +127,7 @@ def test_x_star_is_tried_and_never_exceeded():
     rates = [s.admission_rate for s in found.settings if s.admission_rate is not None]
     assert max(rates) <= exact
     assert exact - max(rates) < Fraction(1, 10**6)
-    assert found.equilibrium.rate == exact
+    assert found.plan.equilibrium.rate == exact
 
 
 def test_flags_are_those_of_the_engine_and_what_has_none_is_said():

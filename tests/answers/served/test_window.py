@@ -18,16 +18,18 @@ from fluidkv.answers import (
 )
 from fluidkv.answers.preempt.forecasts import Forecast
 from fluidkv.answers.served import window as window_module
+from fluidkv.answers.served.cases import Case
 from fluidkv.answers.served.demand import Draws
 from fluidkv.answers.served.fresh import Horizon
 from fluidkv.answers.served.rows import window_rows
 from fluidkv.answers.served.setting import Setting
-from fluidkv.answers.served.window import Window, requests_of_log, seconds_of, window_of
+from fluidkv.answers.served.window import Window, requests_of_log, window_of
+from fluidkv.answers.served.work import work_of
 from fluidkv.cli import main
 from fluidkv.errors import InputError
 from fluidkv.logs.read import read_log
 from fluidkv.preempt.predictors.file import Listed
-from fluidkv.runs.max_tokens import max_tokens_of
+from fluidkv.runs.arrivals import replayed
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.machines.named import named_clock
@@ -37,6 +39,7 @@ from fluidkv.traces.write import write_mooncake
 
 CLOCK = IterationClock(0.01, 1e-6, 1e-5)
 REPLAY = Demand(replay=True)
+SERVER = Case("vllm", Limits(400), CLOCK)
 NOTHING: dict = {"watermark": [], "max_num_seqs": [], "admission_rate": []}
 # 1,000 requests, one a second, and then 100 at once: nobody waits before these.
 QUIET, BURST = 1000, 100
@@ -53,7 +56,7 @@ RISING = Trace(
 )
 
 
-def _busiest_of(monkeypatch, requests: int) -> None:
+def busiest_of(monkeypatch, requests: int) -> None:
     """Serve just so many, as if the whole took very long."""
     monkeypatch.setattr(window_module, "MINUTE_S", 0.0)
     monkeypatch.setattr(window_module, "_FEWEST_OF_TRACE", requests)
@@ -112,33 +115,34 @@ def test_more_than_the_trace_has_is_refused(ask) -> None:
 
 
 def test_a_window_has_its_own_rate_beside_that_of_the_whole() -> None:
-    window = window_of(LATE, REPLAY, Draws(500, 2))
+    window = window_of(LATE, REPLAY, Draws(500, 2), [SERVER])
     assert window is not None
     assert (window.requests, window.runs, window.of, window.whole) == (500, 2, 1100, False)
     assert (window.rate, window.rate_of_all) == (1.0, pytest.approx(1099 / 1000.099))
-    assert window_of(LATE, Demand(), Draws()) is None
+    assert window_of(LATE, Demand(), Draws(), [SERVER]) is None
 
 
 def test_the_busiest_part_is_served_where_the_whole_would_take_over_a_minute(monkeypatch) -> None:
-    monkeypatch.setattr(window_module, "MINUTE_S", 10 * seconds_of(200, 2000) + 1e-9)
+    whole = work_of(replayed(LATE.input_lengths, LATE.decode_lengths, TIMES), SERVER)
+    monkeypatch.setattr(window_module, "MINUTE_S", 10 * whole.seconds * 200.5 / 1100)
     monkeypatch.setattr(window_module, "_FEWEST_OF_TRACE", 100)
-    window = window_of(LATE, REPLAY, Draws(), times=10)
+    window = window_of(LATE, REPLAY, Draws(), [SERVER] * 10)
     assert window is not None
     assert (window.first, window.requests, window.busiest) == (900, 200, True)
     assert window.rate == pytest.approx(199 / 100.099)
     assert window.rate_of_all == pytest.approx(1099 / 1000.099)
     assert window.of_trace(LATE).arrival_times_s == tuple(t - 900 for t in TIMES[900:])
     for all_of_it in (Draws(1100), Draws(runs=1)):
-        asked = window_of(LATE, REPLAY, all_of_it, times=10)
+        asked = window_of(LATE, REPLAY, all_of_it, [SERVER] * 10)
         assert asked is not None
         assert asked.whole
-    few = window_of(LATE, REPLAY, Draws(), times=1000)
+    few = window_of(LATE, REPLAY, Draws(), [SERVER] * 1000)
     assert few is not None
     assert (few.first, few.requests) == (QUIET, BURST)
 
 
 def test_answers_are_of_the_busiest_part_and_name_it(monkeypatch, capsys, tmp_path) -> None:
-    _busiest_of(monkeypatch, BURST)
+    busiest_of(monkeypatch, BURST)
     waits = _recommended(draws=0).table.ttft_p99.values[0]
     for found in (_compared(draws=0), _preempted()):
         assert found.window is not None
@@ -150,7 +154,7 @@ def test_answers_are_of_the_busiest_part_and_name_it(monkeypatch, capsys, tmp_pa
     assert main([*argv, "--engine", "vllm", "--engine", "sglang"]) == 0
     page = " ".join(capsys.readouterr().out.split())
     assert "the busiest 100 requests in a row, of 1,100; at the trace's own times 1000.00" in page
-    rest = "the other 1,000 are not served: all may take over a minute"
+    rest = "the other 1,000 are not served: all may take over a minute or a gigabyte"
     assert f"{rest}; --requests 1100 serves them" in page
 
 
@@ -160,7 +164,7 @@ def test_beyond_a_million_no_option_is_offered_that_would_be_refused() -> None:
     assert line == "the other 500,000 are not served: a run has at most 1,000,000 requests"
 
 
-def _sized(source=RISING, **options):
+def sized_by(source=RISING, **options):
     asked = {"engine": "vllm", "clock": CLOCK, "within": 0.02, "draws": 0, **options}
     return size_server(source, [Slo("ttft_p99", 0.5)], **asked)
 
@@ -171,9 +175,9 @@ def test_a_rate_is_that_of_the_whole_trace_also_where_its_busiest_part_is_served
 ) -> None:
     asked = {"find": find} | ({} if find == "kv" else {"capacity": 400})
     asked |= {} if find == "rate" else {"rate": 12.0}
-    whole = _sized(**asked)
-    _busiest_of(monkeypatch, 150)
-    part = _sized(**asked)
+    whole = sized_by(**asked)
+    busiest_of(monkeypatch, 150)
+    part = sized_by(**asked)
     assert part.plan.window is not None
     assert (part.plan.window.requests, part.plan.window.first) == (150, 150)
     assert part.plan.own_rate == whole.plan.own_rate == pytest.approx(299 / 187.25)
@@ -196,8 +200,8 @@ def test_draws_are_like_the_busiest_hour_of_days_of_which_a_part_is_served(monke
     few[50] = [hours[50] + n for n in range(5)]
     times = tuple(time for each in few for time in each)
     days = Trace((40,) * len(times), (30,) * len(times), times, name="days")
-    _busiest_of(monkeypatch, 5)
-    plan = _sized(days, draws=2, horizon=Horizon(40)).plan
+    busiest_of(monkeypatch, 5)
+    plan = sized_by(days, draws=2, horizon=Horizon(40)).plan
     assert plan.window is not None
     assert (plan.window.requests, plan.window.first) == (5, times.index(hours[50]))
     assert plan.stretch is not None
@@ -214,11 +218,11 @@ def test_draws_are_like_the_busiest_hour_of_days_of_which_a_part_is_served(monke
 def test_requests_that_all_come_at_once_are_no_busiest_part(monkeypatch) -> None:
     times = (*(0.0,) * 35, *map(float, range(1, 16)))
     jam = Trace((40,) * 50, (30,) * 50, times, name="jam")
-    _busiest_of(monkeypatch, 20)
-    window = window_of(jam, REPLAY, Draws())
+    busiest_of(monkeypatch, 20)
+    window = window_of(jam, REPLAY, Draws(), [SERVER])
     assert window is not None
     assert (window.whole, window.busiest) == (True, False)
-    assert _sized(jam, within=0.5).plan.own_rate == pytest.approx(49 / 15)
+    assert sized_by(jam, within=0.5).plan.own_rate == pytest.approx(49 / 15)
 
 
 @pytest.fixture(scope="module")
@@ -254,7 +258,7 @@ def _on_log(command: str, trace: Trace, log):
 def test_a_log_that_holds_an_answer_is_served_whole(monkeypatch, logged, command) -> None:
     """What the simulation misses on a log is taken from all of it."""
     log, trace = logged
-    _busiest_of(monkeypatch, 50)
+    busiest_of(monkeypatch, 50)
     part = _on_log(command, trace, None)
     assert (part.busiest, part.requests) == (True, 50)
     assert _on_log(command, trace, log).whole
@@ -264,38 +268,6 @@ def test_a_number_of_requests_is_served_of_a_log_too(logged) -> None:
     log, _ = logged
     assert (requests_of_log(7, log, REPLAY), requests_of_log(None, None, REPLAY)) == (7, None)
     assert requests_of_log(None, log, Demand(clients=2)) is None
-
-
-LARGE = 200  # of the requests of RISING, one that is not in its first half
-
-
-@pytest.mark.parametrize("engine", ["vllm", "sglang+cache"])
-@pytest.mark.parametrize("command", ["recommend", "compare", "preempt", "size"])
-def test_a_row_that_is_refused_is_that_of_the_trace(monkeypatch, command, engine) -> None:
-    """The busiest part begins at row 150: its row 50 is row 200 of the trace."""
-    lengths = (*(40,) * LARGE, 900, *(40,) * (299 - LARGE))
-    trace = replace(RISING, input_lengths=lengths)
-    _busiest_of(monkeypatch, 100)
-    both = {"demand": REPLAY, "clock": CLOCK}
-    ask = {
-        "recommend": lambda: recommend_settings(
-            trace, 400, engine=engine, candidates=NOTHING, **both
-        ),
-        "compare": lambda: compare_engines(trace, 400, [engine, "trtllm-no-evict"], **both),
-        "preempt": lambda: preempt_study(trace, Limits(400, 16), **both),
-        "size": lambda: _sized(trace, find="rate", capacity=400, engine=engine),
-    }[command]
-    with pytest.raises(InputError, match=rf"request {LARGE}[ ,]"):
-        ask()
-
-
-def test_a_row_that_asks_for_too_little_is_that_of_the_trace(monkeypatch) -> None:
-    asks = (*(99,) * LARGE, 9, *(99,) * (299 - LARGE))
-    trace = replace(RISING, max_tokens=asks)
-    _busiest_of(monkeypatch, 100)
-    demand = Demand(replay=True, max_tokens=max_tokens_of("column:max_tokens"))
-    with pytest.raises(InputError, match=f"the 30 outputs of request {LARGE}, counted"):
-        compare_engines(trace, 400, ["vllm", "trtllm-no-evict"], demand=demand, clock=CLOCK)
 
 
 @pytest.mark.thorough
@@ -312,7 +284,7 @@ def test_listed_predictions_are_those_of_the_rows_that_are_served(monkeypatch) -
 
     for draws in ({"requests": 40}, {"requests": 40, "seeds": 3}, {}):
         if not draws:
-            _busiest_of(monkeypatch, 100)
+            busiest_of(monkeypatch, 100)
         truth = preempt_study(trace, little, **rules, **draws)
         found = table(outputs, **draws).table.ttft_p99.values
         assert found.tolist() == truth.table.ttft_p99.values.tolist()
@@ -323,7 +295,7 @@ def test_listed_predictions_are_those_of_the_rows_that_are_served(monkeypatch) -
 
 
 def test_the_rate_of_each_tenth_stands_beside_the_mean() -> None:
-    window = window_of(LATE, REPLAY, Draws())
+    window = window_of(LATE, REPLAY, Draws(), [SERVER])
     assert window is not None
     assert window.tenths[:9] == pytest.approx((1.0,) * 9, abs=0.011)
     assert window.tenths[9] == pytest.approx(199 / 100.0099 * 1099 / 1100)

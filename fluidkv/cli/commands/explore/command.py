@@ -94,7 +94,7 @@ def _state(
     """What the page opens with."""
     from fluidkv.explore.loads import ROOM, state_of
     from fluidkv.explore.presets import NAMED
-    from fluidkv.explore.state import MOST_CLASSES, Load, PageState, of_classes, whole
+    from fluidkv.explore.state import MOST_CLASSES, Load, PageState, lengths_of, whole
     from fluidkv.traces import preset_names
     from fluidkv.workload import Workload
 
@@ -120,8 +120,6 @@ def _state(
         return state_of("sharegpt")
     origin = Origin(source, classes, preset)
     origin.check()
-    if classes and capacity is None:
-        raise InputError("--class", " ".join(classes), "together with --capacity KV")
     load, report = requests_of(origin, reading)
     workload = load if isinstance(load, Workload) else scaled_workload(load, reading.scaling)
     asked = "--class" if classes else "--preset" if preset else "SOURCE"
@@ -129,9 +127,12 @@ def _state(
     blamed = dict.fromkeys(_LENGTHS, asked) | {name: each[0] for name, each in scaled if each[1]}
     with read.as_options({**blamed, "capacity": "--capacity"}):
         if classes and len(workload.classes) <= MOST_CLASSES:
-            return of_classes(workload, logged_capacity(capacity, source, report))
-        words = shlex.join(words_of(origin, reading))
-        shown = Load(preset if preset and not reading.scaling else "yours", workload, words)
+            shown = lengths_of(workload)
+        else:
+            words = shlex.join(words_of(origin, reading))
+            shown = Load(preset if preset and not reading.scaling else "yours", workload, words)
+        if classes and capacity is None:
+            raise InputError("--class", " ".join(classes), "together with --capacity KV")
         if preset and capacity is None:
             if workload.largest_footprint >= ROOM:
                 raise InputError("--preset", preset, "together with --capacity KV")

@@ -177,7 +177,7 @@ def recommend(
         html=html,
         assumes=ASSUMES,
         name="recommend.json",
-        time=found.clock.unit,
+        time=found.plan.clock.unit,
         beside=lambda: _beside(found),
     )
     return 0 if found.to_take else NO_PICK

@@ -26,7 +26,7 @@ def say_frontier(page: Page, found: Recommendation) -> None:
     more = f", and {besides}" if len(shown) > on_it else ""
     page.heading(f"Frontier: {on_it} of {len(found.frontier)} settings that no other beats{more}")
     turned = [k for k in KNOBS if len({getattr(found.settings[i], k) for i in shown}) > 1]
-    unit = "s" if found.clock.unit == "s" else "it"
+    unit = "s" if found.plan.clock.unit == "s" else "it"
     page.table(
         (
             "",

@@ -190,7 +190,7 @@ def _sure(found: Recommendation) -> list[Row]:
     """What holds the gain: the log, or nothing; and what such simulations missed where it was."""
     if found.bias:
         return []
-    return [("not measured", not_measured(found.plan.engine.rules.name, found.caching))]
+    return [("not measured", not_measured(found.plan.engine.rules.name, found.plan.caching))]
 
 
 # --- other picks --------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ def _at_hand(found: Recommendation) -> list[Row]:
     spoken = _spoken_of(found)
     rows: list[Row] = []
     for flag, first in found.needs(spoken):
-        rows.append(("needs", f"{flag}: {found.engine.name} >= {first}; it is {found.version}"))
+        rows.append(("needs", f"{flag}: {found.plan.rules.name} >= {first}; it is {found.version}"))
     if not rows or found.choice.index is None:
         return rows
     index = found.picks.at_hand.index
@@ -241,9 +241,9 @@ def _limiter(found: Recommendation, index: int) -> str:
         parts.append(f"at most {setting.clients} requests at once from the clients")
     if setting.admission_rate is not None and setting.admission_rate != now.admission_rate:
         rate = float(setting.admission_rate)
-        share = rate / float(found.equilibrium.rate)
+        share = rate / float(found.plan.equilibrium.rate)
         where = f"{rate:.4g} admissions per iteration ({share:.0%} of what full memory completes)"
-        if found.clock.unit == "s":
+        if found.plan.clock.unit == "s":
             length = found.mean(index, "duration") / found.mean(index, "iterations")
             where += f", {rate / length:.3g} per second at {1000 * length:.3g} ms per iteration"
         parts.append(f"a rate limiter of {where}")
@@ -256,7 +256,7 @@ def _limiter(found: Recommendation, index: int) -> str:
 
 def setting_said(found: Recommendation, index: int) -> str:
     """Its knobs, as far as the engine has them."""
-    setting, there = found.settings[index], knobs(found.engine, found.demand)
+    setting, there = found.settings[index], knobs(found.plan.rules, found.plan.demand)
     parts = [f"watermark {setting.watermark:g}"] if "watermark" in there else []
     parts.append(_knob(setting, "max_num_seqs") if setting.max_num_seqs else "no max_num_seqs")
     if setting.conservativeness is not None:
@@ -302,9 +302,9 @@ def _free_prefill(found: Recommendation) -> list[Row]:
     if not found.free_prefill:
         return []
     what = "caps look worse than they are"
-    if "watermark" in knobs(found.engine, found.demand):
+    if "watermark" in knobs(found.plan.rules, found.plan.demand):
         what = "a watermark looks worse than it is"
-    silent = "; it has no time to first token" if found.demand.kind != "saturated" else ""
+    silent = "; it has no time to first token" if found.plan.demand.kind != "saturated" else ""
     said = f"prefill costs nothing here: {what}{silent}; give --clock D0:D1:D2"
     return [("CAUTION", said)]
 
@@ -314,7 +314,7 @@ def _end(found: Recommendation) -> str:
     tried = found.watermarks
     if len(tried) < 2:
         why = f"{found.label} has no flag for it"
-        if "watermark" in knobs(found.engine, found.demand):
+        if "watermark" in knobs(found.plan.rules, found.plan.demand):
             why = "no other than the one that is set now was to be tried"
         return f"watermark not tried: {why}"
     end = found.end_of_preemption

@@ -10,15 +10,15 @@ from fluidkv.report.page import Row
 def simulated_rows(found: Recommendation) -> list[Row]:
     """What was run, for how long, on which clock, and what is not in it."""
     rows: list[Row] = [
-        ("arrivals", arrivals_text(found.demand, found.clock.unit)),
+        ("arrivals", arrivals_text(found.plan.demand, found.plan.clock.unit)),
         ("runs", _runs(found)),
         *window_rows(found.plan.window),
         ("horizon", _horizon(found)),
         *clock_rows(
-            found.clock,
-            capacity=found.limits.capacity,
-            running=found.limits.max_num_seqs,
-            prefill_tokens=found.limits.max_num_batched_tokens,
+            found.plan.clock,
+            capacity=found.plan.limits.capacity,
+            running=found.plan.limits.max_num_seqs,
+            prefill_tokens=found.plan.limits.max_num_batched_tokens,
         ),
         ("memory", _memory(found)),
         *([("noise", _noise(found))] if len(found.settings) > 1 else []),
@@ -26,7 +26,7 @@ def simulated_rows(found: Recommendation) -> list[Row]:
     if found.unfinished:
         rows.append(("CAUTION", _unfinished(found)))
     missing = "speculative decoding, swapping, scheduling cost"
-    if not found.caching:
+    if not found.plan.caching:
         missing = f"prefix caching, {missing}"
     elif not any(found.plan.prompts):
         missing = f"prompts that begin alike, {missing}"
@@ -35,7 +35,7 @@ def simulated_rows(found: Recommendation) -> list[Row]:
     if found.free_prefill:
         missing += "; time for prefill, so that computing again costs nothing in throughput"
     rows.append(("not in it", missing))
-    rows += max_tokens_rows(found.engine, found.demand)
+    rows += max_tokens_rows(found.plan.rules, found.plan.demand)
     if len({setting.clients for setting in found.settings}) > 1:
         rows.append(("", "with fewer clients: those who then wait outside are in no latency"))
     return rows
@@ -62,14 +62,14 @@ def _horizon(found: Recommendation) -> str:
 
 
 def _memory(found: Recommendation) -> str:
-    limits = found.limits
+    limits = found.plan.limits
     budget = limits.max_num_batched_tokens
     tokens = "no limit on tokens per iteration" if budget is None else f"{budget:,} tokens at most"
     unused = limits.capacity - limits.blocks * limits.block_size
     left = f", {unused:,} {'token' if unused == 1 else 'tokens'} unused" if unused else ""
     return (
         f"{limits.blocks:,} blocks of {limits.block_size}{left}; {tokens}; carries "
-        f"{short(found.equilibrium.in_flight)} requests without eviction"
+        f"{short(found.plan.equilibrium.in_flight)} requests without eviction"
     )
 
 

@@ -42,7 +42,7 @@ def say_recommendation(
     """
     at = f"{name} at " if name else ""
     page.verdict(in_short(found))
-    page.title(f"{at}{found.limits.capacity:,} KV tokens, rules of {_rules(found)}")
+    page.title(f"{at}{found.plan.limits.capacity:,} KV tokens, rules of {_rules(found)}")
     _today(page, found, cost)
     page.heading(_heading(found))
     page.rows(pick_rows(found))
@@ -153,7 +153,7 @@ def _seen(found: Recommendation, metric: str) -> str:
 
 
 def _titled(found: Recommendation, metric: str) -> str:
-    seconds = found.clock.unit == "s"
+    seconds = found.plan.clock.unit == "s"
     if metric == found.throughput:
         return f"output, tokens/{'s' if seconds else 'iteration'}"
     if metric == "goodput":
@@ -186,7 +186,7 @@ def _what_if(page: Page, found: Recommendation) -> None:
     if not found.what_if:
         return
     page.heading("What if: the same requests and clock, set as today")
-    unit = "s" if found.clock.unit == "s" else "it"
+    unit = "s" if found.plan.clock.unit == "s" else "it"
     header = ["", "KV tokens", f"tokens/{unit}", "preempt", *(TITLES[t] for t in found.tails)]
     rows, refused = [], []
     for each in found.what_if:
