@@ -39,6 +39,8 @@ _UNTIMED = settings(
 settings.register_profile("ci", _UNTIMED, derandomize=True, max_examples=60)
 settings.register_profile("thorough", _UNTIMED, derandomize=False, max_examples=1000)
 
+NO_CASES = pytest.StashKey[list[str]]()
+"""What `SLOW_CASES` lists and is none."""
 _SEED = pytest.StashKey[int]()
 
 
@@ -82,7 +84,8 @@ def pytest_report_header(config: pytest.Config) -> str:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--thorough"):
         return
-    listed = _slow_cases(items)
+    listed = set(SLOW_CASES.read_text(encoding="utf-8").splitlines())
+    config.stash[NO_CASES] = _no_cases(listed, items)
     daily, deeper = [], []
     cases: Counter[str] = Counter()
     for item in items:
@@ -96,15 +99,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = daily
 
 
-def _slow_cases(items: list[pytest.Item]) -> set[str]:
-    """Those of `slow_cases.txt`, each of which is a case of its test where others of it are."""
-    listed = set(SLOW_CASES.read_text(encoding="utf-8").splitlines())
+def _no_cases(listed: set[str], items: list[pytest.Item]) -> list[str]:
+    """Those that are no case of their test, where it was collected whole."""
     collected = {item.nodeid for item in items}
     cases = Counter(nodeid.partition("[")[0] for nodeid in collected)
-    for nodeid in sorted(listed - collected):
-        if cases[nodeid.partition("[")[0]] > 1:
-            raise pytest.UsageError(f"{SLOW_CASES.name}: there is no case {nodeid}")
-    return listed
+    return sorted(each for each in listed - collected if cases[each.partition("[")[0]] > 1)
 
 
 @pytest.hookimpl(wrapper=True)
