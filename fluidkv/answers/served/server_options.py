@@ -121,7 +121,10 @@ def as_set(texts: Sequence[str]) -> "Setting":
         name = {"rate_cap": "admission_rate"}.get(name.strip(), name.strip())
         if not equals or name in values or name not in _AS_SET:
             raise InputError("--now", text, allowed)
-        (values[name],) = knob_values("--now", value, name)
+        several = knob_values("--now", value, name)
+        if len(several) > 1:
+            raise InputError("--now", text, allowed)
+        values[name] = several[0]
     return Setting(**values)
 
 

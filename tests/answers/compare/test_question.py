@@ -88,6 +88,14 @@ def test_the_first_lines_say_what_it_sees_of_shared_prompts() -> None:
             "watermark: got 0.1; allowed: 0: it has none; under trtllm",
         ),
         (
+            f"{COMPARES} {ENGINES} --now watermark=0.01,0.02",
+            "--now: got 'watermark=0.01,0.02'; allowed: watermark=W, max_num_seqs=N or",
+        ),
+        (
+            f"{COMPARES} {ENGINES} --seed 1e99",
+            "--seed: got '1e99'; allowed: a whole number from 0 to 4,611,686,018,427,387,904",
+        ),
+        (
             f"{ENGINES} --class 8:10 --capacity 40b",
             "--capacity: got '40b'; allowed: tokens, or --block-size beside it",
         ),
