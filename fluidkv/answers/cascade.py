@@ -107,42 +107,42 @@ def _float(system: System, start: tuple[Fraction, ...], horizon: int) -> "Cascad
     return analyse(states, system, start=first)
 
 
-def say_cascade(page: Page, found: "Cascade") -> None:
+def say_cascade(page: Page, answer: "Cascade") -> None:
     """The first eviction, where it settles at what cost, and the phases."""
     from fluidkv.exact.one_class.waste import waste
     from fluidkv.exact.survival import eviction_free_equilibrium
 
-    best = float(eviction_free_equilibrium(found.system).rate)
-    wasted = float(waste(found.states, found.system).wasted_share)
-    only = found.system.workload.classes[0]
+    best = float(eviction_free_equilibrium(answer.system).rate)
+    wasted = float(waste(answer.states, answer.system).wasted_share)
+    only = answer.system.workload.classes[0]
     page.title(
         f"Input {only.input_length}, output {only.decode_length} tokens, "
-        f"{short(found.system.capacity)} KV tokens",
-        ", exact arithmetic" if found.tolerance == 0 else ", float64",
+        f"{short(answer.system.capacity)} KV tokens",
+        ", exact arithmetic" if answer.tolerance == 0 else ", float64",
     )
-    page.rows(_story(found, best, wasted))
+    page.rows(_story(answer, best, wasted))
     page.heading("Phases", ", by the number of stages that stay empty")
     header = ("iterations", "empty", "evicting", "evicted", "completed", "per iteration", "of x*")
-    page.table(header, ends(_phases(found, best), _ROWS))
+    page.table(header, ends(_phases(answer, best), _ROWS))
     page.line("Requests, by the iterations that lead there; x* is the eviction-free rate.", "dim")
 
 
-def _phases(found: "Cascade", best: float) -> list[list[str]]:
+def _phases(answer: "Cascade", best: float) -> list[list[str]]:
     """A row for the iterations to X^first ... X^end, all with the same live positions."""
-    n0, last = found.iterations[0], found.iterations[-1]
-    firsts = [n0, *(loss.iteration for loss in found.support_losses)]
+    n0, last = answer.iterations[0], answer.iterations[-1]
+    firsts = [n0, *(loss.iteration for loss in answer.support_losses)]
     rows = []
     for first, end in zip(firsts, [*(n - 1 for n in firsts[1:]), last], strict=True):
-        evictions = [e for e in found.evictions if first <= e.iteration <= end]
+        evictions = [e for e in answer.evictions if first <= e.iteration <= end]
         leading = range(max(first, n0 + 1), end + 1)
-        completed = sum(float(found.states[n - 1 - n0][-1]) for n in leading)
+        completed = sum(float(answer.states[n - 1 - n0][-1]) for n in leading)
         rate = completed / max(1, len(leading))
-        if found.settled is not None and first <= found.settled.iteration <= end:
-            rate = float(found.throughput)  # whole rounds of the cycle
+        if answer.settled is not None and first <= answer.settled.iteration <= end:
+            rate = float(answer.throughput)  # whole rounds of the cycle
         rows.append(
             [
                 f"{first} to {end}" if end > first else str(first),
-                str(found.levels[first - n0]),
+                str(answer.levels[first - n0]),
                 str(len(evictions)),
                 short(sum(float(e.requests) for e in evictions)),
                 short(completed),
@@ -153,20 +153,20 @@ def _phases(found: "Cascade", best: float) -> list[list[str]]:
     return rows
 
 
-def _story(found: "Cascade", best: float, wasted: float) -> list[Row]:
-    last = found.iterations[-1]
+def _story(answer: "Cascade", best: float, wasted: float) -> list[Row]:
+    last = answer.iterations[-1]
     first = f"none in {last:,} iterations"
-    if found.evictions:
-        hit = found.evictions[0]
+    if answer.evictions:
+        hit = answer.evictions[0]
         first = (
             f"iteration {hit.iteration:,}: {short(hit.requests)} requests, "
             f"{short(hit.tokens)} tokens"
         )
     settled = f"not within {last:,} iterations"
-    if found.settled is not None:
-        within = "" if found.tolerance == 0 else f" (within {found.tolerance:g})"
-        settled = f"{found.settled.attractor}, from iteration {found.settled.iteration:,}{within}"
-    rate, (a, b) = float(found.throughput), found.window
+    if answer.settled is not None:
+        within = "" if answer.tolerance == 0 else f" (within {answer.tolerance:g})"
+        settled = f"{answer.settled.attractor}, from iteration {answer.settled.iteration:,}{within}"
+    rate, (a, b) = float(answer.throughput), answer.window
     return [
         ("first eviction", first),
         ("settled", settled),

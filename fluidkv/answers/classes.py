@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-from fluidkv.answers.memory import GIVEN, KV_BYTES, MODEL, Amount, tokens
+from fluidkv.answers.memory import CAPACITY_ALONE, KV_BYTES, MODEL, Amount, tokens
 from fluidkv.answers.served.load import request_classes
 from fluidkv.errors import InputError
 from fluidkv.questions.kinds import Text
@@ -15,7 +15,7 @@ _CLASS = Option("--class IN:OUT", Text(), "The one request class.", None, many=T
 
 def one_class_system(
     class_: Annotated[Sequence[str], _CLASS],
-    capacity: Annotated[Amount, GIVEN],
+    capacity: Annotated[Amount, CAPACITY_ALONE],
     kv_bytes: Annotated[int | None, KV_BYTES] = None,
     model: Annotated[str | None, MODEL] = None,
 ) -> System:

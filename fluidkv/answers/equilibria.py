@@ -45,23 +45,23 @@ def ask_equilibria(
     return equilibria(system, level=level, gaps=gaps)
 
 
-def say_equilibria(page: Page, found: "Equilibria") -> None:
+def say_equilibria(page: Page, answer: "Equilibria") -> None:
     """The best and the worst, the range by eviction level, and every cycle."""
     from fluidkv.exact.one_class.return_map import cycle_stability
 
     page.table(
         ("", "completed per iteration", "of best"),
         [
-            ("fixed point, no eviction (x*)", *_rate(found.best, found)),
-            ("worst case, maximal eviction", *_rate(found.worst, found)),
+            ("fixed point, no eviction (x*)", *_rate(answer.best, answer)),
+            ("worst case, maximal eviction", *_rate(answer.worst, answer)),
         ],
     )
     page.heading("Envelope", ", the range of throughput by eviction level")
     page.table(
         ("empty stages", "occupied", "contiguous", "of best", "evenly spaced", "of best"),
-        [point and _bounds(point, found) for point in ends(found.envelope, _LEVELS)],
+        [point and _bounds(point, answer) for point in ends(answer.envelope, _LEVELS)],
     )
-    count = len(found.cycles)
+    count = len(answer.cycles)
     page.heading(counted(count, "cycle"))
     page.table(
         ("gaps", "empty", "period", "throughput", "", "of best", "growing modes"),
@@ -71,10 +71,10 @@ def say_equilibria(page: Page, found: "Equilibria") -> None:
                 str(cycle.level),
                 str(cycle.period),
                 str(cycle.throughput) if len(str(cycle.throughput)) < 13 else "",
-                *_rate(cycle.throughput, found),
-                _modes(cycle_stability(found.system, cycle.gaps)),
+                *_rate(cycle.throughput, answer),
+                _modes(cycle_stability(answer.system, cycle.gaps)),
             )
-            for cycle in found.cycles[:_ROWS]
+            for cycle in answer.cycles[:_ROWS]
         ],
     )
     if count > _ROWS:
@@ -82,13 +82,13 @@ def say_equilibria(page: Page, found: "Equilibria") -> None:
     page.line("Memory is full at each; a growing mode means that small imbalances leave it.")
 
 
-def _bounds(point: "EnvelopePoint", found: "Equilibria") -> list[str]:
-    ranges = (*_rate(point.lowest, found), *_rate(point.highest, found))
+def _bounds(point: "EnvelopePoint", answer: "Equilibria") -> list[str]:
+    ranges = (*_rate(point.lowest, answer), *_rate(point.highest, answer))
     return [str(point.level), str(point.live), *ranges]
 
 
-def _rate(value: Fraction, found: "Equilibria") -> tuple[str, str]:
-    return short(value, 5), percent(value / found.best)
+def _rate(value: Fraction, answer: "Equilibria") -> tuple[str, str]:
+    return short(value, 5), percent(value / answer.best)
 
 
 def _modes(stability: "CycleStability") -> str:

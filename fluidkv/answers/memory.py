@@ -90,8 +90,8 @@ CAPACITY = Option(
     in_sweep=Whole(),
     means=("capacity", "capacities"),
 )
-GIVEN = replace(CAPACITY, panel=None)
-"""The same where nothing else says it."""
+CAPACITY_ALONE = replace(CAPACITY, panel=None)
+"""The same of a command whose options stand in one list, without a panel for the server."""
 SEVERAL = replace(CAPACITY, help=f"{CAPACITY.help} Repeatable.", many=True)
 KV_BYTES = Option(
     "--kv-bytes BYTES",

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fluidkv.answers.memory import (
-    GIVEN,
+    CAPACITY_ALONE,
     KV_BYTES,
     LARGEST,
     MODEL,
@@ -134,7 +134,7 @@ def ask_pulse(
     lengths: Annotated[Sequence[Sequence[int]], _LENGTHS],
     input_: Annotated[int, _INPUT],
     share: Annotated[Fraction, _SHARE],
-    capacity: Annotated[Amount, GIVEN],
+    capacity: Annotated[Amount, CAPACITY_ALONE],
     kv_bytes: Annotated[int | None, KV_BYTES] = None,
     model: Annotated[str | None, MODEL] = None,
 ) -> PulseAnswer:

@@ -75,9 +75,9 @@ def ask_threshold(
     return input_threshold(LengthMix(outputs, shares or equal, ratio or None), bound=bound)
 
 
-def say_threshold(page: Page, found: "InputThreshold", options: Mapping[str, Any]) -> None:
+def say_threshold(page: Page, answer: "InputThreshold", options: Mapping[str, Any]) -> None:
     """The threshold with its certificates, what formulas say, and the windows."""
-    mix = found.mix
+    mix = answer.mix
     rows = list(zip(mix.decode_lengths, mix.shares, mix.input_ratios, strict=True))
     named = [f"{n:,} ({_fraction(p)})" for n, p, _ in rows[:_SHOWN_LENGTHS]]
     if len(rows) > _SHOWN_LENGTHS:
@@ -89,58 +89,58 @@ def say_threshold(page: Page, found: "InputThreshold", options: Mapping[str, Any
         page.title(f"Inputs L times {', '.join(ratios)}{', ...' * (len(rows) > len(ratios))}")
     if not options["share"]:
         page.line("No --share is given, so shares are equal.")
-    page.rows([*_answer(found), *_formulas(found), *_windows(found)])
+    page.rows([*_answer(answer), *_formulas(answer), *_windows(answer)])
 
 
 def _fraction(value: Fraction) -> str:
     return str(value) if len(str(value)) <= 7 else short(value)
 
 
-def _answer(found: "InputThreshold") -> list[Row]:
-    name = "l0" if found.mix.common_input else "L"
-    if found.at_most is None or found.at is None:
-        return [("threshold", _none(found, name))]
-    rows = [("threshold", _until(found, name))]
-    if found.below is not None:
-        rows.append(("below", f"at {found.at_most - 1:,}: {_modes(*_below(found))}"))
-    for c in found.last_crossings[:2]:
+def _answer(answer: "InputThreshold") -> list[Row]:
+    name = "l0" if answer.mix.common_input else "L"
+    if answer.at_most is None or answer.at is None:
+        return [("threshold", _none(answer, name))]
+    rows = [("threshold", _until(answer, name))]
+    if answer.below is not None:
+        rows.append(("below", f"at {answer.at_most - 1:,}: {_modes(*_below(answer))}"))
+    for c in answer.last_crossings[:2]:
         where = _shown(float(c.length.mid()))
         rows.append(("last to go", f"period {short(c.period)} iterations, at {name} = {where}"))
-    kinds = [_kind(found.at_most, found.at)]
-    if found.below is not None:
-        kinds.append(_kind(found.at_most - 1, found.below))
+    kinds = [_kind(answer.at_most, answer.at)]
+    if answer.below is not None:
+        kinds.append(_kind(answer.at_most - 1, answer.below))
     return [*rows, ("certified", ", ".join(kinds))]
 
 
-def _until(found: "InputThreshold", name: str) -> str:
+def _until(answer: "InputThreshold", name: str) -> str:
     """From where to where it is stable, as far as that is known."""
-    least, most = found.least, found.at_most or 0
+    least, most = answer.least, answer.at_most or 0
     unit = ""
-    if found.mix.common_input:
+    if answer.mix.common_input:
         unit = " token of input" if most == 1 else " tokens of input"
     if least is None:
         return (
             f"at most {name} = {most:,}{unit}: stable there, not one below; other lengths were "
             "not all looked at"
         )
-    first = found.stable_windows[0] if found.windows else None
+    first = answer.stable_windows[0] if answer.windows else None
     if first is None:
         return f"stable at {name} = {least:,}; longer inputs not looked at"
     if first.last is None:
         return f"stable from {name} = {least:,}{unit} on"
-    if first.last == found.bound:
-        return f"stable from {name} = {least:,} to the bound, {found.bound:,}"
+    if first.last == answer.bound:
+        return f"stable from {name} = {least:,} to the bound, {answer.bound:,}"
     if first.last == least:
         return f"stable at {name} = {least:,}{unit}, then not"
     return f"stable from {name} = {least:,} to {first.last:,}{unit}, then not"
 
 
-def _below(found: "InputThreshold") -> tuple[int | None, int | None]:
+def _below(answer: "InputThreshold") -> tuple[int | None, int | None]:
     """Of the window that ends below: certified where the count by itself may not be."""
-    for window in found.windows:
-        if found.least is not None and window.last == found.least - 1:
+    for window in answer.windows:
+        if answer.least is not None and window.last == answer.least - 1:
             return window.growing_modes, window.neutral_modes
-    return (None, None) if found.below is None else (found.below.outside, found.below.on_circle)
+    return (None, None) if answer.below is None else (answer.below.outside, answer.below.on_circle)
 
 
 def _kind(length: int, count: "UnitCircleCount") -> str:
@@ -154,13 +154,13 @@ def _shown(length: float) -> str:
     return f"{length:,.3f}".rstrip("0").rstrip(".")
 
 
-def _none(found: "InputThreshold", name: str) -> str:
-    status = found.status.name
+def _none(answer: "InputThreshold", name: str) -> str:
+    status = answer.status.name
     if status == "BEYOND_BOUND":
-        return f"none up to the bound, {name} = {found.bound:,}; there is one beyond"
+        return f"none up to the bound, {name} = {answer.bound:,}; there is one beyond"
     if status == "UNDECIDED":
         return "not decided: outputs too long to place every crossing"
-    g = found.mix.decode_gcd
+    g = answer.mix.decode_gcd
     return f"none: unstable at every {name}" + (f"; the lengths share the divisor {g}" * (g > 1))
 
 
@@ -173,13 +173,13 @@ def _modes(growing: int | None, neutral: int | None) -> str:
     return ", ".join(parts) or "stable"
 
 
-def _formulas(found: "InputThreshold") -> list[Row]:
-    formula = found.asymptotic
+def _formulas(answer: "InputThreshold") -> list[Row]:
+    formula = answer.asymptotic
     if formula is None:
         return []
     # with an island, l0_min is not the length from which on it is stable, which formulas mean
-    least = found.least if len(found.stable_windows) < 2 else None
-    source = "(13)" if len(found.mix.shares) == 2 and found.mix.common_input else "B.8.7"
+    least = answer.least if len(answer.stable_windows) < 2 else None
+    source = "(13)" if len(answer.mix.shares) == 2 and answer.mix.common_input else "B.8.7"
     return [
         ("formulas", f"{_estimate(formula.phases, least)}, equation {source}"),
         ("", f"{_estimate(formula.first_order, least)}, first-order drift"),
@@ -196,11 +196,11 @@ def _estimate(value: float, least: int | None) -> str:
     return f"{shown} ({percent(abs(error))} too {'high' if error >= 0 else 'low'})"
 
 
-def _windows(found: "InputThreshold") -> list[Row]:
+def _windows(answer: "InputThreshold") -> list[Row]:
     """The longest inputs last; of many windows, the ones next to the threshold."""
-    if not found.windows:
+    if not answer.windows:
         return []
-    shown = list(found.windows)
+    shown = list(answer.windows)
     rows = []
     if len(shown) > _SHOWN_WINDOWS:
         hidden = len(shown) - _SHOWN_WINDOWS
@@ -208,7 +208,7 @@ def _windows(found: "InputThreshold") -> list[Row]:
         shown = shown[-_SHOWN_WINDOWS:]
     width = max(22, *(len(_range(w)) for w in shown)) + 2
     rows += [f"{_range(w):<{width}}{_modes(w.growing_modes, w.neutral_modes)}" for w in shown]
-    name = "at l0" if found.mix.common_input else "at L"
+    name = "at l0" if answer.mix.common_input else "at L"
     return [(name if i == 0 else "", row) for i, row in enumerate(rows)]
 
 

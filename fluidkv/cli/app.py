@@ -96,7 +96,11 @@ def run(argv: Sequence[str] | None) -> int:
 
 @cache
 def _program(_commands: int) -> Callable[..., Any]:
-    """So many commands with their options: to make them takes longer than to read a line."""
+    """All commands as one program, made once: making it takes longer than reading a line.
+
+    Args:
+        _commands: how many there are; a command that is added makes another program.
+    """
     return typer.main.get_command(app)
 
 

@@ -49,8 +49,8 @@ class Described:
         attribute: whether the dataset has it as an attribute; of several answers, along them.
         whole: whether the numbers of an array are whole.
         lists: how deep its values are in lists, where it lies along no dimension.
-        below: path, kind and title of keys below a mapping, or below a value that is none: then
-            JSON has these attributes of it ("swap.pool" is an attribute of one), and no others.
+        below: path, kind and title of keys below a mapping; of any other value, those of its
+            attributes that JSON has ("swap.pool" is the pool of its swap).
         flat: whether these keys stand beside those of the answer.
         json: a value as JSON has it.
     """

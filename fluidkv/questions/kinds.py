@@ -56,14 +56,17 @@ class Whole:
 
     @property
     def words(self) -> str:
-        if self.most < 2**53:
-            return f"a whole number from {self.least:,} to {self.most:,}"
-        return f"a whole number of at least {self.least:,}"
+        return self._ends if self.most < 2**53 else f"a whole number of at least {self.least:,}"
+
+    @property
+    def _ends(self) -> str:
+        return f"a whole number from {self.least:,} to {self.most:,}"
 
     def read(self, argument: str, said: object) -> int:
         value = rational(said)
         if value is None or value.denominator != 1 or not self.least <= value <= self.most:
-            raise InputError(argument, said, self.words)
+            above = value is not None and value > self.most
+            raise InputError(argument, said, self._ends if above else self.words)
         return int(value)
 
     def between(self, low: int, high: int, part: Fraction, scale: Scale) -> int:

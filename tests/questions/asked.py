@@ -60,3 +60,10 @@ def text_of(name: str, line: str) -> str:
         terminal = Terminal()
         question.tell(Page(terminal.write), answer, options_in(question, line))
     return printed.getvalue()
+
+
+def page_of(name: str, line: str) -> str:
+    """The same in one line; no line of it is wider than 80 columns."""
+    text = text_of(name, line)
+    assert max(map(len, text.splitlines())) <= 80
+    return " ".join(text.split())

@@ -1,16 +1,8 @@
 """Small command lines of each question, which together show all that it says."""
 
-from contextlib import redirect_stdout
 from fractions import Fraction
-from io import StringIO
-from typing import Any
 
-from fluidkv.answers.questions import QUESTIONS
-from fluidkv.questions.question import Question
-from fluidkv.report.page import Page
-from fluidkv.report.terminal import Terminal
 from tests.cli.json_cases import CASES as SHOWN
-from tests.questions import asked
 
 GSP = "--generator gsp --order round-robin --set groups=6 --set queries=8 --set lengths=10,20"
 _FEW = "--generator gsp --set groups=2 --set queries=3 --set lengths=40,80 --workers 2 --jobs 1"
@@ -118,23 +110,3 @@ NEEDED: dict[str, str] = {
     "wait": "--capacity 40000 --d0 1 --d1 1",
 }
 """Options that have to be given, as they may be."""
-
-
-def answer_to(name: str, line: str) -> tuple[Question, Any]:
-    """The question, and its answer in Python to the options of a command line."""
-    return QUESTIONS[name], asked.answer_to(name, line)
-
-
-def page_of(name: str, line: str) -> str:
-    """What the answer says to a person, in one line."""
-    question, answer = answer_to(name, line)
-    return text_of(question, answer)
-
-
-def text_of(question: Question, answer: Any) -> str:
-    """What an answer says to a person, in one line; no line of it is wider than 80 columns."""
-    lines = StringIO()
-    with redirect_stdout(lines):
-        question.say(Page(Terminal().write), answer)
-    assert max(map(len, lines.getvalue().splitlines())) <= 80
-    return " ".join(lines.getvalue().split())

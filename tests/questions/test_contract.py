@@ -137,6 +137,12 @@ def test_the_page_on_json_has_the_keys_of_the_fields(name: str) -> None:
     assert said == {path for path, _, _ in DESCRIBED[name].json_keys()}
 
 
+@pytest.mark.parametrize("name", DESCRIBED)
+def test_the_docstring_says_what_each_field_is(name: str) -> None:
+    """A title that is empty, or a link of the page on JSON, says nothing there."""
+    assert re.findall(r"^    \w+: (?:\.|→).*", DESCRIBED[name].__doc__ or "", flags=re.M) == []
+
+
 @pytest.mark.parametrize(
     "name", [n for n, each in QUESTIONS.items() if {"source", "model"} <= each.options.keys()]
 )

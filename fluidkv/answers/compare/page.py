@@ -1,4 +1,4 @@
-"""What `fluidkv compare` answer, as a person reads it."""
+"""What `fluidkv compare` answers, as a person reads it."""
 
 import math
 

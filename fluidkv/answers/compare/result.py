@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from fluidkv.serving.limits import Limits
 
 _STRETCH = (
-    ("requests", "count", "that the part has"),
-    ("of", "count", "that the trace has"),
+    ("requests", "count", "in the part of the trace that draws are like"),
+    ("of", "count", "in the whole trace"),
     ("rate", "a unit of time", "arrivals in the part"),
     ("rate_of_all", "a unit of time", "arrivals in the trace"),
     ("arrivals", "text", "how its requests come"),
@@ -75,6 +75,7 @@ class EngineComparison(Answer):
         shared: whether prompts begin alike, as their trace says.
         days: fresh draws of a trace; None: none.
         counts: preemptions and the recompute tax [engine, draw]; empty without draws.
+        window: the part of a trace that is served; None: requests are drawn.
         cost: of a server; None: no price is known.
         name: of the workload.
         notes: rows on how options and files were read.
@@ -188,11 +189,11 @@ class EngineComparison(Answer):
         return None if self.logged is None else self.names[self.logged]
 
     @described(
-        "null without any",
+        "how many fresh draws, and what they are like; null without any",
         key="draws",
         below=(
             ("count", "count", "fresh draws"),
-            ("requests", "count", "of the largest"),
+            ("requests", "count", "in the largest draw"),
             *below("stretch", tuple((n, k, f"if there is a trace: {t}") for n, k, t in _STRETCH)),
         ),
     )
@@ -205,15 +206,15 @@ class EngineComparison(Answer):
         return {"count": len(days.tables), "requests": days.requests, "stretch": stretch}
 
     @described(
-        "if `--price` is given",
+        "what a million output tokens cost by each engine, where a price is known",
         flat=True,
         below=(
-            ("cost.per_gpu_hour", "money", "if `--price` is given: the price"),
-            ("cost.gpus", "count", "if `--price` is given: of a replica"),
+            ("cost.per_gpu_hour", "money", "if `--price` is given: the price of a GPU"),
+            ("cost.gpus", "count", "if `--price` is given: GPUs of a replica"),
             (
                 "cost.per_million_output_tokens.*",
                 "money",
-                "if `--price` is given: what these cost by it, of each engine",
+                "if `--price` is given: what a million output tokens cost, by engine",
             ),
         ),
     )
@@ -229,12 +230,12 @@ class EngineComparison(Answer):
         return self.cost.per_million(self.mean(index, "output_throughput_per_time"))
 
     @described(
-        "each of them",
+        "each engine: its server, its metrics, its differences from the first",
         key="engines",
         lists=1,
         below=(
             ("engine", "text", "as it is written"),
-            ("version", "text", "in that, else of its rules"),
+            ("version", "text", "that its name has, else that of its rules"),
             ("note", "text", "whose rules it has, and what differs"),
             ("block_size", "tokens", "of a KV block"),
             ("max_num_seqs", "count", "most requests running at once; null: no cap"),
@@ -252,7 +253,7 @@ class EngineComparison(Answer):
             (
                 "against_first.*.of_runs",
                 "number",
-                "the same of the requests that are run; all null of the first",
+                "the same of the requests that are run; of the first engine all of it is null",
             ),
             (
                 "against_first.*.is",

@@ -38,6 +38,8 @@ class PreemptAnswer(Answer):
         table: metrics [combination, run]; all combinations serve the same requests in a run.
         against: metric -> difference from the first combination.
         aims: what is to be had.
+        clock: duration of an iteration.
+        window: the part of a trace that is served; None: requests are drawn.
         knows: combinations that look at true lengths, as no server can: as predictions, or as
             `max_tokens`.
         name: of the workload.
@@ -127,10 +129,10 @@ class PreemptAnswer(Answer):
             below=(
                 ("index", "from 0", "0: leave it"),
                 ("better[]", "from 0", "better in something by more than noise, worse in nothing"),
-                ("close[]", "from 0", "of these, not told from the pick"),
+                ("close[]", "from 0", "of these, as good as the pick within noise"),
                 ("by", "text", "the first metric in which the pick is better"),
                 ("wins", "count", "runs in which it is"),
-                ("untold[]", "from 0", "not taken for seeing true lengths"),
+                ("untold[]", "from 0", "better, but not taken, as they see true lengths"),
             ),
         ),
     ]
@@ -180,7 +182,11 @@ class PreemptAnswer(Answer):
 
         return CONFIDENCE
 
-    @described("", key="aims", below=(("*", "number", "which way is better: 1 more, -1 less"),))
+    @described(
+        "metrics of the pick, and which way is better",
+        key="aims",
+        below=(("*", "number", "which way is better: 1 more, -1 less"),),
+    )
     def aimed_at(self) -> dict[str, int]:
         """The metrics aimed at, and which way is better."""
         return {aim.metric: aim.sign for aim in self.aims}
@@ -222,7 +228,7 @@ class PreemptAnswer(Answer):
             for index, combination in enumerate(self.combinations)
         ]
 
-    @described("", below=BIAS)
+    @described("what the simulation of a log's own server misses; None without a log", below=BIAS)
     def measured(self) -> "Mapping[str, Bias] | None":
         """The log beside the simulation of the engine's own rules; None without one."""
         return self.bias or None

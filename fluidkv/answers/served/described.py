@@ -13,7 +13,7 @@ def clock_json(clock: Any) -> dict[str, Any]:
 THROUGHPUTS = ("output_throughput_per_time", "output_throughput")
 """Metrics of which more is better."""
 GAP = (
-    ("*.mean", "number", "from the first, over pairs; relative or a difference"),
+    ("*.mean", "number", "mean difference from the first, over pairs"),
     ("*.half", "number", "half of the interval of that alone"),
     ("*.wide", "number", "half of the interval with all others"),
     ("*.relative", "yes/no", "whether it is relative"),

@@ -121,7 +121,10 @@ def as_set(texts: Sequence[str]) -> "Setting":
         name = {"rate_cap": "admission_rate"}.get(name.strip(), name.strip())
         if not equals or name in values or name not in _AS_SET:
             raise InputError("--now", text, allowed)
-        (values[name],) = knob_values("--now", value, name)
+        several = knob_values("--now", value, name)
+        if len(several) > 1:
+            raise InputError("--now", text, allowed)
+        values[name] = several[0]
     return Setting(**values)
 
 
@@ -131,15 +134,23 @@ def knob_values(option: str, text: str, knob: str) -> list[Any]:
     if knob in ("max_num_seqs", "clients"):
         return [COUNT.read(option, part) for part in parts]
     if knob == "watermark":
-        shares = [rational(part, FEW_DIGITS) for part in parts]
-        if not all(share is not None and 0 <= share < 1 for share in shares):
-            raise InputError(option, text, "shares in [0, 1), such as 0.02")
-        return [float(share or 0) for share in shares]
-    rates = [rational(part, FEW_DIGITS) for part in parts]
-    if not all(rate is not None and 0 < rate <= LARGEST_COUNT for rate in rates):
-        raise InputError(option, text, "admissions per iteration, above 0, such as 0.5 or 1/2")
-    least = Fraction(1, 10**6)
-    return [max((rate or least).limit_denominator(10**6), least) for rate in rates]
+        allowed = "shares in [0, 1), such as 0.02"
+        shares = [_number(option, part, allowed) for part in parts]
+        if not all(0 <= share < 1 for share in shares):
+            raise InputError(option, text, allowed)
+        return [float(share) for share in shares]
+    allowed = "admissions per iteration, above 0, such as 0.5 or 1/2"
+    rates = [_number(option, part, allowed) for part in parts]
+    if not all(0 < rate <= LARGEST_COUNT for rate in rates):
+        raise InputError(option, text, allowed)
+    return [max(rate.limit_denominator(10**6), Fraction(1, 10**6)) for rate in rates]
+
+
+def _number(option: str, text: str, allowed: str) -> Fraction:
+    number = rational(text, FEW_DIGITS)
+    if number is None:
+        raise InputError(option, text, allowed)
+    return number
 
 
 def server_as_set(

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _MOST_TYPES = 200
 _NEEDED = "RATE:IN:OUT, such as 0.5:128:256: a rate above 0, lengths whole and at least 1"
 _FROM_0 = Exact(0, math.inf, example="1e-6", included=True, what="a time")
-_TIME = Exact(0, math.inf, example="1000", what="a time in the unit of --d0")
+_TIME = Exact(0, math.inf, example="1000 (in the unit of --d0)", what="a time")
 _who, _server = partial(Option, panel=WHO), partial(Option, panel=SERVER)
 _policy = partial(Option, panel="The policy")
 

@@ -8,7 +8,8 @@ import pytest
 
 from fluidkv.answers.compare.question import COMPARE
 from fluidkv.errors import InputError
-from tests.questions.cases import CASES, COMPARES, ENGINES, answer_to, page_of
+from tests.questions.asked import answer_to, page_of
+from tests.questions.cases import CASES, COMPARES, ENGINES
 
 LINE, CROSSED = CASES["compare"]
 
@@ -23,7 +24,7 @@ def test_the_page_holds_every_engine_against_the_first() -> None:
 
 
 def test_the_table_has_a_row_for_each_engine_and_run() -> None:
-    _, answer = answer_to("compare", LINE)
+    answer = answer_to("compare", LINE)
     rows = list(csv.DictReader(COMPARE.tables(answer)["compare.csv"].splitlines()))
     assert [(row["engine"], row["run"]) for row in rows][:4] == [
         *(("vllm", str(run)) for run in range(3)),
@@ -34,7 +35,7 @@ def test_the_table_has_a_row_for_each_engine_and_run() -> None:
 
 
 def test_a_log_brings_its_engine_its_server_and_its_bias() -> None:
-    _, answer = answer_to("compare", "sample:vllm-rtx4090 --engine vllm-0.11+cache --draws 2")
+    answer = answer_to("compare", "sample:vllm-rtx4090 --engine vllm-0.11+cache --draws 2")
     assert answer.names == ("vllm-0.19.0+cache", "vllm-0.11+cache")
     assert answer.logged == 0
     assert answer.bias["output_throughput_per_time"].error_bar > 0
@@ -52,7 +53,7 @@ def test_the_crossover_is_said_and_has_its_table() -> None:
     text = page_of("compare", CROSSED)
     assert "MAX_UTILIZATION or GUARANTEED_NO_EVICT" in text
     assert "1.25x" in text
-    _, answer = answer_to("compare", CROSSED)
+    answer = answer_to("compare", CROSSED)
     assert answer.names == ("trtllm-no-evict", "trtllm-max-utilization")
     found = answer.to_dict()["crossover"]
     assert found["by_max_tokens"]["points"][:2] == [1, 1.25]
@@ -85,6 +86,14 @@ def test_the_first_lines_say_what_it_sees_of_shared_prompts() -> None:
         (
             f"{COMPARES} {ENGINES} --now watermark=0.1",
             "watermark: got 0.1; allowed: 0: it has none; under trtllm",
+        ),
+        (
+            f"{COMPARES} {ENGINES} --now watermark=0.01,0.02",
+            "--now: got 'watermark=0.01,0.02'; allowed: watermark=W, max_num_seqs=N or",
+        ),
+        (
+            f"{COMPARES} {ENGINES} --seed 1e99",
+            "--seed: got '1e99'; allowed: a whole number from 0 to 4,611,686,018,427,387,904",
         ),
         (
             f"{ENGINES} --class 8:10 --capacity 40b",

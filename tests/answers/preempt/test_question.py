@@ -18,7 +18,8 @@ from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.rules import Restore
 from fluidkv.serving.swap import UNLIMITED
 from tests.answers.replay import sglang_logs
-from tests.questions.cases import FEW, PREEMPTS, answer_to, page_of
+from tests.questions.asked import answer_to, page_of
+from tests.questions.cases import FEW, PREEMPTS
 
 CLOCK = IterationClock(0.1, 1e-4, 2e-3)
 SLO = f"{PREEMPTS} --slo 0.5:2.5"
@@ -37,7 +38,7 @@ def test_the_page_says_what_was_run_and_what_to_take() -> None:
 
 
 def test_the_engine_comes_first_and_the_others_by_what_is_aimed_at() -> None:
-    _, answer = answer_to("preempt", SLO)
+    answer = answer_to("preempt", SLO)
     first, *others = answer.ranked
     attained = [answer.mean(index, "attained") for index in others]
     assert first == 0
@@ -47,7 +48,7 @@ def test_the_engine_comes_first_and_the_others_by_what_is_aimed_at() -> None:
 def test_predictors_are_combined_with_victims_that_look_at_them() -> None:
     noisy = "log-normal:sigma=1+constant:tokens=4"
     line = f"{PREEMPTS} --victim longest-remaining --predictor perfect --predictor {noisy}"
-    _, answer = answer_to("preempt", line)
+    answer = answer_to("preempt", line)
     assert [(each.names["victim"], each.predictor) for each in answer.combinations] == [
         ("last-admitted", "perfect"),
         ("longest-remaining", "perfect"),
@@ -63,7 +64,7 @@ def test_what_needs_true_lengths_is_taken_only_where_they_are_known() -> None:
     chats = "--class 60:40:1/2 --class 150:100:1/4 --class 40:160:1/4"
     server = "--capacity 2400 --rate 10 --clock 0.02:1e-6:1e-4"
     line = f"{chats} {server} --requests 150 --victim longest-remaining"
-    _, answer = answer_to("preempt", line)
+    answer = answer_to("preempt", line)
     assert (answer.knows, answer.pick.index, answer.pick.untold) == ((1,), 0, (1,))
     assert "not taken longest-remaining*" in page_of("preempt", line)
     words = page_of("preempt", f"{line} --predictor perfect")
@@ -97,10 +98,10 @@ def test_a_trace_with_a_clock_is_replayed(tmp_path: Path) -> None:
     path.write_text("arrival_time,prompt_tokens,output_tokens\n" + "\n".join(rows) + "\n")
     listed.write_text("request,predicted\n" + "".join(f"{n},{7}\n" for n in range(59)))
     line = f"{path} --capacity 128 --clock 0.1:1e-4:2e-3 {FEW}"
-    _, answer = answer_to("preempt", line)
+    answer = answer_to("preempt", line)
     assert (answer.demand.kind, answer.runs, answer.requests) == ("replay", 1, 60)
     assert answer.pairs == "segment"
-    _, parts = answer_to("preempt", f"{line} --requests 20 --seeds 3")
+    parts = answer_to("preempt", f"{line} --requests 20 --seeds 3")
     assert (parts.runs, parts.requests, parts.pairs) == (3, 20, "run")
     with pytest.raises(InputError, match="seeds: got 2; allowed: at most 1: the trace has 60"):
         answer_to("preempt", f"{line} --seeds 2")
@@ -114,7 +115,7 @@ def test_a_log_of_sglang_is_held_against_by_the_output_that_it_says(tmp_path: Pa
     meta = json.loads((tmp_path / "meta.json").read_text())
     del meta["schedule_conservativeness"]  # else it is another server than these rules are
     (tmp_path / "meta.json").write_text(json.dumps(meta))
-    _, answer = answer_to("preempt", f"{tmp_path} --victim fewest-outputs")
+    answer = answer_to("preempt", f"{tmp_path} --victim fewest-outputs")
     assert list(answer.to_dict()["measured"]) == ["output_throughput_per_time"]
 
 
@@ -137,7 +138,7 @@ def test_swapping_with_a_price_is_compared() -> None:
     words = page_of("preempt", line)
     assert "0.0001 s a token each way, one copy after the other; host pool: 60 tokens" in words
     assert "What matters tax restore" in words
-    _, answer = answer_to("preempt", line)
+    answer = answer_to("preempt", line)
     restores = [each.restore for each in answer.combinations]
     taxes = dict(zip(restores, answer.table.recompute_tax.values, strict=True))
     assert set(taxes) == set(Restore)
