@@ -24,6 +24,7 @@ from hypothesis import HealthCheck, Phase, is_hypothesis_test, settings
 
 FOLDER = "proofs_checks"
 SLOW_CASES = Path(__file__).with_name("slow_cases.txt")
+_LISTED = frozenset(SLOW_CASES.read_text(encoding="utf-8").splitlines())
 FIXED_TO_FRESH = 6
 """One fresh case for so many fixed ones."""
 
@@ -78,11 +79,23 @@ def pytest_report_header(config: pytest.Config) -> str:
     return fresh if config.getoption("--thorough") else f"{fresh}; {left_out}"
 
 
+@pytest.hookimpl(wrapper=True, trylast=True)  # of all tests of a file, whichever are chosen
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """A file has every case of it that `slow_cases.txt` lists."""
+    report = yield
+    listed = {nodeid for nodeid in _LISTED if nodeid.startswith(f"{collector.nodeid}::")}
+    if report.passed:
+        for nodeid in sorted(listed - {each.nodeid for each in report.result}):
+            raise pytest.UsageError(f"{SLOW_CASES.name}: there is no case {nodeid}")
+    return report
+
+
 @pytest.hookimpl(trylast=True)  # what was asked by name or words is chosen first
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--thorough"):
         return
-    listed = _slow_cases(items)
     daily, deeper = [], []
     cases: Counter[str] = Counter()
     for item in items:
@@ -90,21 +103,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         marker = item.get_closest_marker("daily")
         beyond = marker is not None and cases[test] >= marker.args[0]
         cases[test] += 1
-        left = beyond or "thorough" in item.keywords or item.nodeid in listed
+        left = beyond or "thorough" in item.keywords or item.nodeid in _LISTED
         (deeper if left else daily).append(item)
     config.hook.pytest_deselected(items=deeper)
     items[:] = daily
-
-
-def _slow_cases(items: list[pytest.Item]) -> set[str]:
-    """Those of `slow_cases.txt`, each of which is a case of its test where others of it are."""
-    listed = set(SLOW_CASES.read_text(encoding="utf-8").splitlines())
-    collected = {item.nodeid for item in items}
-    cases = Counter(nodeid.partition("[")[0] for nodeid in collected)
-    for nodeid in sorted(listed - collected):
-        if cases[nodeid.partition("[")[0]] > 1:
-            raise pytest.UsageError(f"{SLOW_CASES.name}: there is no case {nodeid}")
-    return listed
 
 
 @pytest.hookimpl(wrapper=True)
