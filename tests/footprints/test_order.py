@@ -163,5 +163,7 @@ def test_what_is_no_law_of_batches_is_refused(alike: tuple[float, ...]) -> None:
 
 
 def test_a_correlation_that_no_order_has_is_refused() -> None:
-    with pytest.raises(fk.InputError, match=r"correlation: .* that of an order"):
+    with pytest.raises(fk.InputError, match=r"correlation: .* nowhere below 0"):
         noise(fk.FullServer(MIX, 9000), correlation=[-0.9, -0.9])
+    with pytest.raises(fk.InputError, match=r"rate: got 0\.0; allowed: a finite number above 0"):
+        order_spectrum([0.5], rate=0.0, points=4)
