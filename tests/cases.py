@@ -24,7 +24,6 @@ from hypothesis import HealthCheck, Phase, is_hypothesis_test, settings
 
 FOLDER = "proofs_checks"
 SLOW_CASES = Path(__file__).with_name("slow_cases.txt")
-_LISTED = frozenset(SLOW_CASES.read_text(encoding="utf-8").splitlines())
 FIXED_TO_FRESH = 6
 """One fresh case for so many fixed ones."""
 
@@ -40,6 +39,8 @@ _UNTIMED = settings(
 settings.register_profile("ci", _UNTIMED, derandomize=True, max_examples=60)
 settings.register_profile("thorough", _UNTIMED, derandomize=False, max_examples=1000)
 
+NO_CASES = pytest.StashKey[list[str]]()
+"""What `SLOW_CASES` lists and is none."""
 _SEED = pytest.StashKey[int]()
 
 
@@ -79,23 +80,12 @@ def pytest_report_header(config: pytest.Config) -> str:
     return fresh if config.getoption("--thorough") else f"{fresh}; {left_out}"
 
 
-@pytest.hookimpl(wrapper=True, trylast=True)  # of all tests of a file, whichever are chosen
-def pytest_make_collect_report(
-    collector: pytest.Collector,
-) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """A file has every case of it that `slow_cases.txt` lists."""
-    report = yield
-    listed = {nodeid for nodeid in _LISTED if nodeid.startswith(f"{collector.nodeid}::")}
-    if report.passed:
-        for nodeid in sorted(listed - {each.nodeid for each in report.result}):
-            raise pytest.UsageError(f"{SLOW_CASES.name}: there is no case {nodeid}")
-    return report
-
-
 @pytest.hookimpl(trylast=True)  # what was asked by name or words is chosen first
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--thorough"):
         return
+    listed = set(SLOW_CASES.read_text(encoding="utf-8").splitlines())
+    config.stash[NO_CASES] = _no_cases(listed, items)
     daily, deeper = [], []
     cases: Counter[str] = Counter()
     for item in items:
@@ -103,10 +93,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         marker = item.get_closest_marker("daily")
         beyond = marker is not None and cases[test] >= marker.args[0]
         cases[test] += 1
-        left = beyond or "thorough" in item.keywords or item.nodeid in _LISTED
+        left = beyond or "thorough" in item.keywords or item.nodeid in listed
         (deeper if left else daily).append(item)
     config.hook.pytest_deselected(items=deeper)
     items[:] = daily
+
+
+def _no_cases(listed: set[str], items: list[pytest.Item]) -> list[str]:
+    """Those that are no case of their test, where it was collected whole."""
+    collected = {item.nodeid for item in items}
+    cases = Counter(nodeid.partition("[")[0] for nodeid in collected)
+    return sorted(each for each in listed - collected if cases[each.partition("[")[0]] > 1)
 
 
 @pytest.hookimpl(wrapper=True)

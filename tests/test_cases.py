@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import NO_CASES
+
 ROOT = Path(__file__).parents[1]
 
 DRAWS = """
@@ -71,6 +73,11 @@ class Runs:
 @pytest.fixture
 def runs(tmp_path: Path) -> Runs:
     return Runs(tmp_path)
+
+
+def test_slow_cases_are_cases(pytestconfig: pytest.Config) -> None:
+    """Of the tests that this run collected."""
+    assert pytestconfig.stash.get(NO_CASES, []) == []
 
 
 @pytest.mark.thorough

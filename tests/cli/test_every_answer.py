@@ -443,6 +443,7 @@ def test_every_engine_and_source_is_in_a_line() -> None:
     assert {line.engine for line in lines} == {*ENGINE_TEXTS, ""}
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("part", range(_PARTS))
 def test_lines_of_every_pair_are_answered_or_refused(
     part: int, sources: dict[str, list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -468,7 +469,7 @@ def _bent(seed: str, count: int) -> list[Line]:
 def test_lines_with_more_options_are_answered_or_refused(
     sources: dict[str, list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for number, line in enumerate(_bent("slice", 12)):
+    for number, line in enumerate(_bent("slice", 5)):
         check(line, sources[line.source], tmp_path / str(number), capsys)
 
 

@@ -62,7 +62,7 @@ def test_a_simulation_that_is_the_log_has_no_bias(tmp_path):
 def test_rules_with_the_servers_cache_miss_less_than_rules_without(tmp_path):
     write_log(tmp_path, caching=True, table=_overloaded())
     without, with_cache = (_advice(tmp_path, e) for e in ("vllm", "vllm+cache"))
-    assert with_cache.caching
+    assert with_cache.plan.caching
     assert abs(with_cache.bias[OUTPUT].relative) < 1e-6
     # A tick's end and an iteration's may coincide: one iteration's tokens then change the part.
     assert with_cache.bias[OUTPUT].error_bar < 0.005
@@ -177,7 +177,7 @@ def test_where_nobody_is_preempted_a_cache_changes_nothing(demand):
         )
         for engine in ("vllm", "vllm+cache")
     )
-    assert with_cache.caching
+    assert with_cache.plan.caching
     assert with_cache.table.preemptions.max() == 0
     xr.testing.assert_allclose(with_cache.table, without.table, rtol=1e-12)  # sums, in two orders
     assert with_cache.iterations == without.iterations
