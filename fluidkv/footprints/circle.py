@@ -46,7 +46,7 @@ class Walks(NamedTuple):
     Examples:
         >>> from fluidkv.footprints import walks_of
         >>> (walks,) = walks_of(fk.RequestFootprint(2, 3))
-        >>> walks.start[0, :4], walks.started[0], walks.held.shape
+        >>> walks.start[0, :4], int(walks.started[0]), walks.held.shape
         (array([3., 4., 5., 0.]), 3, (4, 0))
     """
 

@@ -346,8 +346,8 @@ def moments_on_circle(
         moments = jax.tree.map(lambda *column: sum(column[1:], column[0]), *parts)
         return moments if points == least else _finer(moments, points)
 
-    every = summed(steps=True)
-    return every if order is None else correlated(every, summed(steps=False), order)
+    moments = summed(steps=True)
+    return moments if order is None else correlated(moments, summed(steps=False), order)
 
 
 @partial(jax.jit, static_argnames="points")

@@ -330,11 +330,10 @@ def footprint_of(
         >>> [growth.start for _, growth in mix.growths]
         [array([8]), array([4, 4, 8])]
     """
-    kept = attention or FullAttention()
-    held = kept, speculation, prefill_chunk, shared_prefix, block
+    rules = attention or FullAttention(), speculation, prefill_chunk, shared_prefix, block
     return FootprintMix(
         [
-            (c.share, RequestFootprint(c.input_length, c.decode_length, *held))
+            (c.share, RequestFootprint(c.input_length, c.decode_length, *rules))
             for c in workload.classes
         ]
     )

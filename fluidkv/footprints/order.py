@@ -22,6 +22,7 @@ u. Beside it: that admissions are u an iteration while batches last. Where a bat
 what runs, the server follows it, and the linear map is left.
 """
 
+import math
 from collections.abc import Sequence
 
 import jax.numpy as jnp
@@ -63,17 +64,20 @@ def order_spectrum(
 
     Args:
         correlation: rho_1, rho_2, ...; 0 behind the last.
-        rate: u.
+        rate: u, above 0.
         points: N, even.
 
     Raises:
-        InputError: numbers that are the correlation of no order: f is below 0 somewhere.
+        InputError: a rate of 0 or below; numbers that are the correlation of no order: f is below
+            0 somewhere.
 
     Examples:
         >>> from fluidkv.footprints import order_spectrum
         >>> order_spectrum([0.5], rate=1.0, points=4)  # 1 + cos w
         array([2., 1., 0.])
     """
+    if not 0 < rate < math.inf:
+        raise InputError("rate", rate, "a finite number above 0")
     rho = np.asarray(correlation, float)
     apart = np.arange(1, len(rho) + 1) / rate
     whole = np.floor(apart).astype(int)
@@ -82,7 +86,7 @@ def order_spectrum(
     lags += np.bincount((whole + 1) % points, up, points)
     density = 1 + 2 * np.fft.rfft(lags).real
     if not density.min() > -1e-9:
-        raise InputError("correlation", correlation, "that of an order: no density is below 0")
+        raise InputError("correlation", correlation, "one whose spectrum is nowhere below 0")
     return np.maximum(density, 0.0)
 
 
@@ -97,9 +101,9 @@ def correlated(
         order: f.
     """
     A, B, *powers = (np.asarray(moment) for moment in moments)
-    one = abs(A) ** 2, abs(B) ** 2, B * A.conj()
-    weighed = (
-        power + (order - 1) * (np.asarray(between) - same)
-        for power, between, same in zip(powers, means[2:], one, strict=True)
+    of_mean = abs(A) ** 2, abs(B) ** 2, B * A.conj()
+    in_order = (
+        power + (order - 1) * (np.asarray(of_growths) - of_all)
+        for power, of_growths, of_all in zip(powers, means[2:], of_mean, strict=True)
     )
-    return CircleMoments(moments.memory, moments.running, *map(jnp.asarray, weighed))
+    return CircleMoments(moments.memory, moments.running, *map(jnp.asarray, in_order))

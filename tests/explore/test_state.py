@@ -13,7 +13,7 @@ from fluidkv.explore.state import (
     Lengths,
     Load,
     PageState,
-    of_classes,
+    lengths_of,
 )
 from fluidkv.workload import RequestClass, Workload
 from tests.explore.cases import start_masses
@@ -86,14 +86,14 @@ def test_what_is_out_of_range_is_named(given, argument):
 def test_a_workload_of_the_user_becomes_parts():
     shares = (Fraction(1, 3), Fraction(1, 6), Fraction(1, 2))
     classes = [RequestClass(30, n, p) for n, p in zip((9, 2, 5), shares, strict=True)]
-    state = of_classes(Workload(tuple(classes)), Fraction(2500))
+    state = PageState(lengths_of(Workload(tuple(classes))), 2500)
     assert state.key == "in=30&out=2:1,5:3,9:2"
 
 
 def test_input_lengths_that_differ_stand_beside_their_outputs():
     half = Fraction(1, 2)
     workload = Workload((RequestClass(31, 3, half), RequestClass(30, 2, half)))
-    state = of_classes(workload, Fraction(100))
+    state = PageState(lengths_of(workload), 100)
     assert state.key == "in=30,31&out=2:1,3:1"
     assert set(state.system().workload.classes) == set(workload.classes)
 

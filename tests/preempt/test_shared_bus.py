@@ -72,6 +72,18 @@ def test_computing_again_shares_the_gpu():
     assert halts == pytest.approx(chunk + again, abs=50 * BASE)
 
 
+def test_a_busy_bus_is_the_queue_of_pollaczek_and_khinchine():
+    """Copies that come at random to a bus that is half busy, played one by one."""
+    rng = np.random.default_rng(0)
+    load, size = 0.5, 200_000
+    free, wait = 0.0, 0.0
+    for arrival in np.cumsum(rng.exponential(1 / load, size)):
+        start = max(arrival, free)
+        wait, free = wait + start - arrival, start + 1.0
+    # out and in, each after its wait
+    assert 2 * (1 + wait / size) == pytest.approx((2 - load) / (1 - load), rel=0.01)
+
+
 def test_a_bus_without_room_for_them_all_holds_the_engine_back():
     """Evictions go on; copies take as long as there is: the bus is busy, the engine waits."""
     requests = Requests([20] * 60, [60] * 60)

@@ -132,9 +132,9 @@ class _Way(NamedTuple):
 
 
 def _dataset(runs: list[_Run], outcomes: Iterator[Outcome], every: int) -> xr.Dataset:
-    held = COUNTS.index("held_tokens")
+    tokens = COUNTS.index("held_tokens")
     return as_dataset(
-        together(in_windows(outcome, every, peak=held) for outcome in outcomes),
+        together(in_windows(outcome, every, peak=tokens) for outcome in outcomes),
         ["used_blocks" if name == "held_tokens" else name for name in COUNTS],
         [run.requests for run in runs],
         blocks=[np.nan if run.capacity is None else run.capacity for run in runs],
