@@ -50,8 +50,8 @@ def test_two_choices_are_different_and_every_pair_is_as_likely():
 
 def test_of_two_choices_the_shorter_queue():
     router = PowerOfTwo()
-    assert router.route(3, view(pending=(5, 4, 0), draws=(0.0, 0.0))).worker == 1  # drawn: 0, 1
-    assert router.route(3, view(pending=(4, 5, 0), draws=(0.0, 0.0))).worker == 0
+    assert router.route(None, view(pending=(5, 4, 0), draws=(0.0, 0.0))).worker == 1  # drawn: 0, 1
+    assert router.route(None, view(pending=(4, 5, 0), draws=(0.0, 0.0))).worker == 0
 
 
 def test_one_worker_gets_everything():
