@@ -141,6 +141,7 @@ def test_batches_of_whole_requests_swing_as_predicted() -> None:
 def test_the_page_has_what_fifty_requests_of_traces_add_up_to(traces_dir: Path) -> None:
     """Variance of sums over fifty requests in a row of what a life holds, over independent ones."""
     text, ratios = " ".join(PAGE.read_text(encoding="utf-8").split()), list[str]()
+    drift: list[str] = []
     for name in (
         "azure_llm_2023_conv.csv",
         "azure_llm_2023_code.csv",
@@ -151,7 +152,10 @@ def test_the_page_has_what_fifty_requests_of_traces_add_up_to(traces_dir: Path) 
         held = inputs * outputs + outputs * (outputs + 1) / 2
         rows = held[: len(held) // 50 * 50].reshape(-1, 50)
         ratios.append(f"{50 * rows.mean(1).var() / held.var():.1f}")
+        drift += [f"{np.corrcoef(held[:-lag], held[lag:])[0, 1]:.2f}" for lag in (1, 100)]
     assert "have {}, {} and {} times the variance".format(*ratios) in text
+    assert drift[0] == drift[1]
+    assert f"correlation is {drift[0]} both of neighbours" in text
 
 
 @pytest.mark.parametrize("alike", [(), (0.5, 0.6), (1.5, -0.5)])

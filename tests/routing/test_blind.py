@@ -39,10 +39,10 @@ def test_two_choices_are_different_and_every_pair_is_as_likely():
     for one in places:
         for other in places:
             # The first drawn wins all ties, the second wins if every queue but its own is longer.
-            first = router.route(3, view(draws=(one, other))).worker
+            first = router.route(None, view(draws=(one, other))).worker
             for second in {0, 1, 2} - {first}:
                 pending = tuple(int(worker != second) for worker in range(3))
-                if router.route(3, view(pending=pending, draws=(one, other))).worker == second:
+                if router.route(None, view(pending=pending, draws=(one, other))).worker == second:
                     pairs[first, second] += 1
     assert set(pairs) == {(i, j) for i in range(3) for j in range(3) if i != j}
     assert set(pairs.values()) == {600}
@@ -50,12 +50,12 @@ def test_two_choices_are_different_and_every_pair_is_as_likely():
 
 def test_of_two_choices_the_shorter_queue():
     router = PowerOfTwo()
-    assert router.route(3, view(pending=(5, 4, 0), draws=(0.0, 0.0))).worker == 1  # drawn: 0, 1
-    assert router.route(3, view(pending=(4, 5, 0), draws=(0.0, 0.0))).worker == 0
+    assert router.route(None, view(pending=(5, 4, 0), draws=(0.0, 0.0))).worker == 1  # drawn: 0, 1
+    assert router.route(None, view(pending=(4, 5, 0), draws=(0.0, 0.0))).worker == 0
 
 
 def test_one_worker_gets_everything():
-    routers: tuple[Router, ...] = (Random(), RoundRobin(), LeastLoaded(), PowerOfTwo())
+    routers: list[Router] = [Random(), RoundRobin(), LeastLoaded(), PowerOfTwo()]
     for router in routers:
         state = router.start(1)
         seen = view(
