@@ -155,11 +155,11 @@ def drawn(seed: int) -> PageState:
     return PageState(load, rng.randint(10_000, 100_000), window=window, drafts=drafts)
 
 
-MORE = pytest.param(range(10, 60), id="more", marks=pytest.mark.thorough)
+FEW = pytest.param((4, 5), id="an unstable one and a stable one")
+MORE = pytest.param(range(60), id="more", marks=pytest.mark.thorough)
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("seeds", [pytest.param(range(10), id="some"), MORE])
+@pytest.mark.parametrize("seeds", [FEW, MORE])
 def test_windows_and_drafts_change_stability_and_chance_as_the_theory_has_it(seeds):
     states = [drawn(seed) for seed in seeds]
     verdicts = Counter()
@@ -184,7 +184,7 @@ def test_windows_and_drafts_change_stability_and_chance_as_the_theory_has_it(see
             assert script["noise"]["mean"] == pytest.approx(python.running_mean, rel=1e-9)
             assert script["noise"]["deviation"] == pytest.approx(python.running_std, rel=1e-7)
             assert script["noise"]["period"] == python.peak_period
-    assert min(verdicts["stable"], verdicts["unstable"]) >= 3
+    assert min(verdicts["stable"], verdicts["unstable"]) >= max(1, len(seeds) // 20)
 
 
 def operators(seed: int, longest: int) -> PageState:
