@@ -46,6 +46,7 @@ def test_every_command_takes_columns_and_scales(capsys, odd, command):
     assert "inputs x 2 and outputs x 1.5, rounded up to whole tokens" in text
 
 
+@pytest.mark.thorough
 def test_a_study_of_scaled_requests_is_one_of_longer_requests(capsys, odd, tmp_path):
     longer = tmp_path / "longer.csv"
     longer.write_text("input_length,decode_length\n60,12\n80,18\n60,14\n")

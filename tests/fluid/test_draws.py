@@ -80,6 +80,7 @@ def test_what_is_not_drawn_is_of_each_system_too(name: str) -> None:
         np.testing.assert_allclose(_own(starts[i], alone), alone, rtol=14 * 2.3e-16, atol=1e-15)
 
 
+@pytest.mark.thorough
 def test_bursts_of_all_ages_begin_again() -> None:
     starts = start_families(KEY, UNLIKE, count=4)["burst"]
     alone = start_families(KEY, UNLIKE[2], count=4)["burst"]

@@ -128,6 +128,7 @@ def compared(count: int, runs: int) -> np.ndarray:
     return np.array(ratios)
 
 
+@pytest.mark.thorough
 def test_batches_of_whole_requests_swing_as_predicted() -> None:
     """Ten drawn servers; runs are uncertain by 1 % themselves. The page has how far they are."""
     off = 100 * np.abs(compared(10, 24) - 1)

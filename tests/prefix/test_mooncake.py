@@ -54,6 +54,7 @@ def test_a_cache_that_never_evicts_finds_every_id_that_came_before(
     assert round(run.hit_rate(), 3) == 0.374
 
 
+@pytest.mark.thorough
 def test_one_pass_for_all_sizes_is_a_run_at_some(blocks: Trie) -> None:
     found = every_size(blocks, Policy.LRU)
     for units in (600, 6_000, 60_000):

@@ -43,6 +43,7 @@ def test_a_log_brings_its_engine_its_server_and_its_bias() -> None:
     assert answer.better == ()
 
 
+@pytest.mark.thorough
 def test_a_log_of_sglang_is_held_against_what_it_counted(traces_dir: Path) -> None:
     source = traces_dir / "sglang_rtx4090_qwen3_4b"
     text = page_of("compare", f"{source} --engine sglang+cache --engine vllm+cache --draws 2")

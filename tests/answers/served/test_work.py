@@ -42,6 +42,7 @@ LOADS = {
 }
 
 
+@pytest.mark.daily(8)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("load", LOADS)
 def test_iterations_are_within_a_factor_of_2(load: str, engine: str) -> None:

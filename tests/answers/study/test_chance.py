@@ -95,6 +95,7 @@ def test_the_command_says_it_of_the_server_that_is_asked_about(
     assert noise["running_std"] > 0
 
 
+@pytest.mark.thorough
 def test_few_requests_of_many_inputs_evict_as_drawn_ones_do() -> None:
     found = chance(fk.System(MIX, 8_000))
     assert found.running < FEWEST_RUNNING

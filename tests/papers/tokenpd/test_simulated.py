@@ -21,6 +21,7 @@ def _rounded(shares: dict[int, float]) -> dict[int, float]:
     return {level: float(f"{share:.4g}") for level, share in shares.items()}
 
 
+@pytest.mark.thorough
 def test_a_run_is_as_recorded():
     job = Job("heavy-hitters", 256, "h2o", 200)
     assert _rounded(computed(job)) == recorded()[job]

@@ -87,6 +87,7 @@ def test_bounds_that_do_not_add_up_are_noticed(monkeypatch):
     assert verdict_of("wait.section-4-4.decoupled") is Verdict.FAILS
 
 
+@pytest.mark.thorough
 def test_more_tokens_than_come_are_noticed(monkeypatch):
     from fluidkv_papers.wait.claims import proposition_2
 

@@ -104,6 +104,7 @@ def test_every_run_of_the_vidur_counts_is_equal():
     assert (result.evictions, result.iterations) == (784 + 229 + 3522 + 296, 4967)
 
 
+@pytest.mark.thorough
 def test_the_first_run_of_the_vidur_counts_is_equal():
     record = vidur(oracle("vidur/counts.json"))
     result = replay(replace(record, runs=record.runs[:1]))

@@ -23,6 +23,7 @@ def test_bounds_are_the_exact_ones(data: Data) -> None:
     assert data["collapsed_share"].sum() == 1
 
 
+@pytest.mark.thorough
 def test_survival_falls_within_its_band(data: Data) -> None:
     for index in range(len(data["survival_rate"])):
         share, low, high = (data[f"survival_{n}_{index}"] for n in ("share", "low", "high"))

@@ -31,6 +31,7 @@ def test_collapsed_servers_are_on_the_worst_cycle():
     np.testing.assert_allclose(data["evicted"][gone], evicted, rtol=0, atol=1e-9)
 
 
+@pytest.mark.thorough
 def test_nothing_waits_below_the_worst_cycle():
     data = figure_4.data()
     below = data["rate"] < 1
