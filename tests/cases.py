@@ -6,9 +6,9 @@ begins and with each failure; `--fresh-seed N`, or FLUIDKV_SEED=N in the environ
 again, on any number of processes and of one check alone. With `--thorough` every case is new, of
 all tests, and no check is left out.
 
-What takes seconds is left out of the daily run where something quicker looks at the same rule: a
-check marked `thorough`, all cases but the first n of one marked `daily(n)`, and single cases that
-`slow_cases.txt` lists.
+What takes seconds is left out of the daily run, most of it where something quicker looks at the
+same rule: a check marked `thorough`, all cases but the first n of one marked `daily(n)`, and single
+cases that `slow_cases.txt` lists.
 """
 
 import os

@@ -44,7 +44,7 @@ class MixAnswer(Record):
     """What `fluidkv mix` reports.
 
     Fields:
-        found: mixed, and the best of the partitions.
+        partition: mixed, and the best of the partitions.
         apart: neighbouring classes together; None where there are fewer classes than nodes.
         max_imbalance: the fullest node over the mean load, above which partitions were left out.
 
@@ -52,23 +52,23 @@ class MixAnswer(Record):
         >>> from fluidkv.answers import mix_answer
         >>> chats = fk.Workload.from_lengths([(1, 2), (1, 2), (1, 3), (1, 5)])
         >>> answer = mix_answer(chats, nodes=2)
-        >>> answer.found.examined, answer.found.is_mixed, answer.found.exhaustive
+        >>> answer.partition.examined, answer.partition.is_mixed, answer.partition.exhaustive
         (3, False, True)
-        >>> answer.apart.groups, answer.found.best_partition.groups
+        >>> answer.apart.groups, answer.partition.best_partition.groups
         (((0,), (1, 2)), ((0,), (1, 2)))
     """
 
-    found: "BestPartition"
+    partition: "BestPartition"
     apart: "Routing | None"
     max_imbalance: Fraction | None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON: None for what is not known or was not asked."""
-        found, apart = self.found, self.apart
-        workload, capacity = found.mixed.workload, found.mixed.capacity
+        partition, apart = self.partition, self.apart
+        workload, capacity = partition.mixed.workload, partition.mixed.capacity
         best = None
-        if found.best is not None:
-            best = "mixed" if found.is_mixed else "partition"
+        if partition.best is not None:
+            best = "mixed" if partition.is_mixed else "partition"
         return {
             "classes": [
                 {
@@ -78,20 +78,20 @@ class MixAnswer(Record):
                 }
                 for c in workload.classes
             ],
-            "nodes": len(found.mixed.nodes),
+            "nodes": len(partition.mixed.nodes),
             **with_exact("capacity", capacity),
             **with_exact("max_imbalance", self.max_imbalance),
             "best": best,
             "segregated": apart and apart.to_dict(),
-            "mixed": found.mixed.to_dict(),
-            "partition": found.best_partition and found.best_partition.to_dict(),
+            "mixed": partition.mixed.to_dict(),
+            "partition": partition.best_partition and partition.best_partition.to_dict(),
             "search": {
-                "examined": found.examined,
-                "over_imbalance": found.over_imbalance,
-                "undecided": len(found.undecided),
-                "ties": len(found.ties),
-                "exhaustive": found.exhaustive,
-                "evidence": found.evidence,
+                "examined": partition.examined,
+                "over_imbalance": partition.over_imbalance,
+                "undecided": len(partition.undecided),
+                "ties": len(partition.ties),
+                "exhaustive": partition.exhaustive,
+                "evidence": partition.evidence,
             },
         }
 
@@ -125,7 +125,7 @@ def mix_answer(
     Examples:
         >>> from fluidkv.answers import mix_answer
         >>> answer = mix_answer(fk.Workload.from_lengths([(8, 3), (8, 4)]), nodes=2)
-        >>> answer.to_dict()["best"], answer.found.mixed.stability.value
+        >>> answer.to_dict()["best"], answer.partition.mixed.stability.value
         ('mixed', 'stable')
         >>> answer.apart.stability.value  # one length alone: requests bunch together
         'unstable'
@@ -133,22 +133,22 @@ def mix_answer(
     from fluidkv.exact.routing.mixing import segregated
     from fluidkv.exact.routing.partition import best_partition
 
-    found = best_partition(workload, nodes, capacity=capacity, max_imbalance=max_imbalance)
+    partition = best_partition(workload, nodes, capacity=capacity, max_imbalance=max_imbalance)
     apart = None
     if nodes <= len(workload.classes):
         apart = segregated(workload, nodes, capacity=capacity)
     bound = None if max_imbalance is None else Fraction(max_imbalance)
-    return MixAnswer(found, apart, bound)
+    return MixAnswer(partition, apart, bound)
 
 
 def say_mix(page: Page, answer: "MixAnswer") -> None:
     """Each way of using the nodes, the best of them, and how it was searched."""
-    found, apart, mixed = answer.found, answer.apart, answer.found.mixed
+    partition, apart, mixed = answer.partition, answer.apart, answer.partition.mixed
     classes, nodes = len(mixed.workload.classes), len(mixed.nodes)
     page.title(
         f"{counted(classes, 'request class', 'request classes')} on {counted(nodes, 'node')}"
     )
-    split = found.best_partition
+    split = partition.best_partition
     same = apart is not None and split is not None and apart.groups == split.groups
     for name, routing in (
         ("apart", apart if nodes > 1 else None),
@@ -157,7 +157,7 @@ def say_mix(page: Page, answer: "MixAnswer") -> None:
     ):
         if routing is not None:
             page.rows(_rows(name, routing))
-    page.rows([("best", _best(found)), ("search", _search(found))])
+    page.rows([("best", _best(partition)), ("search", _search(partition))])
 
 
 def _rows(name: str, routing: "Routing") -> list[Row]:
@@ -202,28 +202,28 @@ def _facts(node: "RoutedNode") -> str:
     return ", ".join(parts)
 
 
-def _best(found: "BestPartition") -> str:
-    if found.best is None:
+def _best(partition: "BestPartition") -> str:
+    if partition.best is None:
         return "not decided"
-    name = "all mixed" if found.is_mixed else "the partition"
-    if found.best_partition is None:
+    name = "all mixed" if partition.is_mixed else "the partition"
+    if partition.best_partition is None:
         return name
-    whole = modes_grow(found.mixed.unstable_modes)
-    parts = modes_grow(found.best_partition.unstable_modes)
-    if found.is_mixed:
+    whole = modes_grow(partition.mixed.unstable_modes)
+    parts = modes_grow(partition.best_partition.unstable_modes)
+    if partition.is_mixed:
         return f"{name}: {whole}; the best partition: {parts}"
     return f"{name}: {parts}; all mixed: {whole}"
 
 
-def _search(found: "BestPartition") -> str:
-    if not found.examined:
-        return f"no partition to look at; {found.evidence}"
-    kind = "every partition" if found.exhaustive else "local steps, not every partition"
-    text = f"{counted(found.examined, 'partition')} ({kind}), {found.evidence}"
+def _search(partition: "BestPartition") -> str:
+    if not partition.examined:
+        return f"no partition to look at; {partition.evidence}"
+    kind = "every partition" if partition.exhaustive else "local steps, not every partition"
+    text = f"{counted(partition.examined, 'partition')} ({kind}), {partition.evidence}"
     for count, what in (
-        (found.over_imbalance, "over the imbalance"),
-        (len(found.undecided), "undecided"),
-        (len(found.ties), "tied with the best"),
+        (partition.over_imbalance, "over the imbalance"),
+        (len(partition.undecided), "undecided"),
+        (len(partition.ties), "tied with the best"),
     ):
         if count:
             text += f"; {count:,} {what}"

@@ -36,7 +36,7 @@ _LENGTHS = Option(
     Several(Whole(1, 100_000)),  # the pulse of the longest takes half a second
     "Two decode lengths, as 2 4 or 2,4.",
     many=True,
-    named="lengths",
+    json_key="lengths",
 )
 _INPUT = Option("--input TOKENS", Whole(1, LARGEST), "Input length of both.", None)
 _SHARE = Option("--share P", SHARE, "Share of the first length, such as 1/2 or 0.5.", None)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _NAME = 32  # columns of a file's name
 _CELL = 38  # what of a cell stands beside it, in 80 columns
 _NOTHING = "nothing"
-_FILES = Option("FILE", Text(), "Record files, or folders of them.", many=True, named="files")
+_FILES = Option("FILE", Text(), "Record files, or folders of them.", many=True, json_key="files")
 _ABSENT = "no such field"  # as the reader of records has it
 
 

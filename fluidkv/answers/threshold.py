@@ -25,7 +25,7 @@ _LENGTHS = Option(
     Several(Whole(1, LONGEST)),
     "Decode lengths, 2 or more, as 5 9 or 5,9.",
     many=True,
-    named="lengths",
+    json_key="lengths",
     means=("decode_lengths",),
 )
 _SHARES = Option(

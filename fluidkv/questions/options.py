@@ -43,7 +43,7 @@ class Option:
             it is.
         means: names of arguments that errors speak of where this option is meant.
         settings: of values NAME=VALUE: what a sweep may set by name, as options of their own.
-        named: its name in JSON, where that is not its own: "lengths" of "LENGTH".
+        json_key: its name in JSON, where that is not its own: "lengths" of "LENGTH".
     """
 
     spec: str
@@ -56,7 +56,7 @@ class Option:
     in_sweep: Kind | None = None
     means: tuple[str, ...] = ()
     settings: Mapping[str, "Option"] = field(default_factory=dict)
-    named: str = ""
+    json_key: str = ""
 
     @property
     def flag(self) -> str:
@@ -66,7 +66,7 @@ class Option:
     @property
     def key(self) -> str:
         """Its name in JSON and in a sweep: "rate", "source"."""
-        return self.named or self.flag.lstrip("-").replace("-", "_").lower()
+        return self.json_key or self.flag.lstrip("-").replace("-", "_").lower()
 
     def read(self, argument: str, said: Any) -> Any:
         """The value of what is written, or of a value itself.

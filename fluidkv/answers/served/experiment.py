@@ -65,6 +65,7 @@ class Experiment(Record):
         horizon: iterations; None where runs go on until every request is served.
         every: iterations of a record.
         warm_up: records left out at the start.
+        ends: how a run ends that nothing cuts off.
         short: whether runs are mostly start.
     """
 
@@ -79,6 +80,7 @@ class Experiment(Record):
     horizon: int | None
     every: int
     warm_up: int
+    ends: RunStatus
     short: bool
 
     @property
@@ -129,8 +131,7 @@ class Experiment(Record):
         Args:
             statuses: how each ended.
         """
-        right = RunStatus.DONE if self.horizon is None else RunStatus.HORIZON
-        return np.array([status != right.name for status in statuses])
+        return np.array([status != self.ends.name for status in statuses])
 
     def bias(
         self,
@@ -270,7 +271,8 @@ def _how_long(
     length = horizon or length_of(demand, clock, equilibrium, tables)
     every = max(1, length // (_WINDOWS if len(tables) > 1 else _OF_ONE))
     warm_up = 0 if horizon is None else length // every // 5
-    return {"horizon": horizon, "every": every, "warm_up": warm_up}
+    ends = RunStatus.DONE if horizon is None else RunStatus.HORIZON
+    return {"horizon": horizon, "every": every, "warm_up": warm_up, "ends": ends}
 
 
 def _until_served(
@@ -279,4 +281,5 @@ def _until_served(
     length = max(1, length_of(demand, clock, equilibrium, tables))
     longest = max(int(table.output_length.max()) for table in tables)
     horizon = _PATIENCE * (length + longest)
-    return {"horizon": horizon, "every": max(1, length // _WINDOWS), "warm_up": 0}
+    every = max(1, length // _WINDOWS)
+    return {"horizon": horizon, "every": every, "warm_up": 0, "ends": RunStatus.DONE}

@@ -86,6 +86,8 @@ def test_every_victim_is_tried_where_nobody_says_which_and_swapping_where_it_has
     def grid(limits, **chosen):
         draws = Draws(40, 2)
         plan = planned(MIX, limits, "vllm", RATE, CLOCK, None, chosen, {"a": Forecast()}, draws)
+        # its horizon is patience: a run that gets there has not served all
+        assert plan.unfinished(["DONE", "HORIZON"]).tolist() == [False, True]
         return plan.combinations
 
     assert [c.victim for c in grid(LIMITS)] == list(Victim)
