@@ -189,17 +189,17 @@ def say_pulse(page: Page, answer: PulseAnswer) -> None:
     )
 
 
-def _stability(found: "PulseStability") -> str:
-    if found.multipliers == 0:
+def _stability(stability: "PulseStability") -> str:
+    if stability.multipliers == 0:
         return "stable: all starts near it fall on it"
-    modulus = f"largest factor {sum(found.radius) / 2:.5f} per period"
-    said = {
+    modulus = f"largest factor {sum(stability.radius) / 2:.5f} per period"
+    words = {
         "stable": f"stable: starts near it converge, {modulus}",
         "unstable": f"unstable: starts near it leave, {modulus}",
         "neutral": "neutral: small deviations neither grow nor decay",
         "undecided": f"undecided, {modulus}",
     }
-    return said[found.verdict]
+    return words[stability.verdict]
 
 
 PULSE = Question(

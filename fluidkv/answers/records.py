@@ -85,12 +85,12 @@ def read_files(files: Iterable[str]) -> "list[Record]":
         >>> import json
         >>> from pathlib import Path
         >>> from fluidkv.answers import read_files
-        >>> said = {"engine": "vidur", "commit": "7d47513", "scheduler": "sarathi", "requests": 4}
-        >>> said |= {"arrivals": "all before iteration 0", "order": "classes in turn"}
-        >>> said |= {"input_length": 2, "block_size": 2, "num_blocks": 4, "watermark_blocks": 1}
-        >>> said |= {"batch_size_cap": 4096, "prefill_budget": "unlimited"}
-        >>> said |= {"runs": [{"output_lengths": [3, 5], "evictions": 2, "iterations": 11}]}
-        >>> _ = Path("counts.json").write_text(json.dumps(said))
+        >>> record = {"engine": "vidur", "commit": "7d47513", "scheduler": "sarathi", "requests": 4}
+        >>> record |= {"arrivals": "all before iteration 0", "order": "classes in turn"}
+        >>> record |= {"input_length": 2, "block_size": 2, "num_blocks": 4, "watermark_blocks": 1}
+        >>> record |= {"batch_size_cap": 4096, "prefill_budget": "unlimited"}
+        >>> record |= {"runs": [{"output_lengths": [3, 5], "evictions": 2, "iterations": 11}]}
+        >>> _ = Path("counts.json").write_text(json.dumps(record))
         >>> [record] = read_files(["counts.json"])
         >>> record.engine, record.version
         ('vidur', '7d47513')
@@ -188,11 +188,11 @@ def _say_one(page: Page, name: str, answer: RecordAnswer) -> None:
     """The answer in words; what differs and what is to be noted below it."""
     record, difference = answer.record, answer.result.difference
     lines = [f"{name:<{_NAME}} {record.engine} {record.version}: "]
-    said = f"DIFFERS at {difference.where}" if difference else f"equal, {_counted(answer)}"
-    if difference and len(name) <= _NAME and len(lines[0] + said) > WIDTH:
-        lines.append(f"  {said}")
+    outcome = f"DIFFERS at {difference.where}" if difference else f"equal, {_counted(answer)}"
+    if difference and len(name) <= _NAME and len(lines[0] + outcome) > WIDTH:
+        lines.append(f"  {outcome}")
     else:
-        lines[0] += said
+        lines[0] += outcome
     for line in lines:
         page.line(line)
     for column, recorded, replayed in difference.values if difference else ():

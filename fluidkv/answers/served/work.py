@@ -76,13 +76,13 @@ def _decode_passes(requests: Requests, case: Case) -> float:
     """Iterations in which tokens are emitted."""
     inputs, outputs = requests.input_length, requests.output_length
     total, size = float(outputs.sum()), len(requests)
-    held = float((outputs * (inputs + outputs / 2)).sum()) / total
+    footprint = float((outputs * (inputs + outputs / 2)).sum()) / total
     prefill = float(inputs.sum()) / total
-    most = min(case.limits.capacity / held, case.limits.sequences, size)
+    most = min(case.limits.capacity / footprint, case.limits.sequences, size)
     most = max(1.0, min(most, case.limits.budget / (1 + prefill)))
     batches = np.geomspace(_FEWEST_RUNNING, most, _BATCHES)
     pairs = float((inputs * (inputs + 1.0) / 2).sum()) / total
-    paces = np.maximum.accumulate(_paces(case.clock, batches, held, prefill, pairs))
+    paces = np.maximum.accumulate(_paces(case.clock, batches, footprint, prefill, pairs))
     span, passes, waiting = float(requests.arrival[-1] - requests.arrival[0]), 0.0, 0.0
     pieces = max(1, min(_PIECES, size // _OF_A_PIECE))
     coming = [total]
@@ -98,16 +98,16 @@ def _decode_passes(requests: Requests, case: Case) -> float:
 
 
 def _paces(
-    clock: IterationClock, batches: np.ndarray, held: float, prefill: float, pairs: float
+    clock: IterationClock, batches: np.ndarray, footprint: float, prefill: float, pairs: float
 ) -> np.ndarray:
     """Output tokens a second with so many requests running.
 
     Args:
-        held: tokens that a request holds, in the mean over its iterations.
+        footprint: tokens that a request holds, in the mean over its iterations.
         prefill, pairs: tokens of prompts, and their pairs, for each output.
     """
     lasts = [
-        clock.duration(batch * held, batch * prefill, batch * pairs, batch)
+        clock.duration(batch * footprint, batch * prefill, batch * pairs, batch)
         for batch in batches.tolist()
     ]
     return batches / np.array(lasts)
