@@ -5,12 +5,9 @@ some of them again, and all of them as a deeper check. The table was written, an
 by `python -m fluidkv_papers.cacheopt.instances.runs`.
 """
 
-import csv
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
-from importlib.resources import files
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +25,7 @@ from fluidkv_papers.cacheopt.instances.segment import (
     measured,
 )
 from fluidkv_papers.cacheopt.scheduler.settings import CacheOpt
+from fluidkv_papers.records import Table
 
 SEEDS = range(4)
 RATES = (0.5, 0.75, 1.0, 1.25, 1.5)
@@ -42,8 +40,7 @@ ALPHAS = (0.3, 0.5, 0.7, 0.9, 1.0)
 BETAS = (0.001, 0.01, 0.1, 1.0, 100.0)
 CONFIDENCES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 
-_TABLE = "runs.csv"
-_FOLDER = files("fluidkv_papers.cacheopt.instances")
+_TABLE = Table(__file__, digits=5)
 
 
 class Job(NamedTuple):
@@ -125,14 +122,11 @@ def _swept(letter: str, x: float, segment: Segment) -> Method:
 @cache
 def recorded() -> dict[Job, Measures]:
     """The table."""
-    with (_FOLDER / _TABLE).open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    return {
-        Job(row["figure"], row["trace"], row["method"], float(row["x"]), int(row["seed"])): {
-            name: float(row[name]) for name in row.keys() - set(Job._fields)
-        }
-        for row in rows
-    }
+    measures = (
+        {name: float(value) for name, value in line.items() if name not in Job._fields}
+        for line in _TABLE.lines()
+    )
+    return dict(zip(_TABLE.rows(Job), measures, strict=True))
 
 
 def mean(figure: str, trace: str, method: str, x: float, measure: str) -> float:
@@ -151,17 +145,14 @@ def rounded(measures: Measures) -> Measures:
     return {name: float(f"{value:.5g}") for name, value in measures.items()}
 
 
-def _write(path: Path) -> None:
+def _write() -> None:
     from fluidkv.processes import cores, shared_out
 
     todo = list(jobs())
     found = dict(shared_out(run_of, todo, cores(), argument="cores"))
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([*Job._fields, *found[0]])
-        for place, job in enumerate(todo):
-            writer.writerow([*job, *(f"{value:.5g}" for value in found[place].values())])
+    rows = ([*map(str, job), *found[place].values()] for place, job in enumerate(todo))
+    _TABLE.write([*Job._fields, *found[0]], rows)
 
 
 if __name__ == "__main__":
-    _write(Path(str(_FOLDER / _TABLE)))
+    _write()

@@ -5,12 +5,10 @@ python -m fluidkv_papers.tokenpd.instances.comparing small network   runs these 
 python -m fluidkv_papers.tokenpd.instances.comparing large           a quarter of an hour
 """
 
-import csv
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 
@@ -35,7 +33,6 @@ from fluidkv_papers.tokenpd.instances.compared import (
     SIZES,
     START,
     STEPS,
-    TABLES,
     Job,
     Measures,
     Size,
@@ -113,7 +110,7 @@ def record(size: Size, only: Sequence[str] = (), say: Callable[[str], None] = pr
     Args:
         only: predictors; of other jobs the table keeps what it has.
     """
-    kept = {key: [f"{x:.4g}" for x in values] for key, values in recorded().items()} if only else {}
+    kept = recorded() if only else {}
     lines: list[list[object]] = []
     for at_once in size.at_once:
         for generator in GENERATORS:
@@ -124,10 +121,7 @@ def record(size: Size, only: Sequence[str] = (), say: Callable[[str], None] = pr
             for job in jobs:
                 lines.extend(_lines(job, found[job]) if job in found else _kept(job, kept))
             say(f"{generator}, {at_once} at once")
-    with Path(str(TABLES / size.table)).open("w", encoding="utf-8", newline="") as file:
-        write = csv.writer(file, lineterminator="\n")
-        write.writerow((*Job._fields, "measure", *size.seeds))
-        write.writerows(lines)
+    size.table.write((*Job._fields, "measure", *map(str, size.seeds)), lines)
 
 
 def _measures_of(job: Job) -> tuple[str, ...]:
@@ -138,11 +132,11 @@ def _measures_of(job: Job) -> tuple[str, ...]:
 
 def _lines(job: Job, runs: Sequence[Measures]) -> Iterator[list[object]]:
     for name in _measures_of(job):
-        yield [*job, name, *(f"{getattr(run, name):.4g}" for run in runs)]
+        yield [*map(str, job), name, *(getattr(run, name) for run in runs)]
 
 
-def _kept(job: Job, kept: Mapping[tuple[Job, str], Sequence[str]]) -> Iterator[list[object]]:
-    yield from ([*job, name, *kept[job, name]] for name in _measures_of(job))
+def _kept(job: Job, kept: Mapping[tuple[Job, str], np.ndarray]) -> Iterator[list[object]]:
+    yield from ([*map(str, job), name, *kept[job, name]] for name in _measures_of(job))
 
 
 if __name__ == "__main__":

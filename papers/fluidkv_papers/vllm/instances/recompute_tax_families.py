@@ -11,13 +11,10 @@ four rules has to be that of their mean waste at 400 blocks. Some 15,000 runs st
 `recompute_tax_families.csv`; the tests compute rows of it again.
 """
 
-import csv
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -28,6 +25,7 @@ from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules, Victim
 from fluidkv.serving.run import serve
 from fluidkv.serving.server import Server
+from fluidkv_papers.records import Table
 from fluidkv_papers.vllm.instances.recompute_tax_printed import (
     A_PREEMPTION,
     BLOCK_SIZE,
@@ -42,7 +40,7 @@ from fluidkv_papers.vllm.instances.recompute_tax_printed import (
 from fluidkv_papers.vllm.instances.victim_rules import with_victim
 
 DRAWS = 8
-_FILE = files("fluidkv_papers.vllm.instances") / "recompute_tax_families.csv"
+_TABLE = Table(__file__, digits=4)
 
 Shape = Callable[[np.random.Generator], Float[np.ndarray, " request"]]
 """Lengths up to a factor, of mean 1."""
@@ -239,27 +237,22 @@ def _numbers(of: dict[tuple[Victim, int], tuple[float, float, float]]) -> dict[s
     return {name: numbers[name] for name in NUMBERS}
 
 
-def record(path: Path, *, at_once: int = 160) -> None:
-    """Compute all draws and write them, four digits a number."""
+def record(*, at_once: int = 160) -> None:
+    """Compute all draws and write them."""
     jobs = [(p, seed) for p in POINTS for seed in range(DRAWS) if fits(p, seed)]
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["point", "seed", *NUMBERS])
-        for k in range(0, len(jobs), at_once):
-            part = jobs[k : k + at_once]
-            for (point, seed), numbers in zip(part, computed(part), strict=True):
-                values = (f"{numbers[name]:.4g}" for name in NUMBERS)
-                writer.writerow([POINTS.index(point), seed, *values])
-            file.flush()
+    parts = (jobs[k : k + at_once] for k in range(0, len(jobs), at_once))
+    found = (pair for part in parts for pair in zip(part, computed(part), strict=True))
+    _TABLE.write(
+        ["point", "seed", *NUMBERS],
+        ([POINTS.index(p), seed, *(of[name] for name in NUMBERS)] for (p, seed), of in found),
+    )
 
 
 @cache
 def recorded() -> dict[Point, dict[str, Float[np.ndarray, " draw"]]]:
     """The numbers of each point, draw by draw."""
-    with _FILE.open(encoding="utf-8") as file:
-        lines = list(csv.DictReader(file))
     rows: dict[Point, list[dict[str, str]]] = {point: [] for point in POINTS}
-    for line in lines:
+    for line in _TABLE.lines():
         rows[POINTS[int(line["point"])]].append(line)
     return {
         point: {name: np.array([float(line[name]) for line in mine]) for name in NUMBERS}

@@ -13,18 +13,16 @@ The draws take half a minute to compute, so they stand in `watermark_draws.csv`;
 them again. All use the clock that is fitted to the first row, in the order of the client.
 """
 
-import csv
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, fields
 from functools import cache
-from importlib.resources import files
-from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float
 
 from fluidkv.serving.run import serve
 from fluidkv.serving.server import Server
+from fluidkv_papers.records import Table
 from fluidkv_papers.vllm.instances.watermark_runs import (
     CLIENTS,
     PUBLISHED,
@@ -39,7 +37,7 @@ from fluidkv_papers.vllm.instances.watermark_runs import (
 DRAWS = 39
 """The first has the client's order in all rows."""
 
-_FILE = files("fluidkv_papers.vllm.instances") / "watermark_draws.csv"
+_TABLE = Table(__file__)
 
 Statistic = Callable[[Sequence[Row]], Sequence[float]]
 """Numbers of one table, such as the preemptions of a row, or changes against the first row."""
@@ -48,14 +46,7 @@ Statistic = Callable[[Sequence[Row]], Sequence[float]]
 @cache
 def recorded() -> tuple[tuple[Row, ...], ...]:
     """One table for each draw; its rows in the order of `PUBLISHED`."""
-    with _FILE.open(encoding="utf-8") as file:
-        lines = list(csv.DictReader(file))
-    names = [f.name for f in fields(Row) if f.name != "preemptions"]
-    found = [
-        Row(preemptions=int(line["preemptions"]), **{name: float(line[name]) for name in names})
-        for line in lines
-    ]
-    width = len(WATERMARKS)
+    found, width = _TABLE.rows(Row), len(WATERMARKS)
     return tuple(tuple(found[k : k + width]) for k in range(0, len(found), width))
 
 
@@ -68,14 +59,10 @@ def computed(draw: int, *, within: int | None = None) -> tuple[Row, ...]:
     return rows(runs, fitted_clock())
 
 
-def record(path: Path) -> None:
-    """Compute all draws and write them, six digits a number."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["draw", *(f.name for f in fields(Row))])
-        for draw in range(DRAWS):
-            for row in computed(draw):
-                writer.writerow([draw, *(f"{value:.6g}" for value in astuple(row))])
+def record() -> None:
+    """Compute all draws and write them."""
+    rows = ([draw, *astuple(row)] for draw in range(DRAWS) for row in computed(draw))
+    _TABLE.write(["draw", *(f.name for f in fields(Row))], rows)
 
 
 def of_draws(statistic: Statistic) -> Float[np.ndarray, "draw number"]:
