@@ -63,12 +63,16 @@ MUTANTS = [
     Mutant(_M + "pool", "0.15", "0.05", near="def _pool"),
     # logs that were not looked at before
     Mutant(_U + "latency", "LATENCY,", "LATENCY / 9,", near='"latency",\n        "One GPU'),
-    Mutant(_U + "latency.two-gpus", "LATENCY,", "2 * LATENCY,", near="two GPUs share"),
+    Mutant(
+        _U + "latency.two-gpus", "unseen.LATENCY,", "2 * unseen.LATENCY,", near="two GPUs share"
+    ),
     Mutant(_U + "running", "RUNNING,", "RUNNING / 9,", near="Requests running in the second"),
     Mutant(_U + "peak", "PEAK,", "PEAK / 9,", near="As many run at most"),
     Mutant(_U + "duration", "DURATION,", "DURATION / 9,", near="The run lasts"),
     Mutant(_U + "modelled.steps", "MODELLED,", "MODELLED / 9,", near="the least"),
-    Mutant(_U + "modelled.prefill", "MODELLED,", "2 * MODELLED,", near="So does a token"),
+    Mutant(
+        _U + "modelled.prefill", "unseen.MODELLED,", "2 * unseen.MODELLED,", near="So does a token"
+    ),
     Mutant(_U + "bars.throughput", "> bar", "> bar / 2", near="def printed_bar"),
     Mutant(_U + "bars.latency", "> bar", "> bar / 2", near="def printed_bar"),
     Mutant(_U + "bars.ttft", "> bar", "> 2 * bar", near="def printed_bar"),

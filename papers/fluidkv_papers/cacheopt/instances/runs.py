@@ -13,24 +13,14 @@ from typing import NamedTuple
 import numpy as np
 
 from fluidkv.preempt.padding.hoeffding import confidence_at_rate
-from fluidkv_papers.cacheopt.instances.segment import (
-    ALPACA,
-    METHODS,
-    SHAREGPT,
-    VARIANTS,
-    Method,
-    Segment,
-    cacheopt,
-    confident,
-    measured,
-)
+from fluidkv_papers.cacheopt.instances import segment as segments
 from fluidkv_papers.cacheopt.scheduler.settings import CacheOpt
 from fluidkv_papers.records import Table
 
 SEEDS = range(4)
 RATES = (0.5, 0.75, 1.0, 1.25, 1.5)
 """Times the printed rate of the trace."""
-SEGMENTS = {"alpaca": ALPACA, "sharegpt": SHAREGPT}
+SEGMENTS = {"alpaca": segments.ALPACA, "sharegpt": segments.SHAREGPT}
 
 SCALES = (0.5, 1.0, 1.5, 2.0, 2.5)
 BLOCKS = (4, 8, 16, 32, 64)
@@ -67,11 +57,11 @@ def jobs() -> Iterator[Job]:
     """All runs of the table, in its order."""
     for trace in SEGMENTS:
         for rate in RATES:
-            for name in METHODS:
+            for name in segments.METHODS:
                 if name != "all critical" or (trace == "alpaca" and rate <= 1):
                     yield from (Job("12", trace, name, rate, seed) for seed in SEEDS)
     for trace in SEGMENTS:
-        for name in VARIANTS:
+        for name in segments.VARIANTS:
             yield from (Job("14", trace, name, 0.0, seed) for seed in SEEDS)
     for letter, values in SWEEPS.items():
         for x in values:
@@ -93,30 +83,34 @@ def run_of(job: Job) -> Measures:
     """Run it."""
     segment = SEGMENTS[job.trace]
     if job.figure == "12":
-        return measured(METHODS[job.method], segment, job.x, job.seed)
+        return segments.measured(segments.METHODS[job.method], segment, job.x, job.seed)
     if job.figure == "14":
-        return measured(VARIANTS[job.method], segment, 1.0, job.seed)
+        return segments.measured(segments.VARIANTS[job.method], segment, 1.0, job.seed)
     scale = (job.x, job.x) if job.figure == "17a" else (0.5, 2.5)
-    return measured(_swept(job.figure[-1], job.x, segment), segment, 1.0, job.seed, scale)
+    return segments.measured(_swept(job.figure[-1], job.x, segment), segment, 1.0, job.seed, scale)
 
 
-def _swept(letter: str, x: float, segment: Segment) -> Method:
+def _swept(letter: str, x: float, segment: segments.Segment) -> segments.Method:
     """CacheOPT with one of its numbers changed, at the rate of the segment."""
     match letter:
         case "b":
-            return cacheopt(block=int(x))
+            return segments.cacheopt(block=int(x))
         case "c":
-            return cacheopt(replace(CacheOpt(), iterations_ahead=int(x)))
+            return segments.cacheopt(replace(CacheOpt(), iterations_ahead=int(x)))
         case "d":
-            return cacheopt(replace(CacheOpt(), reserved_blocks=int(x)))
+            return segments.cacheopt(replace(CacheOpt(), reserved_blocks=int(x)))
         case "e":
-            return cacheopt(padding=confident(confidence_at_rate(segment.rate, x, 100.0)))
+            return segments.cacheopt(
+                padding=segments.confident(confidence_at_rate(segment.rate, x, 100.0))
+            )
         case "f":
-            return cacheopt(padding=confident(confidence_at_rate(segment.rate, 0.9, x)))
+            return segments.cacheopt(
+                padding=segments.confident(confidence_at_rate(segment.rate, 0.9, x))
+            )
         case "g":
-            return cacheopt(padding=confident(x))
+            return segments.cacheopt(padding=segments.confident(x))
         case _:
-            return cacheopt()
+            return segments.cacheopt()
 
 
 @cache

@@ -7,13 +7,7 @@ runs of the test are predicted. Ours are on record (`fixed_lengths`).
 from collections.abc import Iterator, Sequence
 
 from fluidkv.ledger import Evidence, Finding, Origin, Statements, Verdict
-from fluidkv_papers.measured.instances.fixed_lengths import (
-    SERVERS,
-    Predicted,
-    Row,
-    of_test,
-    recorded,
-)
+from fluidkv_papers.measured.instances import fixed_lengths as fixed
 
 CLAIMS = Statements(
     "measured.fixed-lengths",
@@ -26,10 +20,10 @@ _README = "README.md, tests 1 to 8"
 _CHECKED = "one run of each, on record"
 
 
-def pairs(tests: Sequence[int]) -> Iterator[tuple[Row, Predicted]]:
+def pairs(tests: Sequence[int]) -> Iterator[tuple[fixed.Row, fixed.Predicted]]:
     """Runs that the clock is not from, and which ask for the same lengths as the one that it is."""
-    for row, ours in recorded():
-        first = of_test(row.test)[0]
+    for row, ours in fixed.recorded():
+        first = fixed.of_test(row.test)[0]
         if row.test in tests and row.at != first.at and row.shape == first.shape:
             yield row, ours
 
@@ -42,7 +36,7 @@ def _memory() -> Finding:
     Checked: the four tests with a log of their start
     Paper: the logs' own"""
     bad, shown = None, []
-    for test, server in SERVERS.items():
+    for test, server in fixed.SERVERS.items():
         if server.logged is None:
             continue
         off = server.reckoned / server.logged - 1
@@ -62,7 +56,7 @@ def _running() -> Finding:
     Paper: the logs' own"""
     # A weak one: 54 to 62 for 7,168 tokens in and 1,024 out, but 43 to 89 for 1,024 in and out.
     bad, lines = None, 0
-    for row, ours in recorded():
+    for row, ours in fixed.recorded():
         for running, part in row.full:
             lines += 1
             if not ours.least <= running <= ours.most:
@@ -144,7 +138,7 @@ def _same_day() -> Finding:
     measured to within 1 %, and their 99th percentile of the time to the first token is so, too.
 
     Paper: within 1%"""
-    first, bad, shown = of_test(4)[0], None, []
+    first, bad, shown = fixed.of_test(4)[0], None, []
     for row, ours in pairs((4,)):
         if row.at[:5] != first.at[:5]:
             continue
@@ -163,8 +157,8 @@ def _other_lengths() -> Finding:
     Checked: test 2, three runs on record
     Paper: within 5%"""
     # By the bytes of cache and weights the cache costs too much: runs with more of it are slow.
-    first, bad, shown = of_test(2)[0], None, []
-    for row, ours in recorded():
+    first, bad, shown = fixed.of_test(2)[0], None, []
+    for row, ours in fixed.recorded():
         if row.test == 2 and row.shape != first.shape:
             off = ours.duration_s / row.duration_s - 1
             shown.append(f"{row.input_length} in, {row.max_output} out: {off:+.1%}")

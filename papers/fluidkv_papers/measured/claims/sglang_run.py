@@ -10,14 +10,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from fluidkv.ledger import Evidence, Finding, Origin, Statements, Verdict
+from fluidkv_papers.measured.instances import sglang_study as replayed
 from fluidkv_papers.measured.instances.sglang_published import REPEATS, SETTINGS, Published
-from fluidkv_papers.measured.instances.sglang_study import (
-    DRAWS,
-    MOVED_S,
-    SPREADS,
-    recorded,
-    retractions,
-)
 from fluidkv_papers.measured.instances.sglang_study import Outcome as Run
 
 CLAIMS = Statements(
@@ -43,7 +37,7 @@ def _of(name: str) -> Number:
 
 
 def _main() -> Run:
-    return recorded()[_MAIN][0]
+    return replayed.recorded()[_MAIN][0]
 
 
 def close(names: Sequence[str], part: float, form: str) -> Finding:
@@ -94,7 +88,8 @@ for _id, _says, _names, _part, _form in (
 def _ratios() -> Finding:
     """Of all 20 retractions, the new-token ratio after is the logged one to within 0.01."""
     ours, logged = (
-        np.array([one.ratio_after for one in retractions(who)]) for who in ("predicted", "measured")
+        np.array([one.ratio_after for one in replayed.retractions(who)])
+        for who in ("predicted", "measured")
     )
     same = len(ours) == len(logged)
     off = np.abs(ours - logged).max() if same else np.inf
@@ -107,7 +102,7 @@ def by_clocks(studies: Sequence[str]) -> Finding:
     """Retractions within 25 %, running and duration within 5 %."""
     bad, shown, measured = None, [], REPEATS[0]
     for study in studies:
-        (run,) = recorded()[f"fit {study}"]
+        (run,) = replayed.recorded()[f"fit {study}"]
         shown.append(f"{run.retractions}, {run.running}, {run.wall_s:.0f} s")
         fine = abs(run.retractions / measured.retractions - 1) <= 0.25
         fine &= abs(run.running / measured.running - 1) <= 0.05
@@ -137,14 +132,14 @@ CLAIMS.claim(
 )(by_clocks)
 
 
-@CLAIMS.claim("noise", _RUNS, checked=f"{DRAWS} draws of each", kind="remark")
+@CLAIMS.claim("noise", _RUNS, checked=f"{replayed.DRAWS} draws of each", kind="remark")
 def _noise() -> Finding:
     """What four repeats of the run differ by, ours does too, when arrivals move by 0.1 s or the
     clock by three standard errors: 19 and 20 retractions both lie among the draws."""
-    studies = (f"clock {SPREADS[-1]}", f"moved {MOVED_S[-1]:g} s")
+    studies = (f"clock {replayed.SPREADS[-1]}", f"moved {replayed.MOVED_S[-1]:g} s")
     bad, shown = None, []
     for study in studies:
-        counts = {run.retractions for run in recorded()[study]}
+        counts = {run.retractions for run in replayed.recorded()[study]}
         shown.append(f"{min(counts)} to {max(counts)}")
         missing = {run.retractions for run in REPEATS} - counts
         if missing:
@@ -153,12 +148,12 @@ def _noise() -> Finding:
     return Finding(bad, " and ".join(shown), paper=f"{measured[0]} to {measured[-1]}")
 
 
-@CLAIMS.claim("noise.milliseconds", _RUNS, checked=f"{DRAWS} draws", kind="remark")
+@CLAIMS.claim("noise.milliseconds", _RUNS, checked=f"{replayed.DRAWS} draws", kind="remark")
 def _milliseconds() -> Finding:
     """Arrivals that move by a millisecond leave the number of retractions as it is.
 
     Paper: 19 to 20 in four repeats"""
-    counts = {run.retractions for run in recorded()[f"moved {MOVED_S[0]:g} s"]}
+    counts = {run.retractions for run in replayed.recorded()[f"moved {replayed.MOVED_S[0]:g} s"]}
     shown = ", ".join(map(str, sorted(counts)))
     bad = None if counts == {_main().retractions} else f"{shown} retractions"
     return Finding(bad, f"{shown} in all draws")
@@ -173,7 +168,7 @@ def other_settings(
         measured = setting.measured
         if measured.name not in names:
             continue
-        (run,) = recorded()[f"setting {measured.name}"]
+        (run,) = replayed.recorded()[f"setting {measured.name}"]
         for name, part, amount in numbers:
             value, wanted = _of(name)(run), _of(name)(measured)
             if abs(value - wanted) > max(part * wanted, amount):

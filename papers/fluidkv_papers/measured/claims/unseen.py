@@ -9,15 +9,7 @@ from collections.abc import Sequence
 from fluidkv.answers.served.bias import OUTPUT
 from fluidkv.answers.served.elsewhere import recorded
 from fluidkv.ledger import Evidence, Finding, Origin, Statements, Verdict
-from fluidkv_papers.measured.instances.unseen import (
-    DURATION,
-    LATENCY,
-    LOGS,
-    MODELLED,
-    PEAK,
-    RUNNING,
-    held,
-)
+from fluidkv_papers.measured.instances import unseen
 
 CLAIMS = Statements(
     "measured.unseen",
@@ -28,9 +20,9 @@ CLAIMS = Statements(
 _WHERE = "requests.jsonl and timeseries.csv of three runs of vLLM 0.19.0"
 _CHECKED = "one run of each, on record"
 _KNOWN, _ENGINE = "vllm_rtx4090_llama31_8b", "vllm+cache"
-ALL = tuple(log.name for log in LOGS)
-ONE_GPU = tuple(log.name for log in LOGS if log.modelled is not None)
-TWO_GPUS = tuple(log.name for log in LOGS if log.modelled is None)
+ALL = tuple(log.name for log in unseen.LOGS)
+ONE_GPU = tuple(log.name for log in unseen.LOGS if log.modelled is not None)
+TWO_GPUS = tuple(log.name for log in unseen.LOGS if log.modelled is None)
 
 
 def within(logs: Sequence[str], part: str, whats: Sequence[str], most: float) -> Finding:
@@ -38,7 +30,7 @@ def within(logs: Sequence[str], part: str, whats: Sequence[str], most: float) ->
     bad, shown = None, []
     for log in logs:
         for what in whats:
-            row = held(log, part, what)
+            row = unseen.held(log, part, what)
             shown.append("missing" if row is None else f"{row.off:+.1%}")
             if row is None or abs(row.off) > most:
                 bad = bad or f"{log}: {what} {shown[-1]}"
@@ -53,7 +45,7 @@ for _id, _says, _logs, _part, _whats, _most, _expected in (
         ONE_GPU,
         "second half",
         ("latency", "ttft", "tpot"),
-        LATENCY,
+        unseen.LATENCY,
         Verdict.HOLDS,
     ),
     (
@@ -62,7 +54,7 @@ for _id, _says, _logs, _part, _whats, _most, _expected in (
         TWO_GPUS,
         "second half",
         ("latency", "ttft", "tpot"),
-        LATENCY,
+        unseen.LATENCY,
         Verdict.FAILS,
     ),
     (
@@ -72,7 +64,7 @@ for _id, _says, _logs, _part, _whats, _most, _expected in (
         ALL,
         "second half",
         ("running",),
-        RUNNING,
+        unseen.RUNNING,
         Verdict.HOLDS,
     ),
     (
@@ -81,7 +73,7 @@ for _id, _says, _logs, _part, _whats, _most, _expected in (
         ALL,
         "run",
         ("peak running",),
-        PEAK,
+        unseen.PEAK,
         Verdict.HOLDS,
     ),
     (
@@ -90,7 +82,7 @@ for _id, _says, _logs, _part, _whats, _most, _expected in (
         ALL,
         "run",
         ("duration",),
-        DURATION,
+        unseen.DURATION,
         Verdict.HOLDS,
     ),
     (
@@ -100,7 +92,7 @@ for _id, _says, _logs, _part, _whats, _most, _expected in (
         ONE_GPU,
         "modelled",
         ("step, least memory", "step, most memory"),
-        MODELLED,
+        unseen.MODELLED,
         Verdict.HOLDS,
     ),
     (
@@ -109,7 +101,7 @@ for _id, _says, _logs, _part, _whats, _most, _expected in (
         ONE_GPU,
         "modelled",
         ("prefill token",),
-        MODELLED,
+        unseen.MODELLED,
         Verdict.FAILS,
     ),
 ):
@@ -162,7 +154,7 @@ def _preemptions() -> Finding:
     Paper: the logs' own"""
     bad, shown = None, []
     for log in ALL:
-        row = held(log, "run", "preemptions at least")
+        row = unseen.held(log, "run", "preemptions at least")
         assert row is not None  # every log has one
         shown.append(f"{row.ours:.0f} for at least {row.measured:.0f}")
         if row.ours < row.measured or (row.ours > 0) != (row.measured > 0):

@@ -16,18 +16,10 @@ from jaxtyping import Float
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import Victim
 from fluidkv_papers.records import Table
-from fluidkv_papers.vllm.instances.victims_bench import (
-    DRAWS,
-    NUMBERS,
-    SETTINGS,
-    Setting,
-    carried,
-    drawn,
-    served,
-)
+from fluidkv_papers.vllm.instances import victims_bench as bench
 
 CHOSEN = tuple(
-    next(s for s in SETTINGS if str(s) == name)
+    next(s for s in bench.SETTINGS if str(s) == name)
     for name in (
         "chat, load 1.2, 32 requests, prompts whole",
         "documents, load 1.2, 32 requests, prompts cut",
@@ -44,10 +36,10 @@ class Cap:
     kind: str
     value: float
 
-    def of(self, setting: Setting, seed: int) -> Limits:
+    def of(self, setting: bench.Setting, seed: int) -> Limits:
         if self.kind == "watermark":
             return replace(setting.limits, watermark=self.value)
-        rate = self.value * carried(setting, drawn(setting, seed))
+        rate = self.value * bench.carried(setting, bench.drawn(setting, seed))
         return replace(setting.limits, admission_rate=Fraction(rate).limit_denominator(10**4))
 
 
@@ -56,22 +48,22 @@ CAPS = (*(Cap("watermark", w) for w in WATERMARKS), *(Cap("rate", r) for r in RA
 
 def record() -> None:
     """Compute everything and write it."""
-    cases = list(product(CHOSEN, CAPS, range(DRAWS)))
+    cases = list(product(CHOSEN, CAPS, range(bench.DRAWS)))
     jobs = [(setting, seed) for setting, _, seed in cases]
     limits = [cap.of(setting, seed) for setting, cap, seed in cases]
-    found = served(jobs, limits, Victim.LAST_ADMITTED)
+    found = bench.served(jobs, limits, Victim.LAST_ADMITTED)
     rows = (
         [CHOSEN.index(setting), CAPS.index(cap), seed, *numbers]
         for (setting, cap, seed), numbers in zip(cases, found, strict=True)
     )
-    _TABLE.write(["setting", "cap", "seed", *NUMBERS], rows)
+    _TABLE.write(["setting", "cap", "seed", *bench.NUMBERS], rows)
 
 
 @cache
 def recorded() -> Float[np.ndarray, "setting cap draw number"]:
     """All numbers."""
-    found = np.full((len(CHOSEN), len(CAPS), DRAWS, len(NUMBERS)), np.nan)
+    found = np.full((len(CHOSEN), len(CAPS), bench.DRAWS, len(bench.NUMBERS)), np.nan)
     for line in _TABLE.lines():
         at = tuple(int(line[name]) for name in ("setting", "cap", "seed"))
-        found[at] = [float(line[name]) for name in NUMBERS]
+        found[at] = [float(line[name]) for name in bench.NUMBERS]
     return found

@@ -19,19 +19,8 @@ from fluidkv.ledger import (
     sympy,
 )
 from fluidkv.workload import System
-from fluidkv_papers.congestion.instances.near_equilibrium import (
-    BETA,
-    HALF,
-    ITERATIONS,
-    MIXES,
-    SYSTEMS,
-    Iteration,
-    class_starts,
-    coprime_mixes,
-    loaded,
-    neighbourhood_of,
-    square,
-)
+from fluidkv_papers.congestion.instances import near_equilibrium as near
+from fluidkv_papers.congestion.instances.near_equilibrium import HALF
 from fluidkv_papers.congestion.paper import statements
 
 if TYPE_CHECKING:
@@ -60,7 +49,7 @@ def _inputs(least: int) -> tuple[int, ...]:
 
 
 @CLAIMS.claim(
-    "lemma-18.uniform", "Lemma 18 and B.8.5", over=MIXES, note=_PROVED, refuted=Evidence.BALL
+    "lemma-18.uniform", "Lemma 18 and B.8.5", over=near.MIXES, note=_PROVED, refuted=Evidence.BALL
 )
 def _radius(mix: "exact.LengthMix", least: int) -> Seen | str:
     """For coprime decode lengths there is an l0* from which on every eigenvalue of Phi has |z| <=
@@ -77,7 +66,7 @@ def _radius(mix: "exact.LengthMix", least: int) -> Seen | str:
 
 
 @CLAIMS.claim(
-    "lemma-19.uniform", "Lemma 19 and B.8.6", over=MIXES, note=_PROVED, refuted=Evidence.BALL
+    "lemma-19.uniform", "Lemma 19 and B.8.6", over=near.MIXES, note=_PROVED, refuted=Evidence.BALL
 )
 def _norm(mix: "exact.LengthMix", least: int) -> Seen | str:
     """I <= P <= C_P I for all l0 >= l0*, with C_P independent of l0.
@@ -95,7 +84,7 @@ def _norm(mix: "exact.LengthMix", least: int) -> Seen | str:
 @CLAIMS.claim(
     "lemma-19.lower-bound-tight",
     "Lemma 19 and Example 10, for every mix",
-    over=SYSTEMS,
+    over=near.SYSTEMS,
     origin=Origin.READING,
 )
 def _smallest_eigenvalue(mix: "exact.LengthMix", L: int) -> bool:
@@ -105,7 +94,7 @@ def _smallest_eigenvalue(mix: "exact.LengthMix", L: int) -> bool:
     Note: The reason that Example 10 gives, the term k = 0 of the series, shows P >= I alone;
     equality comes from the zero last column of Phi."""
     # P e = e for the last unit vector e, since Phi e = 0; and P - I = Phi^T P Phi >= 0.
-    found = neighbourhood_of(mix, L).lyapunov
+    found = near.neighbourhood_of(mix, L).lyapunov
     last = [int(s == mix.ages - 1) for s in range(mix.ages)]
     phi = exact.transition_matrix(found.weights).tolist()
     return found.flint.tolist()[-1] == last and not any(row[-1] for row in phi)
@@ -158,10 +147,10 @@ class _Step:
 @cache
 def _steps() -> tuple[_Step, ...]:
     steps = []
-    for mix, least in coprime_mixes():
+    for mix, least in near.coprime_mixes():
         for L in (mix.input_ratios[0].denominator, least, 50 * least):
-            system = loaded(mix, L)
-            for state in class_starts(system, 24):
+            system = near.loaded(mix, L)
+            for state in near.class_starts(system, 24):
                 for n in range(1, 5):
                     step, used = exact.iterate(system, state), exact.memory_used(system, state)
                     steps.append(
@@ -183,7 +172,7 @@ def _requests(masses: "exact.Masses") -> Fraction:
 
 
 _FEASIBLE = Range(
-    f"{MIXES.words}; three L each, 24 feasible states off the manifold, 4 iterations",
+    f"{near.MIXES.words}; three L each, 24 feasible states off the manifold, 4 iterations",
     _steps,
     name=str,
 )
@@ -229,7 +218,7 @@ def _evicted(step: _Step) -> Seen | bool:
     "Lemma 20, how sharp",
     over=lambda: (
         (mix, l0)
-        for mix, least in coprime_mixes()
+        for mix, least in near.coprime_mixes()
         if mix.common_input
         for l0 in (1, 10, least, 1000)
     ),
@@ -247,14 +236,14 @@ def _sharp_eviction(mix: "exact.LengthMix", l0: int) -> Seen | bool:
     Note: After the shift stage 0 is empty, so whatever is evicted holds l0 + 2 tokens or more: beta
     l0/((l0+1)(l0+2)) is the sharp bound wherever no request lasts one iteration."""
     # Exactly beta l0 / ((l0 + 1)(l0 + 2)) requests go in the first step.
-    system = loaded(mix, l0)
+    system = near.loaded(mix, l0)
     burst = system.capacity / (l0 + 1)
     state = [
         [c.share * burst, *[Fraction(0)] * (c.decode_length - 1)] for c in system.workload.classes
     ]
     evicted = _requests(exact.iterate(system, state).evicted)
-    as_said = evicted == BETA * l0 / ((l0 + 1) * (l0 + 2))
-    return as_said and Seen(evicted * (l0 + 1) ** 2 / (BETA * l0))
+    as_said = evicted == near.BETA * l0 / ((l0 + 1) * (l0 + 2))
+    return as_said and Seen(evicted * (l0 + 1) ** 2 / (near.BETA * l0))
 
 
 # --- Lemma 21: the perturbation -------------------------------------------------------------------
@@ -263,12 +252,12 @@ def _sharp_eviction(mix: "exact.LengthMix", l0: int) -> Seen | bool:
 @CLAIMS.claim(
     "lemma-21.perturbation",
     "Lemma 21 and B.8.6, on the cohort manifold",
-    over=ITERATIONS,
+    over=near.ITERATIONS,
     ours=lambda seen: (
         f"at most {float(max(seen)) ** 0.5:.4f} of beta sqrt(1 + 1/alpha_{{d-1}}^2) / l0"
     ),
 )
-def _perturbation(step: Iteration) -> Seen | bool:
+def _perturbation(step: near.Iteration) -> Seen | bool:
     """||y^n - Phi y^{n-1}||_2 is at most C_e/l0 with C_e independent of l0 and n.
 
     Note: The proof gives |e_0| <= beta l0/(l0+1)^2 and the sum of the others at most that over
@@ -277,13 +266,13 @@ def _perturbation(step: Iteration) -> Seen | bool:
     system, limit = step.found.system, step.mix.limit
     alpha = Fraction(limit.requests[-1], limit.denominator)
     one = system.capacity / (_shortest(system) + 1) ** 2  # |e_0|, and requests evicted
-    size, bound = square(step.now.perturbation), one**2 * (1 + 1 / alpha**2)
+    size, bound = near.square(step.now.perturbation), one**2 * (1 + 1 / alpha**2)
     return size <= bound and step.now.perturbation[0] <= one and Seen(size / bound)
 
 
 def _largest_perturbation(l0: int) -> Fraction:
     """Of four iterations, all memory in the youngest stage of the class of decode length 2."""
-    system = loaded(exact.two_lengths(2, 3, HALF), l0)
+    system = near.loaded(exact.two_lengths(2, 3, HALF), l0)
     weights = exact.survival_weights(system.workload)
     rate = exact.eviction_free_equilibrium(system).rate
     state = [[system.capacity / (l0 + 1), Fraction(0)], [Fraction(0)] * 3]
@@ -320,14 +309,14 @@ def _perturbation_off_manifold() -> Finding:
 
 def _most_evicted(l0: int) -> Fraction:
     """beta l0/(l0+1)^2."""
-    return BETA * l0 / Fraction((l0 + 1) ** 2)
+    return near.BETA * l0 / Fraction((l0 + 1) ** 2)
 
 
 @CLAIMS.claim("figure-12.a.cleared", "Figure 12, caption (a), and B.6.3")
 def _cleared() -> Outcome:
     """At l0 = 100 one eviction clears about 9 times the overflow."""
     l0 = 100
-    really = (l0 + 1) * (l0 + 2) / (BETA * l0)
+    really = (l0 + 1) * (l0 + 2) / (near.BETA * l0)
     return rounds_to(
         1 / _most_evicted(l0),
         "9",
@@ -360,7 +349,7 @@ def _bound_is_order_one_over_input() -> Finding:
     Paper: beta l0/(l0+1)^2 = O(1/l0)"""
     # l0 times the bound rises, and stays below beta.
     l0 = sympy.Symbol("l0", positive=True)
-    beta = sympy.Rational(BETA.numerator, BETA.denominator)
+    beta = sympy.Rational(near.BETA.numerator, near.BETA.denominator)
     scaled = l0 * (beta * l0 / (l0 + 1) ** 2)
     below, slope = sympy.factor(beta - scaled), sympy.factor(sympy.diff(scaled, l0))
     return Finding(

@@ -8,17 +8,8 @@ from typing import Any
 from fluidkv.ledger import Evidence, Finding, Origin, Range
 from fluidkv.tokenpd.pricing import Budget
 from fluidkv_papers.theory import price_rule
-from fluidkv_papers.tokenpd.instances.rounds import (
-    HALF,
-    ONE,
-    ZERO,
-    Market,
-    Rounds,
-    Values,
-    outgrows,
-    sequences,
-    shown,
-)
+from fluidkv_papers.tokenpd.instances import rounds as markets
+from fluidkv_papers.tokenpd.instances.rounds import HALF, ONE, ZERO
 from fluidkv_papers.tokenpd.paper import statements
 
 CLAIMS = statements(origin=Origin.READING)
@@ -27,7 +18,7 @@ REGRET = CLAIMS.section("section-4.guarantee.regret", "section 4, the theorem")
 _PLACE = "section 3, definition of regret"
 
 
-def _set_and_rounds(rounds: Rounds) -> tuple[Any, Any]:
+def _set_and_rounds(rounds: markets.Rounds) -> tuple[Any, Any]:
     """What the best one set brings, and the optima of rounds; column j of the rounds is token j."""
     from fluidkv_papers.theory.price_rule.cases import pool_of
 
@@ -38,12 +29,12 @@ def _set_and_rounds(rounds: Rounds) -> tuple[Any, Any]:
 _TOKENS = Range(
     "two tokens in two rounds, worth 0, 1/2 or 1, M = c = 1",
     lambda: (((rows[:2], rows[2:]),) for rows in product((ZERO, HALF, ONE), repeat=4)),
-    name=lambda rounds: f"rounds {shown(rounds)}",
+    name=lambda rounds: f"rounds {markets.shown(rounds)}",
 )
 
 
 @CLAIMS.claim("section-3.regret.one-set.below", _PLACE, over=_TOKENS)
-def _below(rounds: Rounds) -> bool:
+def _below(rounds: markets.Rounds) -> bool:
     """The best one set of tokens, kept in all rounds, earns no more than the optima of the rounds.
 
     Ours: so whatever bounds regret against these bounds it against that
@@ -53,7 +44,7 @@ def _below(rounds: Rounds) -> bool:
 
 
 @CLAIMS.fails("section-3.regret.one-set.clairvoyant", _PLACE, over=_TOKENS)
-def _clairvoyant(rounds: Rounds) -> bool:
+def _clairvoyant(rounds: markets.Rounds) -> bool:
     """The max over one x is what a clairvoyant earns who knows the entire conversation.
 
     Ours: who knows it may change x from round to round
@@ -67,12 +58,12 @@ def _clairvoyant(rounds: Rounds) -> bool:
     "section-3.regret.utility-2",
     f"{_PLACE}, with (2)",
     over=lambda: (
-        (Market(memory), values)
-        for (values,) in sequences((ZERO, HALF, ONE), tokens=3, rounds=1)
+        (markets.Market(memory), values)
+        for (values,) in markets.sequences((ZERO, HALF, ONE), tokens=3, rounds=1)
         for memory in (1, 2)
     ),
 )
-def _utility_2(market: Market, values: Values) -> bool:
+def _utility_2(market: markets.Market, values: markets.Values) -> bool:
     """With utility (2) as printed, all sets of as many tokens are worth the same, so regret is
     delta times a difference of counts.
 
@@ -134,7 +125,7 @@ def _in_all() -> Finding:
     Paper: sub-linear loss relative to the offline optimum
     Note: No rule can do it for every sequence: had tokens worth 1 come, those worth 1/2 had better
     been left. Reference [1] draws rounds independently of one law, and there it can."""
-    return Finding(outgrows(lambda horizon: _lost(horizon, Fraction(1, isqrt(horizon)))))
+    return Finding(markets.outgrows(lambda horizon: _lost(horizon, Fraction(1, isqrt(horizon)))))
 
 
 @REGRET.claim("in-all.fixed-price", over=range(4, 65, 4))
