@@ -76,5 +76,7 @@ MUTANTS = [
     Mutant(_U + "bars.throughput", "> bar", "> bar / 2", near="def printed_bar"),
     Mutant(_U + "bars.latency", "> bar", "> bar / 2", near="def printed_bar"),
     Mutant(_U + "bars.ttft", "> bar", "> 2 * bar", near="def printed_bar"),
-    Mutant(_U + "preemptions", "row.ours < row.measured", "row.ours > row.measured", near="def _p"),
+    Mutant(
+        _U + "preemptions", "row.ours >= row.measured", "row.ours <= row.measured", near="def _p"
+    ),
 ]

@@ -6,7 +6,7 @@ runs of the test are predicted. Ours are on record (`fixed_lengths`).
 
 from collections.abc import Iterator, Sequence
 
-from fluidkv.ledger import Evidence, Finding, Origin, Statements, Verdict
+from fluidkv.ledger import Evidence, Finding, Instance, Origin, Statements, Verdict
 from fluidkv_papers.measured.instances import fixed_lengths as fixed
 
 CLAIMS = Statements(
@@ -28,40 +28,34 @@ def pairs(tests: Sequence[int]) -> Iterator[tuple[fixed.Row, fixed.Predicted]]:
             yield row, ours
 
 
-@CLAIMS.claim("memory", _README, kind="remark")
-def _memory() -> Finding:
+@CLAIMS.claim("memory", _README, ours="{list}", kind="remark")
+def _memory() -> Iterator[Instance]:
     """The KV tokens of a log are the GiB that a test states, over the bytes of a token, to within
     the digits of these GiB.
 
     Checked: the four tests with a log of their start
     Paper: the logs' own"""
-    bad, shown = None, []
     for test, server in fixed.SERVERS.items():
-        if server.logged is None:
-            continue
-        off = server.reckoned / server.logged - 1
-        # two digits are stated: half of the last one of 5.01 GiB is 0.1 %
-        if abs(off) > 0.005 / server.memory_gib:
-            bad = bad or f"test {test}: {server.reckoned:,} for {server.logged:,}"
-        shown.append(f"{test}: {off:+.3%}")
-    return Finding(bad, ", ".join(shown))
+        if server.logged is not None:
+            off = server.reckoned / server.logged - 1
+            bad = f"test {test}: {server.reckoned:,} for {server.logged:,}"
+            # two digits are stated: half of the last one of 5.01 GiB is 0.1 %
+            yield Instance(abs(off) <= 0.005 / server.memory_gib, f"{test}: {off:+.3%}", bad)
 
 
 @CLAIMS.claim("running", _README, kind="remark")
-def _running() -> Finding:
+def _running() -> Iterator[Instance]:
     """While requests wait and memory is full, no fewer run than the fewest, and no more than the
     most, of our run of the same lengths and memory.
 
     Checked: every such line of the 24 logs
+    Ours: {count} lines, all inside
     Paper: the logs' own"""
     # A weak one: 54 to 62 for 7,168 tokens in and 1,024 out, but 43 to 89 for 1,024 in and out.
-    bad, lines = None, 0
     for row, ours in fixed.recorded():
         for running, part in row.full:
-            lines += 1
-            if not ours.least <= running <= ours.most:
-                bad = bad or f"test {row.test}, {row.prompts} prompts: {running} at {part} %"
-    return Finding(bad, f"{lines} lines, all inside")
+            bad = f"test {row.test}, {row.prompts} prompts: {running} at {part} %"
+            yield Instance(ours.least <= running <= ours.most, running, bad)
 
 
 def times(tests: Sequence[int], names: Sequence[str], part: float) -> Finding:
@@ -132,36 +126,30 @@ for _id, _says, _tests, _names, _part, _expected in (
     )(times)
 
 
-@CLAIMS.claim("duration.same-day", _README, checked=_CHECKED, kind="remark")
-def _same_day() -> Finding:
+@CLAIMS.claim("duration.same-day", _README, checked=_CHECKED, ours="{list}", kind="remark")
+def _same_day() -> Iterator[Instance]:
     """Test 4: runs of 100 and 200 requests, made within minutes of the fitted one, last as long as
     measured to within 1 %, and their 99th percentile of the time to the first token is so, too.
 
     Paper: within 1%"""
-    first, bad, shown = fixed.of_test(4)[0], None, []
+    first = fixed.of_test(4)[0]
     for row, ours in pairs((4,)):
-        if row.at[:5] != first.at[:5]:
-            continue
-        for name in ("duration_s", "ttft_p99"):
+        for name in ("duration_s", "ttft_p99") if row.at[:5] == first.at[:5] else ():
             off = getattr(ours, name) / getattr(row, name) - 1
-            shown.append(f"{off:+.1%}")
-            if abs(off) > 0.01:
-                bad = bad or f"{row.prompts} prompts: {name} {off:+.1%}"
-    return Finding(bad, ", ".join(shown))
+            yield Instance(
+                abs(off) <= 0.01, f"{off:+.1%}", f"{row.prompts} prompts: {name} {off:+.1%}"
+            )
 
 
 @CLAIMS.fails("duration.other-lengths", _README, kind="remark")
-def _other_lengths() -> Finding:
+def _other_lengths() -> Iterator[Instance]:
     """A clock from requests of 1,024 tokens in and out holds for other lengths, to within 5 %.
 
     Checked: test 2, three runs on record
     Paper: within 5%"""
     # By the bytes of cache and weights the cache costs too much: runs with more of it are slow.
-    first, bad, shown = fixed.of_test(2)[0], None, []
     for row, ours in fixed.recorded():
-        if row.test == 2 and row.shape != first.shape:
+        if row.test == 2 and row.shape != fixed.of_test(2)[0].shape:
             off = ours.duration_s / row.duration_s - 1
-            shown.append(f"{row.input_length} in, {row.max_output} out: {off:+.1%}")
-            if abs(off) > 0.05:
-                bad = bad or shown[-1]
-    return Finding(bad, "; ".join(shown))
+            shown = f"{row.input_length} in, {row.max_output} out: {off:+.1%}"
+            yield Instance(abs(off) <= 0.05, shown)

@@ -4,11 +4,11 @@ The bounds were written down first (`instances/unseen.py`). Ours are on record, 
 not in the repository.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from fluidkv.answers.served.bias import OUTPUT
 from fluidkv.answers.served.elsewhere import recorded
-from fluidkv.ledger import Evidence, Finding, Origin, Statements, Verdict
+from fluidkv.ledger import Evidence, Finding, Instance, Origin, Statements, Verdict
 from fluidkv_papers.measured.instances import unseen
 
 CLAIMS = Statements(
@@ -147,16 +147,14 @@ for _id, _says, _metric, _expected in (
 
 
 @CLAIMS.claim("preemptions", _WHERE, checked=_CHECKED, kind="remark")
-def _preemptions() -> Finding:
+def _preemptions() -> Iterator[Instance]:
     """Nobody is preempted where memory never fills, and where it does at least as many are as the
     log shows.
 
     Paper: the logs' own"""
-    bad, shown = None, []
     for log in ALL:
         row = unseen.held(log, "run", "preemptions at least")
         assert row is not None  # every log has one
-        shown.append(f"{row.ours:.0f} for at least {row.measured:.0f}")
-        if row.ours < row.measured or (row.ours > 0) != (row.measured > 0):
-            bad = bad or f"{log}: {shown[-1]}"
-    return Finding(bad, "; ".join(shown))
+        shown = f"{row.ours:.0f} for at least {row.measured:.0f}"
+        right = row.ours >= row.measured and (row.ours > 0) == (row.measured > 0)
+        yield Instance(right, shown, f"{log}: {shown}")

@@ -9,7 +9,7 @@ from fractions import Fraction
 from math import log
 
 from fluidkv import prefix
-from fluidkv.ledger import Evidence, Finding, Origin, Range, Seen, np
+from fluidkv.ledger import Evidence, Instance, Origin, Range, Seen, np
 from fluidkv.prefix.paging.adversaries import drawn, in_a_loop, tails
 from fluidkv.prefix.paging.bounds import harmonic, rlt_in_a_phase, rlt_ratio
 from fluidkv.prefix.paging.marking import expected_misses
@@ -199,9 +199,13 @@ def _ratios(requests: tuple[Request, ...], runs: int) -> "np.ndarray":
 
 
 @CLAIMS.claim(
-    "theorem-6.measured", "Theorem 6, (13)", origin=Origin.READING, evidence=Evidence.SAMPLED
+    "theorem-6.measured",
+    "Theorem 6, (13)",
+    origin=Origin.READING,
+    evidence=Evidence.SAMPLED,
+    ours=f"{{list}}; (13) is {float(rlt_ratio(_MIDDLE, 2)[0]):.2f}",
 )
-def _measured() -> Finding:
+def _measured() -> Iterator[Instance]:
     """With B = 16 and L = 2, RLT, repaired, stays below (13) on the sequences that are set against
     Leaf-LRU and against all policies.
 
@@ -211,15 +215,9 @@ def _measured() -> Finding:
     import random
 
     paths = singles(tails(_MIDDLE, 2))
-    bound = float(rlt_ratio(_MIDDLE, 2)[0])
-    said, bad = [], None
-    for name, requests in (
-        ("the loop", in_a_loop(paths, 30)),
-        ("the draw", drawn(paths, 1000, random.Random(0))),
-    ):
+    sequences = {"loop": in_a_loop(paths, 30), "draw": drawn(paths, 1000, random.Random(0))}
+    for name, requests in sequences.items():
         found = _ratios(requests, 200)
         wide = 5 * float(found.std(ddof=1)) / np.sqrt(len(found))
-        said.append(f"{found.mean():.2f} ± {wide:.2f} on {name}")
-        if found.mean() + wide >= bound:
-            bad = bad or said[-1]
-    return Finding(bad, f"{', '.join(said)}; (13) is {bound:.2f}")
+        below = found.mean() + wide < float(rlt_ratio(_MIDDLE, 2)[0])
+        yield Instance(below, f"{found.mean():.2f} ± {wide:.2f} on the {name}")

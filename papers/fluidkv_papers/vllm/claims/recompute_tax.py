@@ -5,10 +5,11 @@ then which families of lengths, under which settings, agree with all of them, an
 Nothing is fitted but the sum of the tokens, which the numbers say.
 """
 
+from collections.abc import Iterator
 from fractions import Fraction
 from math import ceil
 
-from fluidkv.ledger import Evidence, Finding, Origin, Statements, span
+from fluidkv.ledger import Evidence, Finding, Instance, Origin, Statements, span
 from fluidkv_papers.theory.best import least_skew
 from fluidkv_papers.vllm.instances import recompute_tax_families as families
 from fluidkv_papers.vllm.instances import recompute_tax_printed as printed
@@ -62,19 +63,18 @@ def _useful_tokens() -> Finding:
 
 
 @CLAIMS.claim("tax-left", _TABLE)
-def _tax_falls_less() -> Finding:
+def _tax_falls_less() -> Iterator[Instance]:
     """Of the tax, least computed first takes less than a quarter away at 800 and 400 blocks: it is
     a share, and falls less than the waste.
 
+    Ours: of the tax, {all}
     Paper: about 51 percent of the tax"""
-    bad, shown = None, []
     for row in printed.ROWS:
         (low, high), (least, most) = printed.tax_left(row), span(row.tax)
         gone = 1 - high / most, 1 - low / least
-        shown.append(f"{row.blocks}: {float(min(gone)):.0%} to {float(max(gone)):.0%}")
-        if max(gone) >= Fraction(row.saved) or (row.blocks < 1600 and max(gone) >= Fraction(1, 4)):
-            bad = bad or shown[-1]
-    return Finding(bad, f"of the tax, {'; '.join(shown)}")
+        shown = f"{row.blocks}: {float(min(gone)):.0%} to {float(max(gone)):.0%}"
+        small = row.blocks >= 1600 or max(gone) < Fraction(1, 4)
+        yield Instance(max(gone) < Fraction(row.saved) and small, shown)
 
 
 @CLAIMS.claim("pool", _TABLE, checked=f"{_NUMBERS}; blocks of 16 tokens")

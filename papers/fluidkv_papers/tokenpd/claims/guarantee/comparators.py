@@ -1,11 +1,12 @@
 """Token-PD, section 3: what regret is against, and what the guarantee says of each comparator."""
 
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
 from math import isqrt
 from typing import Any
 
-from fluidkv.ledger import Evidence, Finding, Origin, Range
+from fluidkv.ledger import Evidence, Finding, Instance, Origin, Range
 from fluidkv.tokenpd.pricing import Budget
 from fluidkv_papers.theory import price_rule
 from fluidkv_papers.tokenpd.instances import rounds as markets
@@ -143,7 +144,7 @@ def _fixed_price(horizon: int) -> bool:
 
 
 @REGRET.claim("in-all.any-rule", evidence=Evidence.SAMPLED)
-def _any_rule() -> Finding:
+def _any_rule() -> Iterator[Instance]:
     """Of two sequences that are alike in their first half, every rule that is netted to M loses T /
     4 on one, against a clairvoyant who may use M on average.
 
@@ -152,11 +153,9 @@ def _any_rule() -> Finding:
     Paper: Regret(T) = O(sqrt(T))
     Note: Proof. The two add up to T / 2."""
     # Two tokens worth 1/2 a round; then two worth 1, or none. A rule keeps s in the first half.
-    bad = None
     for horizon in range(4, 65, 4):
         for kept in range(horizon + 1):
             # Then none come: T / 2 is to be had. Then two worth 1 come: T is, with s of T used.
             worst = max(HALF * (horizon - kept), horizon - (HALF * kept + (horizon - kept)))
-            if worst < Fraction(horizon, 4):
-                bad = bad or f"T = {horizon}: {kept} kept, at most {worst} lost"
-    return Finding(bad)
+            bad = f"T = {horizon}: {kept} kept, at most {worst} lost"
+            yield Instance(worst >= Fraction(horizon, 4), bad=bad)
