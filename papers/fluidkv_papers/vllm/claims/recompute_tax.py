@@ -18,6 +18,7 @@ _NUMBERS = "the printed numbers, each with all that round to it"
 CLAIMS = Statements(
     "vllm-54644", "vLLM", origin=Origin.READING, evidence=Evidence.EXACT, checked=_NUMBERS
 )
+PREDICTED = CLAIMS.section(origin=Origin.PREDICTION, evidence=Evidence.SAMPLED)
 
 _TABLE = "RFC 54644, Evaluation"
 _GRID = "14 pairs of shapes, 3 shares of the prompts, 5 settings; eight draws of each"
@@ -109,13 +110,7 @@ def _of(*, whole: bool) -> list[families.Point]:
     return [point for point in families.recorded() if point.setting.whole is whole]
 
 
-@CLAIMS.claim(
-    "families.whole-prompt",
-    _TABLE,
-    origin=Origin.PREDICTION,
-    checked=f"{_GRID}; on record",
-    evidence=Evidence.SAMPLED,
-)
+@PREDICTED.claim("families.whole-prompt", _TABLE, checked=f"{_GRID}; on record")
 def _whole_prompts_do_not() -> Finding:
     """None of the families tried comes near the taxes at 800 and 400 blocks where a prompt is
     admitted only if all of it fits, as in vLLM today.
@@ -133,13 +128,7 @@ def _whole_prompts_do_not() -> Finding:
     )
 
 
-@CLAIMS.claim(
-    "families.first-chunk",
-    _TABLE,
-    origin=Origin.PREDICTION,
-    checked=f"{_GRID}; on record",
-    evidence=Evidence.SAMPLED,
-)
+@PREDICTED.claim("families.first-chunk", _TABLE, checked=f"{_GRID}; on record")
 def _skewed_chunks_do() -> Finding:
     """Of the families and settings tried, which are ours, all printed numbers and the order of the
     rules agree, to within what chance does, only where a prompt is admitted by its first chunk and

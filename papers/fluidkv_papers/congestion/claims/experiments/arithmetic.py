@@ -20,6 +20,7 @@ _A_ROW_WITHIN = Fraction(1, 20)
 begin one lifetime late."""
 
 CLAIMS = statements()
+READING = CLAIMS.section(origin=Origin.READING)
 
 
 def _average(first: Span, second: Span) -> Span:
@@ -156,10 +157,8 @@ def _different_experiments() -> Finding:
     )
 
 
-@CLAIMS.fails(
-    "table-3.same-workload-as-table-7",
-    "Tables 3 and 7, which do not speak of each other",
-    origin=Origin.READING,
+@READING.fails(
+    "table-3.same-workload-as-table-7", "Tables 3 and 7, which do not speak of each other"
 )
 def _same_workload() -> Finding:
     """Greedy Sarathi serves one workload at one rate in Tables 3 and 7.
@@ -187,10 +186,9 @@ def _fits(count: Fraction, total: int) -> bool:
     return abs(count / total - 1) <= _A_ROW_WITHIN
 
 
-@CLAIMS.claim(
+@READING.claim(
     "tables.one-device-a-row",
     "Tables 1, 6 and 7; not stated there",
-    origin=Origin.READING,
     ours=lambda counts: f"{decimal(min(counts), 0)} to {decimal(max(counts), 0)} requests",
 )
 def _one_device_a_row() -> Iterator[Instance]:
@@ -220,19 +218,17 @@ def _table_2_requests() -> Finding:
     return Finding(None if fits else shown, f"{shown} requests")
 
 
-@CLAIMS.fails(
+@READING.fails(
     "table-2.within-peak-of-the-gpu",
     "Table 2, of prompts that are computed; not stated there",
     "One A800 can compute the prompts of the printed requests a second.",
-    origin=Origin.READING,
     given=("Qwen2.5-1.5B", QWEN_2_5_1_5B, 300, [("Table 2", row) for row in tables.TABLE_2.rows]),
     checked="the arithmetic of the prompts alone, at the GPU's peak",
 )
-@CLAIMS.fails(
+@READING.fails(
     "tables.within-peak-of-the-gpu",
     "Tables 1, 3, 6 and 7, of prompts that are computed; not stated there",
     "One A100 can compute the prompts of the printed requests a second.",
-    origin=Origin.READING,
     given=(
         "Llama-3-8B",
         LLAMA_3_8B,

@@ -11,6 +11,7 @@ from fluidkv_papers.congestion.instances import coprime_pairs as coprime
 from fluidkv_papers.congestion.paper import statements
 
 CLAIMS = statements()
+REFUTED_IN_BALLS = CLAIMS.section(refuted=Evidence.BALL)
 FIGURE_3_A = CLAIMS.section("figure-3.a", "Figure 3, caption (a)", origin=Origin.READING)
 _BELOW_12 = "section 4.3, below (12)"
 _INPUTS = (0, 1, 2, 5, 10, 100, 1000)
@@ -20,12 +21,11 @@ _FAMILIES = Range(
 )
 
 
-@CLAIMS.claim(
+@REFUTED_IN_BALLS.claim(
     "equation-12.erosion",
     _BELOW_12,
     over=coprime.swept(9).cases,
     checked=f"{coprime.swept(9).words}; l0 = {', '.join(map(str, _INPUTS))}",
-    refuted=Evidence.BALL,
 )
 def _erosion(a: int, n: int, p: Fraction) -> bool | str:
     """Finite input length erodes the spectral gap: rho(l0) falls with l0, to rho_inf."""
@@ -49,9 +49,7 @@ def _between(seen: list[Any]) -> str:
     )
 
 
-@CLAIMS.claim(
-    "equation-12.remainder", "equation (12)", over=_FAMILIES, ours=_between, refuted=Evidence.BALL
-)
+@REFUTED_IN_BALLS.claim("equation-12.remainder", "equation (12)", over=_FAMILIES, ours=_between)
 def _remainder(family: str, p: Fraction, times: int) -> Seen | str:
     """rho(eps) = rho_inf (1 + eps) + O(n eps^2) at the threshold scale.
 
@@ -66,9 +64,7 @@ def _remainder(family: str, p: Fraction, times: int) -> Seen | str:
     return Seen(ratios) if within else f"{family}, p = {p}: {ratios}"
 
 
-@CLAIMS.claim(
-    "equation-12.criterion.required", _BELOW_12, over=coprime.SWEPT, refuted=Evidence.BALL
-)
+@REFUTED_IN_BALLS.claim("equation-12.criterion.required", _BELOW_12, over=coprime.SWEPT)
 def _required(a: int, n: int, p: Fraction) -> bool:
     """Stability requires (l0 + n)(1 - rho_inf) >= 1.
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fluidkv_papers.congestion.uniform import UniformBound
 
 CLAIMS = statements()
+READING = CLAIMS.section(origin=Origin.READING)
 
 # --- Lemmas 18 and 19: one bound for all l0 -------------------------------------------------------
 
@@ -34,6 +35,7 @@ _PROVED = (
     "Of these mixes proved, for every real input length from there on, by matrices P that are "
     "tested in rationals. The constants are what that proves, not the smallest."
 )
+PROVED = CLAIMS.section(note=_PROVED)
 
 
 @cache
@@ -48,9 +50,7 @@ def _inputs(least: int) -> tuple[int, ...]:
     return least, 4 * least, 100 * least
 
 
-@CLAIMS.claim(
-    "lemma-18.uniform", "Lemma 18 and B.8.5", over=near.MIXES, note=_PROVED, refuted=Evidence.BALL
-)
+@PROVED.claim("lemma-18.uniform", "Lemma 18 and B.8.5", over=near.MIXES, refuted=Evidence.BALL)
 def _radius(mix: "exact.LengthMix", least: int) -> Seen | str:
     """For coprime decode lengths there is an l0* from which on every eigenvalue of Phi has |z| <=
     rho for one rho < 1.
@@ -65,9 +65,7 @@ def _radius(mix: "exact.LengthMix", least: int) -> Seen | str:
     return Seen(shown) if found <= bound.radius < 1 else f"{shown}, found {found}"
 
 
-@CLAIMS.claim(
-    "lemma-19.uniform", "Lemma 19 and B.8.6", over=near.MIXES, note=_PROVED, refuted=Evidence.BALL
-)
+@PROVED.claim("lemma-19.uniform", "Lemma 19 and B.8.6", over=near.MIXES, refuted=Evidence.BALL)
 def _norm(mix: "exact.LengthMix", least: int) -> Seen | str:
     """I <= P <= C_P I for all l0 >= l0*, with C_P independent of l0.
 
@@ -81,11 +79,8 @@ def _norm(mix: "exact.LengthMix", least: int) -> Seen | str:
     return Seen(shown) if within else shown
 
 
-@CLAIMS.claim(
-    "lemma-19.lower-bound-tight",
-    "Lemma 19 and Example 10, for every mix",
-    over=near.SYSTEMS,
-    origin=Origin.READING,
+@READING.claim(
+    "lemma-19.lower-bound-tight", "Lemma 19 and Example 10, for every mix", over=near.SYSTEMS
 )
 def _smallest_eigenvalue(mix: "exact.LengthMix", L: int) -> bool:
     """The smallest eigenvalue of P is exactly 1.
@@ -100,9 +95,7 @@ def _smallest_eigenvalue(mix: "exact.LengthMix", L: int) -> bool:
     return found.flint.tolist()[-1] == last and not any(row[-1] for row in phi)
 
 
-@CLAIMS.claim(
-    "lemma-19.size", "Lemma 19, measured", origin=Origin.READING, evidence=Evidence.SAMPLED
-)
+@READING.claim("lemma-19.size", "Lemma 19, measured", evidence=Evidence.SAMPLED)
 def _norm_depends_on_input() -> Finding:
     """C_P(l0) falls to its limit as l0 grows: one constant serves all l0 >= l0*.
 
@@ -177,6 +170,7 @@ _FEASIBLE = Range(
     name=str,
 )
 _SHORTEST = "With the shortest input for l0 where inputs differ. L from 1 (or 2) on."
+FEASIBLE = CLAIMS.section(over=_FEASIBLE, note=_SHORTEST)
 
 
 def _closest(seen: list[Fraction]) -> str:
@@ -187,33 +181,27 @@ def _within(found: Fraction, bound: Fraction) -> Seen | bool:
     return found <= bound and Seen(found / bound if bound else Fraction(0))
 
 
-@CLAIMS.claim(
-    "lemma-20.in-flight", "Lemma 20, proof in C.17", over=_FEASIBLE, ours=_closest, note=_SHORTEST
-)
+@FEASIBLE.claim("lemma-20.in-flight", "Lemma 20, proof in C.17", ours=_closest)
 def _in_flight(step: _Step) -> Seen | bool:
     """At most M/(l0+1) requests run."""
     return _within(step.running, step.capacity / (step.l0 + 1))
 
 
-CLAIMS.claim(
+FEASIBLE.claim(
     "lemma-20.growth",
     "Lemma 20, proof in C.17, and B.8.6",
     "A shift adds at most one token for each request that runs.",
-    over=_FEASIBLE,
     ours=_closest,
-    note=_SHORTEST,
 )(lambda step: _within(step.growth, step.running))
 
 
-@CLAIMS.claim(
-    "lemma-20.evicted", "Lemma 20 and Figure 12(b)", over=_FEASIBLE, ours=_closest, note=_SHORTEST
-)
+@FEASIBLE.claim("lemma-20.evicted", "Lemma 20 and Figure 12(b)", ours=_closest)
 def _evicted(step: _Step) -> Seen | bool:
     """At most beta l0/(l0+1)^2 requests are evicted per iteration, from any feasible state."""
     return _within(step.evicted, step.capacity / (step.l0 + 1) ** 2)
 
 
-@CLAIMS.claim(
+@READING.claim(
     "lemma-20.sharp",
     "Lemma 20, how sharp",
     over=lambda: (
@@ -222,7 +210,6 @@ def _evicted(step: _Step) -> Seen | bool:
         if mix.common_input
         for l0 in (1, 10, least, 1000)
     ),
-    origin=Origin.READING,
     ours=lambda seen: (
         f"(l0+1)/(l0+2) of the bound, {decimal(seen[0])} at l0 = 1, "
         f"{decimal(seen[-1])} at 1000, and never more"
@@ -286,9 +273,7 @@ def _largest_perturbation(l0: int) -> Fraction:
     return largest
 
 
-@CLAIMS.fails(
-    "lemma-21.off-manifold", "Lemma 21, read with the starts of Theorem 22", origin=Origin.READING
-)
+@READING.fails("lemma-21.off-manifold", "Lemma 21, read with the starts of Theorem 22")
 def _perturbation_off_manifold() -> Finding:
     """The bound on e^n holds for all n from any feasible initial state, with Y of B.6.1.
 

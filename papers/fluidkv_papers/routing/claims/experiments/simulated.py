@@ -24,6 +24,7 @@ from fluidkv_papers.routing.paper import statements
 
 _HALF = "64 groups, 100,000 tokens a worker; clock, threshold and LBGR's step are ours; 2 draws"
 CLAIMS = statements(origin=Origin.REPRODUCTION, evidence=Evidence.SAMPLED, checked=_HALF)
+READING = CLAIMS.section(origin=Origin.READING)
 
 SEEDS = (0, 1)
 
@@ -79,10 +80,9 @@ def _factor() -> Finding:
     return Finding(slow / fast >= 11.8 or f"{slow / fast:.1f} times", f"{slow / fast:.1f} times")
 
 
-@CLAIMS.claim(
+@READING.claim(
     "table-2.cache-aware.blind",
     "Table 2, with SGLang's rule; not stated there",
-    origin=Origin.READING,
     evidence=Evidence.EXACT,
 )
 def _blind() -> Finding:
@@ -101,11 +101,7 @@ def _blind() -> Finding:
     )
 
 
-@CLAIMS.claim(
-    "table-2.cache-aware.hit-rate",
-    "Table 2, with SGLang's rule; not stated there",
-    origin=Origin.READING,
-)
+@READING.claim("table-2.cache-aware.hit-rate", "Table 2, with SGLang's rule; not stated there")
 def _nearer_to_blind() -> Finding:
     """The printed hit rate of Cache-Aware + LRU lies nearer to that of the rule that follows no
     match than to that of the rule that does."""
@@ -135,10 +131,8 @@ def _other_threshold() -> Finding:
     return Finding(slow / fast >= 11.8 or f"{slow / fast:.2f} times", f"{slow / fast:.2f} times")
 
 
-@CLAIMS.fails(
-    "table-2.simulated.every-residual",
-    "Table 2, Algorithm 2, its residual read in five ways",
-    origin=Origin.READING,
+@READING.fails(
+    "table-2.simulated.every-residual", "Table 2, Algorithm 2, its residual read in five ways"
 )
 def _every_residual() -> Finding:
     """However the regression is read, LBGR + RLT has less median latency than Cache-Aware + LRU.

@@ -18,6 +18,7 @@ from fluidkv_papers.tokenpd.instances.rounds import HALF, ONE, ZERO
 from fluidkv_papers.tokenpd.paper import statements
 
 CLAIMS = statements()
+LEMMAS = CLAIMS.section(kind="lemma")
 
 _PLACE = "Appendix A, mirror descent"
 
@@ -79,11 +80,8 @@ def _right(eta: Fraction, horizon: int, payoff: int = 1) -> Fraction:
     return -(horizon - 1) + eta * payoff**2 * horizon
 
 
-@CLAIMS.fails(
-    "appendix-a.descent.inequality",
-    f"{_PLACE}, the displayed inequality",
-    over=_NONE_KEPT,
-    kind="lemma",
+@LEMMAS.fails(
+    "appendix-a.descent.inequality", f"{_PLACE}, the displayed inequality", over=_NONE_KEPT
 )
 def _inequality(eta: Fraction, horizon: int) -> bool:
     """The sum of G is at most log(mu_T / mu_1) / eta + eta B^2 T.
@@ -95,12 +93,11 @@ def _inequality(eta: Fraction, horizon: int) -> bool:
     return _least_gaps(eta, horizon) <= _right(eta, horizon)
 
 
-@CLAIMS.fails(
+@LEMMAS.fails(
     "appendix-a.descent.inequality.any-constant",
     f"{_PLACE}, the displayed inequality",
     over=_NONE_KEPT.where("with T above 1", lambda eta, horizon: horizon > 1),
     origin=Origin.READING,
-    kind="lemma",
 )
 def _any_constant(eta: Fraction, horizon: int) -> bool:
     """It holds with some constant before its right side.
@@ -110,7 +107,7 @@ def _any_constant(eta: Fraction, horizon: int) -> bool:
     return _right(eta, horizon) >= 0
 
 
-@CLAIMS.claim(
+@LEMMAS.claim(
     "appendix-a.descent.inequality.repaired",
     f"{_PLACE}, the displayed inequality",
     over=lambda: (
@@ -121,7 +118,6 @@ def _any_constant(eta: Fraction, horizon: int) -> bool:
         for growth in (Fraction(11, 10), Fraction(2))
     ),
     origin=Origin.READING,
-    kind="lemma",
 )
 def _repaired(market: markets.Market, rounds: markets.Rounds) -> bool:
     """For any one price mu, if eta (n c - M) / M is at most 1.79, the sum of (mu - mu_t) (c k_t -
@@ -143,11 +139,8 @@ def _repaired(market: markets.Market, rounds: markets.Rounds) -> bool:
     return True
 
 
-@CLAIMS.fails(
-    "appendix-a.descent.log-ratio",
-    f"{_PLACE}, the displayed inequality",
-    origin=Origin.READING,
-    kind="lemma",
+@LEMMAS.fails(
+    "appendix-a.descent.log-ratio", f"{_PLACE}, the displayed inequality", origin=Origin.READING
 )
 def _log_ratio() -> bool | str:
     """log(mu_T / mu_1) is bounded on both sides, whatever T, with eta = 1 / sqrt(T).
@@ -166,7 +159,7 @@ def _log_ratio() -> bool | str:
     return not falls or f"{ratios[4]} at T = 4, {ratios[1024]} at T = 1024"
 
 
-@CLAIMS.fails(
+@LEMMAS.fails(
     "appendix-a.descent.step-size",
     f"{_PLACE}, the choice of eta",
     over=Range(
@@ -178,7 +171,6 @@ def _log_ratio() -> bool | str:
         ),
         name=lambda horizon, growth: f"T = {horizon}, e^eta = {growth}",
     ),
-    kind="lemma",
 )
 def _step_size(horizon: int, growth: Fraction) -> bool:
     """eta = sqrt(log(mu_T / mu_1) / T) / B can be chosen.
