@@ -141,7 +141,7 @@ class Statements:
         Args:
             id: front of their ids, to which a claim adds a dot and its own part.
             place: in the paper, to which a claim may add words.
-            shared: what each of them says of itself, unless it says otherwise.
+            shared: what each of them says of itself, unless it or its docstring says otherwise.
         """
         within = copy(self)
         within._front, within._place = f"{id}." if id else self._front, place or self._place
@@ -188,7 +188,7 @@ class Statements:
         Raises:
             InputError: no statement; a line of the docstring that begins another section.
         """
-        about = self._shared | about
+        own, about = about, self._shared | about
         id, place = f"{self._front}{id}", _joined(self._place, place)
         origin = about.get("origin", self._origin)
         missed = Verdict.UNDECIDED if origin is Origin.REPRODUCTION else Verdict.FAILS
@@ -196,7 +196,7 @@ class Statements:
 
         def declared(check: Declared) -> Declared:
             sentence, texts = _documented(check)
-            texts |= {key: value for key, value in about.items() if key in _SECTIONS}
+            texts = _texts(self._shared) | texts | _texts(own)
             cases = _range(about, texts)
             checked = texts.pop("checked", cases.words if cases else self._checked)
             held = about.get("evidence", self._evidence)
@@ -299,6 +299,10 @@ def _decided(
     decided = at_once if cases is None else case_by_case
     decided.__module__ = check.__module__  # where the statement stands
     return decided
+
+
+def _texts(about: About) -> dict[str, Any]:
+    return {key: value for key, value in about.items() if key in _SECTIONS}
 
 
 def _joined(place: str, more: str) -> str:

@@ -6,7 +6,7 @@ runs of the test are predicted. Ours are on record (`fixed_lengths`).
 
 from collections.abc import Iterator, Sequence
 
-from fluidkv.ledger import Evidence, Finding, Instance, Origin, Statements, Verdict
+from fluidkv.ledger import Evidence, Finding, Instance, Origin, Statements
 from fluidkv_papers.measured.instances import fixed_lengths as fixed
 
 CLAIMS = Statements(
@@ -16,8 +16,9 @@ CLAIMS = Statements(
     evidence=Evidence.SAMPLED,
 )
 
-_README = "README.md, tests 1 to 8"
-_CHECKED = "one run of each, on record"
+REMARKS = CLAIMS.section(
+    place="README.md, tests 1 to 8", kind="remark", checked="one run of each, on record"
+)
 
 
 def pairs(tests: Sequence[int]) -> Iterator[tuple[fixed.Row, fixed.Predicted]]:
@@ -28,7 +29,7 @@ def pairs(tests: Sequence[int]) -> Iterator[tuple[fixed.Row, fixed.Predicted]]:
             yield row, ours
 
 
-@CLAIMS.claim("memory", _README, ours="{list}", kind="remark")
+@REMARKS.claim("memory", ours="{list}")
 def _memory() -> Iterator[Instance]:
     """The KV tokens of a log are the GiB that a test states, over the bytes of a token, to within
     the digits of these GiB.
@@ -43,7 +44,7 @@ def _memory() -> Iterator[Instance]:
             yield Instance(abs(off) <= 0.005 / server.memory_gib, f"{test}: {off:+.3%}", bad)
 
 
-@CLAIMS.claim("running", _README, kind="remark")
+@REMARKS.claim("running")
 def _running() -> Iterator[Instance]:
     """While requests wait and memory is full, no fewer run than the fewest, and no more than the
     most, of our run of the same lengths and memory.
@@ -58,75 +59,58 @@ def _running() -> Iterator[Instance]:
             yield Instance(ours.least <= running <= ours.most, running, bad)
 
 
+@REMARKS.fails(
+    "duration.two-gpus",
+    "",
+    "Qwen2-7B on two GPUs of one node: with twice as many requests, a run lasts as long as "
+    "measured, to within 5 %.",
+    given=((2,), ("duration_s",), 0.05),
+)
+@REMARKS.fails(
+    "duration.72b",
+    "",
+    "Qwen2-72B: the other runs last as long as measured, to within 5 %.",
+    given=((8,), ("duration_s",), 0.05),
+)
+@REMARKS.fails(
+    "duration.7b",
+    "",
+    "Qwen2-7B on one GPU: all other runs last as long as measured, to within 5 %.",
+    given=((4, 5), ("duration_s",), 0.05),
+)
+@REMARKS.claim(
+    "ttft.32b",
+    "",
+    "There, the mean and the 99th percentile of the time to the first token are as measured, to "
+    "within 10 %.",
+    given=((6, 7), ("ttft_mean", "ttft_p99"), 0.10),
+)
+@REMARKS.claim(
+    "duration.32b",
+    "",
+    "Qwen2.5-32B: with twice as many requests, and half as many more, runs last as long as "
+    "measured, to within 5 %.",
+    given=((6, 7), ("duration_s",), 0.05),
+)
 def times(tests: Sequence[int], names: Sequence[str], part: float) -> Finding:
     """Times of the other runs of the same lengths, to within a part."""
-    bad, shown = None, []
-    for row, ours in pairs(tests):
-        for name in names:
-            off = getattr(ours, name) / getattr(row, name) - 1
-            shown.append(f"{off:+.1%}")
-            if abs(off) > part:
-                bad = bad or f"test {row.test}, {row.prompts} prompts: {name} {off:+.1%}"
-    return Finding(bad, ", ".join(shown), paper=f"within {part:.0%}")
+    offs = [
+        (f"test {row.test}, {row.prompts} prompts: {name}", _off(row, ours, name))
+        for row, ours in pairs(tests)
+        for name in names
+    ]
+    return Finding(
+        (f"{where} {off:+.1%}" for where, off in offs if abs(off) > part),
+        ", ".join(f"{off:+.1%}" for _, off in offs),
+        paper=f"within {part:.0%}",
+    )
 
 
-for _id, _says, _tests, _names, _part, _expected in (
-    (
-        "duration.32b",
-        "Qwen2.5-32B: with twice as many requests, and half as many more, runs last as long as "
-        "measured, to within 5 %.",
-        (6, 7),
-        ("duration_s",),
-        0.05,
-        Verdict.HOLDS,
-    ),
-    (
-        "ttft.32b",
-        "There, the mean and the 99th percentile of the time to the first token are as measured, "
-        "to within 10 %.",
-        (6, 7),
-        ("ttft_mean", "ttft_p99"),
-        0.10,
-        Verdict.HOLDS,
-    ),
-    (
-        "duration.7b",
-        "Qwen2-7B on one GPU: all other runs last as long as measured, to within 5 %.",
-        (4, 5),
-        ("duration_s",),
-        0.05,
-        Verdict.FAILS,
-    ),
-    (
-        "duration.72b",
-        "Qwen2-72B: the other runs last as long as measured, to within 5 %.",
-        (8,),
-        ("duration_s",),
-        0.05,
-        Verdict.FAILS,
-    ),
-    (
-        "duration.two-gpus",
-        "Qwen2-7B on two GPUs of one node: with twice as many requests, a run lasts as long as "
-        "measured, to within 5 %.",
-        (2,),
-        ("duration_s",),
-        0.05,
-        Verdict.FAILS,
-    ),
-):
-    CLAIMS.claim(
-        _id,
-        _README,
-        _says,
-        kind="remark",
-        expected=_expected,
-        checked=_CHECKED,
-        given=(_tests, _names, _part),
-    )(times)
+def _off(row: fixed.Row, ours: fixed.Predicted, name: str) -> float:
+    return getattr(ours, name) / getattr(row, name) - 1
 
 
-@CLAIMS.claim("duration.same-day", _README, checked=_CHECKED, ours="{list}", kind="remark")
+@REMARKS.claim("duration.same-day", ours="{list}")
 def _same_day() -> Iterator[Instance]:
     """Test 4: runs of 100 and 200 requests, made within minutes of the fitted one, last as long as
     measured to within 1 %, and their 99th percentile of the time to the first token is so, too.
@@ -135,13 +119,12 @@ def _same_day() -> Iterator[Instance]:
     first = fixed.of_test(4)[0]
     for row, ours in pairs((4,)):
         for name in ("duration_s", "ttft_p99") if row.at[:5] == first.at[:5] else ():
-            off = getattr(ours, name) / getattr(row, name) - 1
-            yield Instance(
-                abs(off) <= 0.01, f"{off:+.1%}", f"{row.prompts} prompts: {name} {off:+.1%}"
-            )
+            shown = f"{_off(row, ours, name):+.1%}"
+            bad = f"{row.prompts} prompts: {name} {shown}"
+            yield Instance(abs(_off(row, ours, name)) <= 0.01, shown, bad)
 
 
-@CLAIMS.fails("duration.other-lengths", _README, kind="remark")
+@REMARKS.fails("duration.other-lengths")
 def _other_lengths() -> Iterator[Instance]:
     """A clock from requests of 1,024 tokens in and out holds for other lengths, to within 5 %.
 
@@ -150,6 +133,6 @@ def _other_lengths() -> Iterator[Instance]:
     # By the bytes of cache and weights the cache costs too much: runs with more of it are slow.
     for row, ours in fixed.recorded():
         if row.test == 2 and row.shape != fixed.of_test(2)[0].shape:
-            off = ours.duration_s / row.duration_s - 1
+            off = _off(row, ours, "duration_s")
             shown = f"{row.input_length} in, {row.max_output} out: {off:+.1%}"
             yield Instance(abs(off) <= 0.05, shown)

@@ -16,7 +16,7 @@ CLAIMS = Statements(
 )
 
 _TABLE = "docs/engines.md, one model on three engines, table"
-_CHECKED = "one run of each, by three clocks"
+COUNTS = CLAIMS.section(place=_TABLE, checked="one run of each, by three clocks")
 
 # The one of vLLM's first start; twice as fast, with dear prefill; half as fast, with cheap prefill.
 _CLOCKS = (IterationClock(0.01, 1e-8, 5e-4), IterationClock(0.03, 5e-7, 3e-5))
@@ -27,6 +27,38 @@ def _counted(row: engines.Row, by: IterationClock) -> tuple[int, int]:
     return ours.preemptions, ours.running
 
 
+@COUNTS.claim(
+    "trtllm",
+    "",
+    "TensorRT-LLM pauses 13 requests under MAX_UTILIZATION with 20,960 tokens, and none under "
+    "GUARANTEED_NO_EVICT with 37,760.",
+    given=((engines.TRTLLM, engines.TRTLLM_NO_EVICT),),
+)
+@COUNTS.claim(
+    "sglang.conservativeness",
+    "",
+    "With a conservativeness of 0.3, SGLang runs 30, and retracts 1.",
+    given=((engines.SGLANG_LESS,),),
+)
+@COUNTS.claim(
+    "sglang.five-passes",
+    "",
+    "Where they come in five passes, SGLang runs all 32, and retracts 3.",
+    given=((engines.SGLANG_OWN,),),
+)
+@COUNTS.claim(
+    "sglang.one-pass",
+    "",
+    "Where all but the first request come in one prefill pass, SGLang runs 29 of the 32, and "
+    "retracts none.",
+    given=((engines.SGLANG,),),
+)
+@COUNTS.claim(
+    "vllm",
+    "",
+    "vLLM preempts 3 of the 32 requests with 2,020 blocks, and none with 2,992.",
+    given=((engines.VLLM_1, engines.VLLM_2),),
+)
 def counts(rows: Sequence[engines.Row]) -> Finding:
     """Preemptions, and the most that run at once, where that was measured."""
     bad, shown = None, []
@@ -40,38 +72,6 @@ def counts(rows: Sequence[engines.Row]) -> Finding:
         f"{row.preemptions}" + (f" of {row.running} running" if row.running else "") for row in rows
     ]
     return Finding(bad, "; ".join(shown), paper="; ".join(measured))
-
-
-for _id, _says, _rows in (
-    (
-        "vllm",
-        "vLLM preempts 3 of the 32 requests with 2,020 blocks, and none with 2,992.",
-        (engines.VLLM_1, engines.VLLM_2),
-    ),
-    (
-        "sglang.one-pass",
-        "Where all but the first request come in one prefill pass, SGLang runs 29 of the 32, and "
-        "retracts none.",
-        (engines.SGLANG,),
-    ),
-    (
-        "sglang.five-passes",
-        "Where they come in five passes, SGLang runs all 32, and retracts 3.",
-        (engines.SGLANG_OWN,),
-    ),
-    (
-        "sglang.conservativeness",
-        "With a conservativeness of 0.3, SGLang runs 30, and retracts 1.",
-        (engines.SGLANG_LESS,),
-    ),
-    (
-        "trtllm",
-        "TensorRT-LLM pauses 13 requests under MAX_UTILIZATION with 20,960 tokens, and none under "
-        "GUARANTEED_NO_EVICT with 37,760.",
-        (engines.TRTLLM, engines.TRTLLM_NO_EVICT),
-    ),
-):
-    CLAIMS.claim(_id, _TABLE, _says, checked=_CHECKED, given=(_rows,))(counts)
 
 
 @CLAIMS.claim(

@@ -18,13 +18,57 @@ CLAIMS = Statements(
     evidence=Evidence.SAMPLED,
 )
 _WHERE = "requests.jsonl and timeseries.csv of three runs of vLLM 0.19.0"
-_CHECKED = "one run of each, on record"
+REMARKS = CLAIMS.section(place=_WHERE, kind="remark", checked="one run of each, on record")
 _KNOWN, _ENGINE = "vllm_rtx4090_llama31_8b", "vllm+cache"
 ALL = tuple(log.name for log in unseen.LOGS)
 ONE_GPU = tuple(log.name for log in unseen.LOGS if log.modelled is not None)
 TWO_GPUS = tuple(log.name for log in unseen.LOGS if log.modelled is None)
 
 
+@REMARKS.fails(
+    "modelled.prefill",
+    "",
+    "So does a token of prefill.",
+    given=(ONE_GPU, "modelled", ("prefill token",), unseen.MODELLED),
+)
+@REMARKS.claim(
+    "modelled.steps",
+    "",
+    "A step lasts as long as the clock from data sheets says, to within 25 %, with the least and "
+    "the most memory of the log.",
+    given=(ONE_GPU, "modelled", ("step, least memory", "step, most memory"), unseen.MODELLED),
+)
+@REMARKS.claim(
+    "duration",
+    "",
+    "The run lasts as long as measured, to within 5 %.",
+    given=(ALL, "run", ("duration",), unseen.DURATION),
+)
+@REMARKS.claim(
+    "peak",
+    "",
+    "As many run at most as measured, to within 5 %.",
+    given=(ALL, "run", ("peak running",), unseen.PEAK),
+)
+@REMARKS.claim(
+    "running",
+    "",
+    "Requests running in the second half are off by at most 12 % of their mean, root mean square.",
+    given=(ALL, "second half", ("running",), unseen.RUNNING),
+)
+@REMARKS.fails(
+    "latency.two-gpus",
+    "",
+    "So are they for a model that two GPUs share.",
+    given=(TWO_GPUS, "second half", ("latency", "ttft", "tpot"), unseen.LATENCY),
+)
+@REMARKS.claim(
+    "latency",
+    "",
+    "One GPU: by the clock of the first half, latencies of the requests that finish in the second "
+    "are off by at most 5 % of their time there, in the median.",
+    given=(ONE_GPU, "second half", ("latency", "ttft", "tpot"), unseen.LATENCY),
+)
 def within(logs: Sequence[str], part: str, whats: Sequence[str], most: float) -> Finding:
     """Each error of each log is at most so large; of times and of series it is above 0."""
     bad, shown = None, []
@@ -35,85 +79,6 @@ def within(logs: Sequence[str], part: str, whats: Sequence[str], most: float) ->
             if row is None or abs(row.off) > most:
                 bad = bad or f"{log}: {what} {shown[-1]}"
     return Finding(bad, ", ".join(shown), paper=f"within {most:.0%}")
-
-
-for _id, _says, _logs, _part, _whats, _most, _expected in (
-    (
-        "latency",
-        "One GPU: by the clock of the first half, latencies of the requests that finish in the "
-        "second are off by at most 5 % of their time there, in the median.",
-        ONE_GPU,
-        "second half",
-        ("latency", "ttft", "tpot"),
-        unseen.LATENCY,
-        Verdict.HOLDS,
-    ),
-    (
-        "latency.two-gpus",
-        "So are they for a model that two GPUs share.",
-        TWO_GPUS,
-        "second half",
-        ("latency", "ttft", "tpot"),
-        unseen.LATENCY,
-        Verdict.FAILS,
-    ),
-    (
-        "running",
-        "Requests running in the second half are off by at most 12 % of their mean, root mean "
-        "square.",
-        ALL,
-        "second half",
-        ("running",),
-        unseen.RUNNING,
-        Verdict.HOLDS,
-    ),
-    (
-        "peak",
-        "As many run at most as measured, to within 5 %.",
-        ALL,
-        "run",
-        ("peak running",),
-        unseen.PEAK,
-        Verdict.HOLDS,
-    ),
-    (
-        "duration",
-        "The run lasts as long as measured, to within 5 %.",
-        ALL,
-        "run",
-        ("duration",),
-        unseen.DURATION,
-        Verdict.HOLDS,
-    ),
-    (
-        "modelled.steps",
-        "A step lasts as long as the clock from data sheets says, to within 25 %, with the least "
-        "and the most memory of the log.",
-        ONE_GPU,
-        "modelled",
-        ("step, least memory", "step, most memory"),
-        unseen.MODELLED,
-        Verdict.HOLDS,
-    ),
-    (
-        "modelled.prefill",
-        "So does a token of prefill.",
-        ONE_GPU,
-        "modelled",
-        ("prefill token",),
-        unseen.MODELLED,
-        Verdict.FAILS,
-    ),
-):
-    CLAIMS.claim(
-        _id,
-        _WHERE,
-        _says,
-        kind="remark",
-        expected=_expected,
-        checked=_CHECKED,
-        given=(_logs, _part, _whats, _most),
-    )(within)
 
 
 def printed_bar(metric: str) -> Finding:
@@ -134,19 +99,18 @@ for _id, _says, _metric, _expected in (
     ("bars.latency", "The 99th percentile of latency is", "latency_p99", Verdict.HOLDS),
     ("bars.ttft", "The 99th percentile of TTFT is", "ttft_p99", Verdict.FAILS),
 ):
-    CLAIMS.claim(
+    REMARKS.claim(
         _id,
-        _WHERE,
+        "",
         f"{_says} simulated, by a clock of the whole log, to within the error bar that the RTX "
         "4090's log of 20 August gives.",
-        kind="remark",
         expected=_expected,
         checked="one run of each by the rules of vllm+cache, on record",
         given=(_metric,),
     )(printed_bar)
 
 
-@CLAIMS.claim("preemptions", _WHERE, checked=_CHECKED, kind="remark")
+@REMARKS.claim("preemptions")
 def _preemptions() -> Iterator[Instance]:
     """Nobody is preempted where memory never fills, and where it does at least as many are as the
     log shows.
