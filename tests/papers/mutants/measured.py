@@ -4,7 +4,7 @@ from tests.papers.mutants import Mutant
 
 _S, _O, _F = "measured.sglang.", "measured.one-class.", "measured.fixed-lengths."
 _M, _C, _U = "measured.modelled.", "measured.capacity-policies.", "measured.unseen."
-_SWAPPED = "served(TRTLLM_NO_EVICT if row.preemptions else TRTLLM, by)"
+_SWAPPED = "served(engines.TRTLLM_NO_EVICT if row.preemptions else engines.TRTLLM, by)"
 
 
 def _other_engine(claim: str) -> Mutant:
@@ -13,7 +13,7 @@ def _other_engine(claim: str) -> Mutant:
 
 MUTANTS = [
     # the SGLang run
-    Mutant(_S + "retractions", '("retractions",), 0.25', '("running",), 0.001'),
+    Mutant(_S + "retractions", 'retractions",), 0.25', 'running",), 0.001', near="There are 20"),
     Mutant(_S + "running", "0.05", "0.001", near="At most 68"),
     Mutant(_S + "wall", "0.05", "0.01", near="lasts 285.7"),
     Mutant(_S + "recomputed", "0.05", "0.001", near="21,452 tokens"),
