@@ -19,6 +19,7 @@ from fluidkv.ledger.outcomes import equals as equals
 from fluidkv.ledger.outcomes import root_rounds_to as root_rounds_to
 from fluidkv.ledger.outcomes import rounds_to as rounds_to
 from fluidkv.ledger.outcomes import span as span
+from fluidkv.ledger.ranges import Instance as Instance
 from fluidkv.ledger.ranges import Range as Range
 from fluidkv.ledger.ranges import Seen as Seen
 from fluidkv.ledger.statements import Statements as Statements

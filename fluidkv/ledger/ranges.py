@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 
 @dataclass(frozen=True)
@@ -14,6 +14,21 @@ class Seen:
     """
 
     value: Any
+
+
+class Instance(NamedTuple):
+    """One instance of a statement, as a check that looks at several yields them one by one.
+
+    Fields:
+        holds: whether the statement does there.
+        shown: what the record shows of it, words or a number; None: nothing. `ours` of the claim
+            makes text of them all.
+        bad: the counterexample in words, where it is one; "": what is shown.
+    """
+
+    holds: Any
+    shown: Any = None
+    bad: str = ""
 
 
 @dataclass(frozen=True)

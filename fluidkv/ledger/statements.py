@@ -20,6 +20,15 @@ def _growth(l0: int, l1: int) -> bool | Seen:
     growth = ...
     return growth <= 1 and Seen(growth)
 
+@CLAIMS.claim("table-6.tax", "Table 6")
+def _tax() -> Iterator[Instance]:
+    \"\"\"The tax is below a half in each setting.
+
+    Ours: {all} in the settings
+    Paper: 0.41, 0.32\"\"\"
+    for setting in SETTINGS:
+        yield Instance(tax(setting) < 0.5, f"{tax(setting):.2f}", f"{setting}: {tax(setting)}")
+
 @CLAIMS.claim("example-2.rate", "Example 2")
 def _rate() -> Outcome:
     \"\"\"The rate is 24/5.\"\"\"
@@ -53,10 +62,10 @@ from typing import Any, TypedDict, TypeVar, Unpack, get_args
 
 from fluidkv.errors import InputError
 from fluidkv.ledger.claim import Claim, Finding, Kind, Origin, Outcome
-from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.ledger.ranges import Instance, Range, Seen
 from fluidkv.verdict import Evidence, Verdict
 
-Check = Callable[..., bool | str | Seen | Finding | Outcome]
+Check = Callable[..., bool | str | Seen | Finding | Outcome | Iterator[Instance]]
 Declared = TypeVar("Declared", bound=Check)
 Text = str | Callable[[list[Any]], str]
 """Words, or what makes them of the values that a predicate has `Seen`, case by case."""
@@ -122,19 +131,21 @@ class Statements:
     def __iter__(self) -> Iterator[Claim]:
         return iter(self._claims)
 
-    def section(self, id: str, place: str, **shared: Unpack[About]) -> "Statements":
+    def section(self, id: str = "", place: str = "", **shared: Unpack[About]) -> "Statements":
         """What claims about one place of the paper share, said once; they stand among the others.
 
         `CLAIMS.section("lemma-20", "Lemma 20").claim("growth", ", proof")` declares
-        "lemma-20.growth" at "Lemma 20, proof".
+        "lemma-20.growth" at "Lemma 20, proof"; `CLAIMS.section(over=SYSTEMS)` are claims about the
+        same cases, wherever they stand.
 
         Args:
             id: front of their ids, to which a claim adds a dot and its own part.
             place: in the paper, to which a claim may add words.
-            shared: what each of them says of itself, unless it says otherwise.
+            shared: what each of them says of itself, unless it or its docstring says otherwise.
         """
         within = copy(self)
-        within._front, within._place, within._shared = f"{id}.", place, shared
+        within._front, within._place = f"{id}." if id else self._front, place or self._place
+        within._shared = self._shared | shared
         return within
 
     def fails(
@@ -165,7 +176,7 @@ class Statements:
         start of a line on. An outcome that is not the one on record says only what was found.
 
         In "Ours" and "Note" stand, of a predicate over cases, {count} for their number and {all},
-        {min:.3f} and the like for what it has `Seen`.
+        {list}, {min:.3f} and the like for what it has `Seen`, or what is shown of each `Instance`.
 
         Args:
             id: without the paper, and without the front of a `section`.
@@ -177,7 +188,7 @@ class Statements:
         Raises:
             InputError: no statement; a line of the docstring that begins another section.
         """
-        about = self._shared | about
+        own, about = about, self._shared | about
         id, place = f"{self._front}{id}", _joined(self._place, place)
         origin = about.get("origin", self._origin)
         missed = Verdict.UNDECIDED if origin is Origin.REPRODUCTION else Verdict.FAILS
@@ -185,7 +196,7 @@ class Statements:
 
         def declared(check: Declared) -> Declared:
             sentence, texts = _documented(check)
-            texts |= {key: value for key, value in about.items() if key in _SECTIONS}
+            texts = _texts(self._shared) | texts | _texts(own)
             cases = _range(about, texts)
             checked = texts.pop("checked", cases.words if cases else self._checked)
             held = about.get("evidence", self._evidence)
@@ -245,6 +256,16 @@ class _Record:
             "" if bad is None else bad or self.witness,
         )
 
+    def of_instances(self, instances: Sequence[Instance]) -> Outcome:
+        """What was found in each; all of it is shown, whatever the outcome is."""
+        if not instances:
+            raise ArithmeticError("a check that looks at nothing")
+        shown = [instance.shown for instance in instances if instance.shown is not None]
+        ours = "{all}" if shown and self.ours == "as stated" else self.ours
+        wrong = (instance for instance in instances if not instance.holds)
+        bad = next((instance.bad or str(instance.shown) for instance in wrong), None)
+        return self.outcome(Finding(bad, _text(ours, shown)), shown)
+
 
 def _decided(
     check: Check, cases: Range | None, given: Sequence[Any], record: _Record
@@ -257,6 +278,8 @@ def _decided(
             return replace(result, note=result.note or _text(record.note, ()))
         if result is None:
             raise TypeError("a check returns whether its statement holds")
+        if isinstance(result, Iterator):
+            return record.of_instances(list(result))
         if isinstance(result, Finding):
             return record.outcome(result)
         return record.outcome(Finding(isinstance(result, Seen) or result))
@@ -276,6 +299,10 @@ def _decided(
     decided = at_once if cases is None else case_by_case
     decided.__module__ = check.__module__  # where the statement stands
     return decided
+
+
+def _texts(about: About) -> dict[str, Any]:
+    return {key: value for key, value in about.items() if key in _SECTIONS}
 
 
 def _joined(place: str, more: str) -> str:
@@ -312,7 +339,7 @@ def _range(about: About, texts: Mapping[str, Any]) -> Range | None:
 
 
 def _text(text: Text, seen: Sequence[Any]) -> str:
-    """Words about the cases that were tried: {count}; {all}, {min:.3f} and the like of the seen."""
+    """Words about the cases that were tried: {count}; {all}, {list} and {min:.3f} of the seen."""
     words = text if isinstance(text, str) else text(list(seen))
 
     def shown(match: re.Match[str]) -> str:
@@ -326,6 +353,7 @@ def _text(text: Text, seen: Sequence[Any]) -> str:
 _OF_SEEN: dict[str, Callable[[Sequence[Any]], Any]] = {
     "count": len,
     "all": "; ".join,
+    "list": ", ".join,
     "min": min,
     "max": max,
     "sum": sum,

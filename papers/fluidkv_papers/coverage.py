@@ -5,28 +5,25 @@ by the places that they name.
 """
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
 
 from fluidkv.figures.registry import figures, written
 from fluidkv.ledger import Claim, Origin, Verdict
 from fluidkv.ledger.registry import ledger, tables
-from fluidkv_papers.cacheopt import contents as cacheopt
-from fluidkv_papers.congestion import contents as congestion
-from fluidkv_papers.routing import contents as routing
-from fluidkv_papers.tokenpd import contents as tokenpd
-from fluidkv_papers.wait import contents as wait
 
 Item = tuple[str, str]
 """Kind and number, ("figure", "4") or ("lemma", "A.1")."""
 
-_PAPERS = {
-    "Congestion": congestion,
-    "WAIT": wait,
-    "Routing": routing,
-    "CacheOPT": cacheopt,
-    "Token-PD": tokenpd,
+PAPERS = {
+    name: name.lower().replace("-", "")
+    for name in ("Congestion", "WAIT", "Routing", "CacheOPT", "Token-PD")
 }
+"""Papers that list what they have, in `contents.toml`, and their folders."""
 _JOINT = r"(?:(?: \([a-d1-4]\))?(?:,? and |, | to |-to-|-and-|-))"
 
 
@@ -51,6 +48,16 @@ _BESIDE = re.compile(r",? with .*| beside .*")
 """What follows is where settings or another half of a statement come from."""
 
 
+@cache
+def contents(paper: str) -> Mapping[str, Mapping[str, Any]]:
+    """What a paper has: `items`, kind -> number -> words; why an item is `without` a claim; and
+    `remarks`. Nothing of a paper that lists nothing."""
+    if paper not in PAPERS:
+        return {"items": {}}
+    file = files("fluidkv_papers") / PAPERS[paper] / "contents.toml"
+    return tomllib.loads(file.read_text(encoding="utf-8"))
+
+
 def page() -> str:
     """The page, as Markdown."""
     lines = [
@@ -65,9 +72,10 @@ def page() -> str:
         "The page is made from the ledger, the figures and the tables; "
         "`python -m fluidkv_papers.coverage` prints it.",
     ]
-    for paper, contents in _PAPERS.items():
-        lines += ["", f"## {paper}", *_section(paper, contents.CONTENTS, contents.WITHOUT)]
-        remarks = getattr(contents, "REMARKS", {})
+    for paper in PAPERS:
+        listed = contents(paper)
+        lines += ["", f"## {paper}", *_section(paper, listed["items"], listed["without"])]
+        remarks = listed.get("remarks", {})
         lines += ["", "**Remarks**", ""] if remarks else []
         lines += [f"- *{item.capitalize()}*: {text}" for item, text in remarks.items()]
     return "\n".join(lines) + "\n"
@@ -97,7 +105,7 @@ def items_of(claim: Claim) -> set[Item]:
 
 def _sections(paper: str, source: str) -> set[Item]:
     """The sections that a source names, of a paper whose contents list them."""
-    if paper not in _PAPERS or "section" not in _PAPERS[paper].CONTENTS:
+    if "section" not in contents(paper)["items"]:
         return set()
     named = (re.findall(r"\d+(?:\.\d+)*", match) for match in _SECTION.findall(source))
     return {("section", number) for numbers in named for number in numbers}
@@ -105,7 +113,7 @@ def _sections(paper: str, source: str) -> set[Item]:
 
 def _appendices(paper: str, source: str) -> set[Item]:
     """The appendices that a source names, and their equations, of a paper that lists them."""
-    if paper not in _PAPERS or "appendix" not in _PAPERS[paper].CONTENTS:
+    if "appendix" not in contents(paper)["items"]:
         return set()
     named = _APPENDIX.findall(source)
     equations = {("equation", f"{letter}.{number}") for letter, number in named if number}
@@ -113,7 +121,7 @@ def _appendices(paper: str, source: str) -> set[Item]:
 
 
 def _section(
-    paper: str, contents: Mapping[str, Mapping[str, str]], without: Mapping[str, str]
+    paper: str, listed: Mapping[str, Mapping[str, str]], without: Mapping[str, str]
 ) -> list[str]:
     claims = [c for c in ledger() if c.source.startswith(f"{paper}, ")]
     about = [(claim, items_of(claim)) for claim in claims]
@@ -124,7 +132,7 @@ def _section(
         (t.name, items(t.source)) for t in tables().values() if t.source.startswith(f"{paper}, ")
     ]
     lines = []
-    for kind, named in contents.items():
+    for kind, named in listed.items():
         lines += ["", f"| {kind} | claims | outcome | figure, table |", "|---|---|---|---|"]
         for number, name in named.items():
             item = (kind, number)

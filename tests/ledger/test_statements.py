@@ -1,6 +1,6 @@
 """Claims declared on a predicate over a range: what is recorded, and what a surprise says."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +11,7 @@ from fluidkv.errors import InputError
 from fluidkv.exact.precision import working
 from fluidkv.ledger.claim import Claim, Finding, Origin
 from fluidkv.ledger.outcomes import ball_rounds_to, equals
-from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.ledger.ranges import Instance, Range, Seen
 from fluidkv.ledger.statements import Statements
 from fluidkv.ledger.verify import run, run_all
 from fluidkv.verdict import Evidence, Verdict
@@ -284,3 +284,55 @@ def test_claims_of_a_section_share_its_place_and_options() -> None:
         ("paper.lemma-1.sum.least", "Paper, Lemma 1 and Figure 3", "n = 2", Evidence.EXACT),
         ("paper.lemma-1.sum.most", "Paper, Lemma 1, proof", "n = 2", Evidence.BALL),
     ]
+
+
+def test_sections_nest_and_an_own_word_wins() -> None:
+    claims = Statements("paper", "Paper")
+    lemma = claims.section("lemma-1", "Lemma 1", checked="n = 2", note="shared")
+    inner = lemma.section(evidence=Evidence.BALL)
+
+    @inner.claim("a")
+    def _documented() -> bool:
+        """S.
+
+        Checked: n = 3"""
+        return True
+
+    inner.claim("b", "", "S.", note="own")(lambda: True)
+    a, b = claims
+    assert (a.id, a.source, b.id) == ("paper.lemma-1.a", "Paper, Lemma 1", "paper.lemma-1.b")
+    assert [(c.checked, c.evidence, c.check().note) for c in claims] == [
+        ("n = 3", Evidence.BALL, "shared"),
+        ("n = 2", Evidence.BALL, "own"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("limit", "verdict", "witness"),
+    [
+        (3, Verdict.HOLDS, ""),
+        (1, Verdict.FAILS, "two"),
+        (2, Verdict.FAILS, "n = 3"),  # no words of its own: what is shown of it
+    ],
+)
+def test_a_check_yields_instances_and_the_first_bad_one_is_the_witness(
+    limit: int, verdict: Verdict, witness: str
+) -> None:
+    claims = Statements("paper", "Paper")
+
+    @claims.claim("lemma-1", "Lemma 1", "S.", ours="{list}")
+    def _small() -> Iterator[Instance]:
+        for n, bad in ((1, ""), (2, "two"), (3, "")):
+            yield Instance(n <= limit, f"n = {n}", bad)
+
+    (claim,) = claims
+    outcome = claim.check()
+    assert (outcome.verdict, outcome.witness) == (verdict, witness)
+    assert outcome.ours == "n = 1, n = 2, n = 3"
+
+
+def test_a_check_that_yields_nothing_proves_nothing() -> None:
+    claims = Statements("paper", "Paper")
+    claims.claim("lemma-1", "Lemma 1", "S.")(lambda: iter(()))
+    (claim,) = claims
+    assert run(claim).error.startswith("ArithmeticError: a check that looks at nothing")

@@ -6,50 +6,34 @@ from dataclasses import replace
 import pytest
 
 from fluidkv.ledger.registry import ledger
-from fluidkv_papers.cacheopt import contents as cacheopt
-from fluidkv_papers.congestion import contents as congestion
-from fluidkv_papers.coverage import items, items_of, page
-from fluidkv_papers.routing import contents as routing
-from fluidkv_papers.tokenpd import contents as tokenpd
-from fluidkv_papers.wait import contents as wait
+from fluidkv_papers.coverage import PAPERS, contents, items, items_of, page
 
 
 def test_the_page_has_a_section_for_every_paper_and_a_row_for_every_item() -> None:
     parts = re.split(r"^## ", page(), flags=re.M)[1:]
-    papers = {
-        "Congestion": congestion,
-        "WAIT": wait,
-        "Routing": routing,
-        "CacheOPT": cacheopt,
-        "Token-PD": tokenpd,
-    }
-    assert [part.partition("\n")[0] for part in parts] == list(papers)
-    for part, paper in zip(parts, papers.values(), strict=True):
+    assert [part.partition("\n")[0] for part in parts] == list(PAPERS)
+    for part, paper in zip(parts, PAPERS, strict=True):
         rows = re.findall(r"^\| \*\*\(?([\w.]+)\)?\*\* ", part, flags=re.M)
-        assert sorted(rows) == sorted(str(n) for of in paper.CONTENTS.values() for n in of)
+        assert sorted(rows) == sorted(
+            str(n) for of in contents(paper)["items"].values() for n in of
+        )
 
 
 def test_claims_speak_of_items_that_their_paper_has() -> None:
-    papers = {
-        "congestion": congestion,
-        "wait": wait,
-        "routing": routing,
-        "cacheopt": cacheopt,
-        "tokenpd": tokenpd,
-    }
-    contents = {name: paper.CONTENTS for name, paper in papers.items()}
+    names = {folder: name for name, folder in PAPERS.items()}
     for claim in ledger():
         paper = claim.id.partition(".")[0]
-        if paper in contents:
+        if paper in names:
+            listed = contents(names[paper])["items"]
             for kind, number in items_of(claim):
-                assert number in contents[paper].get(kind, {}), (claim.id, kind, number)
+                assert number in listed.get(kind, {}), (claim.id, kind, number)
 
 
 def test_remarks_are_about_items_that_their_paper_has() -> None:
-    for paper in (routing, cacheopt, tokenpd):
-        for item, text in paper.REMARKS.items():
+    for paper in ("Routing", "CacheOPT", "Token-PD"):
+        for item, text in contents(paper)["remarks"].items():
             kind, number = item.split(" ")
-            assert number in paper.CONTENTS[kind], item
+            assert number in contents(paper)["items"][kind], item
             assert text.endswith(".")
 
 

@@ -11,23 +11,8 @@ from functools import cache
 
 from fluidkv import runs, serving
 from fluidkv.ledger import Column, Row, Table
+from fluidkv_papers.congestion.experiments import printed_tables as tables
 from fluidkv_papers.congestion.experiments.a100 import ENGINES, INPUT, Totals, totals, workload
-from fluidkv_papers.congestion.experiments.printed_tables import (
-    TABLE_1,
-    TABLE_1_PARTIAL,
-    TABLE_2,
-    TABLE_3,
-    TABLE_3_CAP,
-    TABLE_3_CAPS,
-    TABLE_3_CHANGES,
-    TABLE_3_LENGTHS,
-    TABLE_3_RATE_PER_S,
-    TABLE_6,
-    TABLE_7,
-    Lengths,
-    PrintedRow,
-    Routed,
-)
 
 GPU_CAPACITY, GPU_INPUT, GPU_REQUESTS = 250_000, 300, 60_000
 """Table 2. Its capacity is not printed: this one is ours, some 815 requests at once."""
@@ -49,7 +34,7 @@ _KEEPS = (
 )
 
 
-def routed_rows(case: Routed) -> list[Row]:
+def routed_rows(case: tables.Routed) -> list[Row]:
     """Nodes, their average, the pool, and what mixing changes."""
     runs = {engine: [totals(lengths, engine) for lengths in case.lengths] for engine in ENGINES}
     of_engines = {
@@ -62,19 +47,19 @@ def routed_rows(case: Routed) -> list[Row]:
 
 def rate_limit_rows() -> list[Row]:
     """Greedy, and every integer cap on the admissions of an iteration."""
-    greedy, capped = (_printed(row) for row in TABLE_3)
+    greedy, capped = (_printed(row) for row in tables.TABLE_3)
     rows = [Row("greedy", greedy | _limited(None))]
-    for cap in TABLE_3_CAPS:
-        paper = capped if cap == TABLE_3_CAP else dict.fromkeys(capped)
+    for cap in tables.TABLE_3_CAPS:
+        paper = capped if cap == tables.TABLE_3_CAP else dict.fromkeys(capped)
         rows.append(Row(f"at most {cap}", paper | _limited(cap)))
     changes = dict(zip(_PAPER, _PRINTED_CHANGES, strict=True)) | _changes(
-        rows[0], rows[TABLE_3_CAP]
+        rows[0], rows[tables.TABLE_3_CAP]
     )
-    return [*rows, Row(f"{TABLE_3_CAP}: change, %", changes, percent=True)]
+    return [*rows, Row(f"{tables.TABLE_3_CAP}: change, %", changes, percent=True)]
 
 
 @cache
-def gpu_run(lengths: Lengths, engine: str) -> tuple[int, float]:
+def gpu_run(lengths: tables.Lengths, engine: str) -> tuple[int, float]:
     """Evictions, and requests completed per iteration, of 60,000 requests of Table 2."""
     requests = runs.saturated(workload(lengths, GPU_INPUT), GPU_REQUESTS, in_turn=True)
     found = serving.serve(
@@ -87,11 +72,12 @@ def gpu_run(lengths: Lengths, engine: str) -> tuple[int, float]:
 def gpu_rows() -> list[Row]:
     """As `routed_rows`; throughputs of ours are per iteration."""
     runs = {
-        engine: [gpu_run(lengths, engine) for lengths in TABLE_2.lengths] for engine in GPU_ENGINES
+        engine: [gpu_run(lengths, engine) for lengths in tables.TABLE_2.lengths]
+        for engine in GPU_ENGINES
     }
     of_engines = {f"evictions_{engine}": [e for e, _ in of] for engine, of in runs.items()}
     of_engines |= {f"rate_{engine}": [rate for _, rate in of] for engine, of in runs.items()}
-    return _routed(TABLE_2, of_engines)
+    return _routed(tables.TABLE_2, of_engines)
 
 
 _FIELDS = (
@@ -104,13 +90,13 @@ _FIELDS = (
 _PAPER = ("evictions_paper", "latency_paper", "throughput_paper")
 # The paper prints a latency that falls as a gain.
 _PRINTED_CHANGES = [
-    float(TABLE_3_CHANGES[0]),
-    -float(TABLE_3_CHANGES[1]),
-    float(TABLE_3_CHANGES[2]),
+    float(tables.TABLE_3_CHANGES[0]),
+    -float(tables.TABLE_3_CHANGES[1]),
+    float(tables.TABLE_3_CHANGES[2]),
 ]
 
 
-def _routed(case: Routed, of_engines: Mapping[str, Sequence[float]]) -> list[Row]:
+def _routed(case: tables.Routed, of_engines: Mapping[str, Sequence[float]]) -> list[Row]:
     """Rows out of [node 1, node 2, pool] of each column of ours."""
     values = [{key: column[i] for key, column in of_engines.items()} for i in range(3)]
     average = {key: (column[0] + column[1]) / 2 for key, column in of_engines.items()}
@@ -141,7 +127,7 @@ def _limited(cap: int | None) -> dict[str, float]:
 
 
 def _rate_limited(engine: str, cap: int | None) -> Totals:
-    return totals(TABLE_3_LENGTHS, engine, cap=cap, rate_per_s=TABLE_3_RATE_PER_S)
+    return totals(tables.TABLE_3_LENGTHS, engine, cap=cap, rate_per_s=tables.TABLE_3_RATE_PER_S)
 
 
 def _changes(before: Row, after: Row) -> dict[str, float | None]:
@@ -153,7 +139,7 @@ def _changes(before: Row, after: Row) -> dict[str, float | None]:
     return found
 
 
-def _printed(row: PrintedRow) -> dict[str, float]:
+def _printed(row: tables.PrintedRow) -> dict[str, float]:
     return {
         "evictions_paper": int(row.evictions),
         "latency_paper": float(row.latency),
@@ -161,7 +147,7 @@ def _printed(row: PrintedRow) -> dict[str, float]:
     }
 
 
-def _braces(lengths: Lengths) -> str:
+def _braces(lengths: tables.Lengths) -> str:
     return "{" + ",".join(map(str, lengths)) + "}"
 
 
@@ -189,7 +175,7 @@ _GPU_COLUMNS = (
 """The latency is in the JSON only."""
 
 
-def _routing_table(number: int, title: str, *cases: Routed) -> Table:
+def _routing_table(number: int, title: str, *cases: tables.Routed) -> Table:
     """A table of runs on Vidur's machine, apart and mixed."""
     return Table(
         str(number),
@@ -202,7 +188,7 @@ def _routing_table(number: int, title: str, *cases: Routed) -> Table:
 
 
 TABLES: Sequence[Table] = (
-    _routing_table(1, "", TABLE_1, TABLE_1_PARTIAL),
+    _routing_table(1, "", tables.TABLE_1, tables.TABLE_1_PARTIAL),
     Table(
         "2",
         f"Request mixing on a GPU, 60,000 requests, inputs of {GPU_INPUT}",
@@ -227,13 +213,13 @@ TABLES: Sequence[Table] = (
                 "all 20,000 requests wait at the start, classes in turn",
                 "Poisson arrivals, 300 a second, seed 0",
             ),
-            f"Outputs {_braces(TABLE_3_LENGTHS)}. At most a: admissions per iteration. The paper "
-            "prints the row that it selected, 5.",
+            f"Outputs {_braces(tables.TABLE_3_LENGTHS)}. At most a: admissions per iteration. The "
+            "paper prints the row that it selected, 5.",
             _KEEPS,
             _SECONDS,
         ),
         rate_limit_rows,
     ),
-    _routing_table(6, "common divisor 1, ", TABLE_6),
-    _routing_table(7, "common divisor 25, ", TABLE_7),
+    _routing_table(6, "common divisor 1, ", tables.TABLE_6),
+    _routing_table(7, "common divisor 25, ", tables.TABLE_7),
 )

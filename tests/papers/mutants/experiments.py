@@ -62,5 +62,5 @@ MUTANTS = [
         "given=(_NOT_SHORTEST,)",
         "given=(WINDOWS,)",
     ),
-    Mutant(_C + "restart-resume.oscillation", "(ONE,)", "(PAIR,)"),
+    Mutant(_C + "restart-resume.oscillation", "(keeping.ONE,)", "(keeping.PAIR,)"),
 ]

@@ -4,7 +4,7 @@ from tests.papers.mutants import Mutant
 
 _S, _O, _F = "measured.sglang.", "measured.one-class.", "measured.fixed-lengths."
 _M, _C, _U = "measured.modelled.", "measured.capacity-policies.", "measured.unseen."
-_SWAPPED = "served(TRTLLM_NO_EVICT if row.preemptions else TRTLLM, by)"
+_SWAPPED = "served(engines.TRTLLM_NO_EVICT if row.preemptions else engines.TRTLLM, by)"
 
 
 def _other_engine(claim: str) -> Mutant:
@@ -13,7 +13,7 @@ def _other_engine(claim: str) -> Mutant:
 
 MUTANTS = [
     # the SGLang run
-    Mutant(_S + "retractions", '("retractions",), 0.25', '("running",), 0.001', near="for _id"),
+    Mutant(_S + "retractions", 'retractions",), 0.25', 'running",), 0.001', near="There are 20"),
     Mutant(_S + "running", "0.05", "0.001", near="At most 68"),
     Mutant(_S + "wall", "0.05", "0.01", near="lasts 285.7"),
     Mutant(_S + "recomputed", "0.05", "0.001", near="21,452 tokens"),
@@ -62,15 +62,21 @@ MUTANTS = [
     Mutant(_M + "prefill", "0.25", "0.5", near="def _prefill"),
     Mutant(_M + "pool", "0.15", "0.05", near="def _pool"),
     # logs that were not looked at before
-    Mutant(_U + "latency", "LATENCY,", "LATENCY / 9,", near='"latency",\n        "One GPU'),
-    Mutant(_U + "latency.two-gpus", "LATENCY,", "2 * LATENCY,", near="two GPUs share"),
-    Mutant(_U + "running", "RUNNING,", "RUNNING / 9,", near="Requests running in the second"),
-    Mutant(_U + "peak", "PEAK,", "PEAK / 9,", near="As many run at most"),
-    Mutant(_U + "duration", "DURATION,", "DURATION / 9,", near="The run lasts"),
-    Mutant(_U + "modelled.steps", "MODELLED,", "MODELLED / 9,", near="the least"),
-    Mutant(_U + "modelled.prefill", "MODELLED,", "2 * MODELLED,", near="So does a token"),
+    Mutant(_U + "latency", "LATENCY)", "LATENCY / 9)", near="One GPU: by"),
+    Mutant(
+        _U + "latency.two-gpus", "unseen.LATENCY)", "2 * unseen.LATENCY)", near="two GPUs share"
+    ),
+    Mutant(_U + "running", "RUNNING)", "RUNNING / 9)", near="Requests running in the second"),
+    Mutant(_U + "peak", "PEAK)", "PEAK / 9)", near="As many run at most"),
+    Mutant(_U + "duration", "DURATION)", "DURATION / 9)", near="The run lasts"),
+    Mutant(_U + "modelled.steps", "MODELLED)", "MODELLED / 9)", near="the least"),
+    Mutant(
+        _U + "modelled.prefill", "unseen.MODELLED)", "2 * unseen.MODELLED)", near="So does a token"
+    ),
     Mutant(_U + "bars.throughput", "> bar", "> bar / 2", near="def printed_bar"),
     Mutant(_U + "bars.latency", "> bar", "> bar / 2", near="def printed_bar"),
     Mutant(_U + "bars.ttft", "> bar", "> 2 * bar", near="def printed_bar"),
-    Mutant(_U + "preemptions", "row.ours < row.measured", "row.ours > row.measured", near="def _p"),
+    Mutant(
+        _U + "preemptions", "row.ours >= row.measured", "row.ours <= row.measured", near="def _p"
+    ),
 ]

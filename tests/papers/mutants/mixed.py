@@ -10,8 +10,8 @@ MUTANTS = [
     # the threshold
     Mutant(
         "congestion.equation-12.remainder",  # O(eps^2)
-        "/ drift_ratio(a / n, p)",
-        "* n / drift_ratio(a / n, p)",
+        "/ coprime.drift_ratio(a / n, p)",
+        "* n / coprime.drift_ratio(a / n, p)",
     ),
     Mutant("congestion.equation-12.criterion.required", "at * low >= 1", "at * low <= 1"),
     Mutant("congestion.figure-3.a.threshold", "_PRINTED = 15", "_PRINTED = 18", near="_PAIR ="),

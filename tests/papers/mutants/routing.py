@@ -41,7 +41,12 @@ MUTANTS: list[Mutant] = [
     Mutant("routing.theorem-6.upper", "- shortest + 1) - 1)", "- shortest + 1) - 2)"),
     Mutant("routing.theorem-6.lower", "- shortest + 1)", "- shortest + 2)"),
     Mutant("routing.corollary-7", "size)[0]", "size)[0] / 2"),
-    Mutant("routing.theorem-6.measured", "wide >= bound", "wide >= bound / 3", "def _measured"),
+    Mutant(
+        "routing.theorem-6.measured",
+        "[0])\n        yield",
+        "[0]) / 3\n        yield",
+        "def _measured",
+    ),
     Mutant("routing.equations-18-and-27", "found == said", "found <= said"),
     Mutant("routing.equations-18-and-27.used", "Fraction(n,", "Fraction(3 * n,", "def _eq_18_used"),
     Mutant("routing.equations-19-and-28", "least >= number", "least > number"),

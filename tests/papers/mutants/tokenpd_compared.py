@@ -3,7 +3,11 @@
 from tests.papers.mutants import Mutant
 
 MUTANTS: list[Mutant] = [
-    Mutant("tokenpd.section-6.compared.h2o", "HARD, _TOLD, H2O", "HARD, _TOLD, POOLED, _TOLD"),
+    Mutant(
+        "tokenpd.section-6.compared.h2o",
+        "gains.HARD, _TOLD, gains.H2O",
+        "gains.HARD, _TOLD, gains.POOLED, _TOLD",
+    ),
     Mutant("tokenpd.section-6.compared.h2o.network", "lambda d: d.above", "lambda d: True"),
     Mutant("tokenpd.section-4.compared.once", "lambda d: d.below", "lambda d: True"),
     Mutant("tokenpd.section-6.compared.memory", "not bad or", "True or"),
@@ -15,5 +19,9 @@ MUTANTS: list[Mutant] = [
     Mutant("tokenpd.section-4.compared.same-mean", "lambda d: d.above", "lambda d: True"),
     Mutant("tokenpd.section-5.compared.heap", "HEAP, told", "POOLED, told"),
     Mutant("tokenpd.section-6.compared.constant", '(_TOLD, "constant")', '("constant", _TOLD)'),
-    Mutant("tokenpd.section-6.compared.noise", "HARD, less, HARD, more", "HARD, more, HARD, less"),
+    Mutant(
+        "tokenpd.section-6.compared.noise",
+        "gains.HARD, less, gains.HARD, more",
+        "gains.HARD, more, gains.HARD, less",
+    ),
 ]

@@ -17,8 +17,8 @@ MUTANTS: list[Mutant] = [
         '_not_below(OURS, "h2o")',
     ),
     Mutant("tokenpd.table-1.simulated.fifty-nine", "> 0.05", "> 5"),
-    Mutant("tokenpd.table-2.simulated.similar", "> 0.03", ">= 0"),
-    Mutant("tokenpd.section-6.simulated.constant", "0.25 <= share", "-0.25 <= share"),
-    Mutant("tokenpd.section-6.simulated.aversion", "> 3", "> 0.3", "def _aversion"),
-    Mutant("tokenpd.section-5.simulated.rule", "> 3", "> 0.05", "def _rule"),
+    Mutant("tokenpd.table-2.simulated.similar", "<= 0.03", "< 0"),
+    Mutant("tokenpd.section-6.simulated.constant", "0.25 <= left", "-0.25 <= left"),
+    Mutant("tokenpd.section-6.simulated.aversion", "<= 3", "<= 0.3", "def _within"),
+    Mutant("tokenpd.section-5.simulated.rule", "<= 3", "<= 0.05", "def _within"),
 ]

@@ -18,7 +18,7 @@ MUTANTS = [
     Mutant(_R + "preemptions", "Fraction(70, 65)", "Fraction(59, 65)"),
     Mutant(_R + "useful", "high < 565", "high < 560"),
     Mutant(_R + "tax-left", "Fraction(1, 4)", "Fraction(1, 5)"),
-    Mutant(_R + "pool", "2 * POOL", "3 * POOL"),
+    Mutant(_R + "pool", "2 * printed.POOL", "3 * printed.POOL"),
     Mutant(_R + "longest", "Fraction(5, 2)", "Fraction(3)"),
     Mutant(_R + "families.whole-prompt", "whole=True", "whole=False", near="def _whole_prompts"),
     Mutant(_R + "families.first-chunk", '"log-normal" and', '"uniform" and'),

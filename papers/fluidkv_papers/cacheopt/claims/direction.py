@@ -27,6 +27,7 @@ _WHOLE_MEANS = Range(
     "laws of two lengths up to 6 and probabilities over up to 4 whose mean is whole, and predicted",
     lambda: ((law,) for law in _two_lengths()),
 )
+WHOLE_MEANS = CLAIMS.section(over=_WHOLE_MEANS)
 _MIXED = Range(
     "every law of up to three lengths up to 5 and probabilities over up to 4, c = 1/10 ... 9/10, "
     "a classifier right in 0, 1/2, 3/4 and all of the cases",
@@ -38,11 +39,8 @@ _MIXED = Range(
 )
 
 
-@CLAIMS.fails(
-    "section-1.ensured",
-    "section 1, component (1), and section 3.2",
-    over=_WHOLE_MEANS,
-    origin=Origin.PRINTED,
+@WHOLE_MEANS.fails(
+    "section-1.ensured", "section 1, component (1), and section 3.2", origin=Origin.PRINTED
 )
 def _ensured(law: Law) -> bool | str:
     """Padding added or subtracted by the deviation direction ensures a request's demand with the
@@ -57,9 +55,7 @@ def _ensured(law: Law) -> bool | str:
     return left >= _DEFAULT or f"lengths {lengths}; predicted {mean}: covered with {left}"
 
 
-@CLAIMS.claim(
-    "section-1.ensured.added", "section 1, component (1), and section 3.2", over=_WHOLE_MEANS
-)
+@WHOLE_MEANS.claim("section-1.ensured.added", "section 1, component (1), and section 3.2")
 def _ensured_if_added(law: Law) -> bool:
     """Padding that is always added ensures a request's demand with the specified probability.
 

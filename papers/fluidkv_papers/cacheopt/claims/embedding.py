@@ -11,6 +11,7 @@ from fluidkv_papers.cacheopt.instances.embedded import Case, cases, conflict, di
 from fluidkv_papers.cacheopt.paper import statements
 
 CLAIMS = statements()
+READING = CLAIMS.section(origin=Origin.READING)
 
 _SECTION = "section 3.3.1"
 _FITTING = Range(
@@ -51,9 +52,7 @@ def _condition(case: Case) -> bool | str:
     return min(_starts(case), default=None) == start or str(case)
 
 
-@CLAIMS.claim(
-    "embedding.condition.needed", f"{_SECTION}, the condition", over=_ALL, origin=Origin.READING
-)
+@READING.claim("embedding.condition.needed", f"{_SECTION}, the condition", over=_ALL)
 def _needed(case: Case) -> bool | str:
     """Without the condition no start leaves the guest its p + o slots and the host b more.
 
@@ -62,11 +61,10 @@ def _needed(case: Case) -> bool | str:
     return bool(_starts(case)) == case.fits or str(case)
 
 
-@CLAIMS.claim(
+@READING.claim(
     "embedding.condition.last-token",
     f"{_SECTION}, the condition, with slots counted as vLLM uses them",
     over=_ALL,
-    origin=Origin.READING,
 )
 def _last_token(case: Case) -> bool | str:
     """Where the guest's last token is never stored, a start exists iff a - (u + o) - (p + o) >= b -
@@ -103,30 +101,26 @@ CLAIMS.claim(
     note="As a length, s0 is what is left from there to the end of the allocation.",
 )(_placed(lambda case: case.allocated - case.s0))
 
-CLAIMS.fails(
+READING.fails(
     "embedding.start.from-the-front",
     f"{_SECTION}, the red line counted from the front of the allocation",
     "Counted from the front of the allocation, s0 is where the guest starts.",
     over=_FITTING,
     ours="the guest meets its host, or ends past the allocation",
     paper="starting from the red line s0",
-    origin=Origin.READING,
 )(_placed(lambda case: case.s0))
 
-CLAIMS.fails(
+READING.fails(
     "embedding.start.from-the-tip",
     f"{_SECTION}, the red line counted from the used tokens on",
     "Counted from the host's tip, s0 is where the guest starts.",
     over=_FITTING,
     ours="the guest ends past the allocation",
     paper="starting from the red line s0",
-    origin=Origin.READING,
 )(_placed(lambda case: case.used + case.s0))
 
 
-@CLAIMS.claim(
-    "embedding.start.when-right", f"{_SECTION}, the red line", over=_FITTING, origin=Origin.READING
-)
+@READING.claim("embedding.start.when-right", f"{_SECTION}, the red line", over=_FITTING)
 def _when_right(case: Case) -> bool | str:
     """Counted from the front, s0 is right iff p <= u + b and a >= 2 (u + o) + b; counted from the
     tip, iff p <= b.
@@ -171,11 +165,10 @@ def _buffer(case: Case, late: int) -> bool | str:
     return safe == (late <= case.buffer) or f"{case}, {late} late"
 
 
-@CLAIMS.fails(
+@READING.fails(
     "embedding.buffer.own-end",
     f"{_SECTION}, the buffer for an inaccurate estimate",
     over=lambda: ((c, late) for c in cases(10) for late in range(1, c.buffer + 1)),
-    origin=Origin.READING,
 )
 def _own_end(case: Case, late: int) -> bool | str:
     """A guest that is late by at most b iterations needs no slots but those that b left it.
@@ -188,11 +181,10 @@ def _own_end(case: Case, late: int) -> bool | str:
     return found is None or f"{case}, {late} late: {found}"
 
 
-@CLAIMS.claim(
+@READING.claim(
     "embedding.second-guest",
     f"{_SECTION}, the condition asked again while a guest is there",
     over=_FITTING,
-    origin=Origin.READING,
 )
 def _second_guest(case: Case) -> bool | str:
     """With the first guest at the end of the allocation and a_j for what lies before it, the

@@ -10,16 +10,7 @@ from fluidkv.ledger import Finding, Origin, Range
 from fluidkv.preempt.restoring.roofline import OPT_13B
 from fluidkv.serving.rules import Restore
 from fluidkv.serving.swap import Swap
-from fluidkv_papers.cacheopt.instances.machines import (
-    BUS,
-    PAIR,
-    SPOT,
-    WEIGHTS,
-    bandwidth_for,
-    operations,
-    out_and_in,
-    recomputation,
-)
+from fluidkv_papers.cacheopt.instances import machines
 from fluidkv_papers.cacheopt.paper import statements
 from fluidkv_papers.cacheopt.scheduler.requests import Copies, Request
 
@@ -39,9 +30,9 @@ def _orders(s: int) -> bool | str:
     Paper: O(s^2), where swapping is O(s)
     Note: 2 P s + 2 h L s (s + 1) operations in all, P weights, L layers of width h; a copy moves
     the same bytes for each token."""
-    counted = operations(s)
-    within = PAIR // 2 * s**2 <= counted <= operations(1) * s**2
-    exact = counted == 2 * WEIGHTS * s + PAIR * s * (s + 1) // 2
+    counted = machines.operations(s)
+    within = machines.PAIR // 2 * s**2 <= counted <= machines.operations(1) * s**2
+    exact = counted == 2 * machines.WEIGHTS * s + machines.PAIR * s * (s + 1) // 2
     return (exact and within) or f"s = {s}: {counted} operations"
 
 
@@ -52,8 +43,10 @@ def _quadratic() -> Finding:
 
     Checked: operations of 2,000 and of 4,000 tokens
     Paper: recomputation follows a quadratic growth"""
-    twice = Fraction(operations(SPOT), operations(SPOT // 2))
-    squares = Fraction(PAIR * SPOT * (SPOT + 1) // 2, operations(SPOT))
+    twice = Fraction(machines.operations(machines.SPOT), machines.operations(machines.SPOT // 2))
+    squares = Fraction(
+        machines.PAIR * machines.SPOT * (machines.SPOT + 1) // 2, machines.operations(machines.SPOT)
+    )
     return Finding(
         twice > 3 or f"{float(twice):.3f} times as much",
         f"{float(twice):.2f} times; the squares are {float(squares):.0%} of it",
@@ -67,10 +60,10 @@ def _crossing() -> Finding:
     """Below 4,000 tokens OPT-13B is recomputed faster than swapped, at what the machine can do.
 
     Paper: swapping is faster when the sequence length exceeds 4000 tokens"""
-    swap = out_and_in(BUS)
-    fastest, half = recomputation(Fraction(1)), recomputation(Fraction(1, 2))
-    wanted = bandwidth_for(SPOT, Fraction(1, 2))
-    fixed = half(SPOT) - swap * SPOT
+    swap = machines.out_and_in(machines.BUS)
+    fastest, half = machines.recomputation(Fraction(1)), machines.recomputation(Fraction(1, 2))
+    wanted = machines.bandwidth_for(machines.SPOT, Fraction(1, 2))
+    fixed = half(machines.SPOT) - swap * machines.SPOT
     return Finding(
         fastest(1) < swap or "a token",
         f"swapping is faster from the first token on: {1e6 * float(swap):.1f} us each, "
@@ -95,10 +88,10 @@ def _sharp() -> Finding:
     Paper: a threshold (e.g., 4k in our setting)
     Note: Both times are nearly lines, so that they cross at a small angle: 1 % moves the spot by 1
     % of (even + spot) / spot, where even is the length at which squares are half."""
-    recompute = recomputation(Fraction(1, 2))
-    swap = out_and_in(bandwidth_for(SPOT, Fraction(1, 2)))
+    recompute = machines.recomputation(Fraction(1, 2))
+    swap = machines.out_and_in(machines.bandwidth_for(machines.SPOT, Fraction(1, 2)))
     faster, slower = (recompute.crossing(swap * scale / 10) for scale in (9, 11))
-    percent = (recompute.crossing(swap * 101 / 100) - SPOT) / SPOT
+    percent = (recompute.crossing(swap * 101 / 100) - machines.SPOT) / machines.SPOT
     return Finding(
         (faster <= 0 and slower > 8000) or f"{float(slower):,.0f} tokens",
         f"none, or {float(slower):,.0f}: 1 % of a time is {float(percent):.0%} of the spot",

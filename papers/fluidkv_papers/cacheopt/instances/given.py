@@ -12,18 +12,16 @@ draw of three of them again, and all as a deeper check. It was written, and is w
 `python -m fluidkv_papers.cacheopt.instances.given`.
 """
 
-import csv
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
-from importlib.resources import files
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from fluidkv import preempt, runs, serving
 from fluidkv_papers.cacheopt.instances import opt_13b, table_1
+from fluidkv_papers.records import Table
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -39,7 +37,7 @@ SWEPT, SWEPT_RATES = "sharegpt", (6.0, 8.0, 10.0, 16.0)
 BUS_S = opt_13b.KV_BYTES / 25e9
 """A token over PCIe 4.0 with 16 lanes, about four fifths of its peak."""
 
-_FILE = files("fluidkv_papers.cacheopt.instances") / "given.csv"
+_TABLE = Table(__file__)
 
 
 class Setting(NamedTuple):
@@ -151,13 +149,8 @@ _COUNTS = (
 def recorded() -> dict[Setting, list[Row]]:
     """One row for each seed, by setting."""
     found: dict[Setting, list[Row]] = {}
-    with _FILE.open(encoding="utf-8") as file:
-        for line in csv.DictReader(file):
-            setting = Setting(
-                line["trace"], float(line["rate"]), line["method"], int(line["padding"])
-            )
-            row = Row(*(float(line[name]) for name in Row._fields))
-            found.setdefault(setting, []).append(row)
+    for setting, row in zip(_TABLE.rows(Setting), _TABLE.rows(Row), strict=True):
+        found.setdefault(setting, []).append(row)
     return found
 
 
@@ -172,18 +165,8 @@ def compared(trace: str, rate: float) -> dict[str, Setting]:
     return {m: Setting(trace, rate, m, padding if m == "rlp" else 0) for m in METHODS}
 
 
-def record(path: Path) -> None:
-    """Compute all runs and write them, six digits a number."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([*Setting._fields, "seed", *Row._fields])
-        for setting in settings():
-            for seed, row in enumerate(computed(setting)):
-                writer.writerow(
-                    [setting.trace, f"{setting.rate:g}", setting.method, setting.padding, seed]
-                    + [f"{value:.6g}" for value in row]
-                )
-
-
 if __name__ == "__main__":
-    record(Path(str(_FILE)))
+    _TABLE.write(
+        [*Setting._fields, "seed", *Row._fields],
+        ([*of, seed, *row] for of in settings() for seed, row in enumerate(computed(of))),
+    )

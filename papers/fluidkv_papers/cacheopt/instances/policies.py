@@ -12,12 +12,9 @@ some of them again, and all of them as a deeper check. The table is written anew
 `python -m fluidkv_papers.cacheopt.instances.policies`.
 """
 
-import csv
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.resources import files
-from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -31,6 +28,7 @@ from fluidkv.serving.rules import Allocation, Victim
 from fluidkv.serving.run import serve
 from fluidkv.serving.server import Server
 from fluidkv_papers.cacheopt.instances import opt_13b, table_1
+from fluidkv_papers.records import Table
 
 
 @dataclass(frozen=True)
@@ -114,19 +112,13 @@ def run_of(job: Job) -> Measures:
 
 
 _HORIZON = 100_000
-_TABLE = "policies.csv"
-_FOLDER = files("fluidkv_papers.cacheopt.instances")
+_TABLE = Table(__file__)
 
 
 @cache
 def recorded() -> Mapping[Job, Measures]:
     """All runs, from the table."""
-    with (_FOLDER / _TABLE).open(encoding="utf-8") as file:
-        rows = list(csv.reader(file))[1:]
-    return {
-        Job(trace, int(padding), policy, int(seed)): Measures(*map(float, measures))
-        for trace, padding, policy, seed, *measures in rows
-    }
+    return dict(zip(_TABLE.rows(Job), _TABLE.rows(Measures), strict=True))
 
 
 def of(trace: str, padding: int, policy: str, measure: str) -> np.ndarray:
@@ -146,14 +138,5 @@ def factor(trace: str, padding: int, policy: str, measure: str) -> tuple[float, 
         return float(first.sum() / other.sum()), float(without.min()), float(without.max())
 
 
-def _write() -> None:
-    with Path(str(_FOLDER / _TABLE)).open("w", encoding="utf-8", newline="") as file:
-        write = csv.writer(file, lineterminator="\n")
-        write.writerow((*Job._fields, *Measures._fields))
-        for job in jobs():
-            write.writerow((*job, *(f"{value:.6g}" for value in run_of(job))))
-            file.flush()
-
-
 if __name__ == "__main__":
-    _write()
+    _TABLE.write((*Job._fields, *Measures._fields), ((*job, *run_of(job)) for job in jobs()))

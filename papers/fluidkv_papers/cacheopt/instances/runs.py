@@ -5,34 +5,22 @@ some of them again, and all of them as a deeper check. The table was written, an
 by `python -m fluidkv_papers.cacheopt.instances.runs`.
 """
 
-import csv
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
-from importlib.resources import files
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from fluidkv.preempt.padding.hoeffding import confidence_at_rate
-from fluidkv_papers.cacheopt.instances.segment import (
-    ALPACA,
-    METHODS,
-    SHAREGPT,
-    VARIANTS,
-    Method,
-    Segment,
-    cacheopt,
-    confident,
-    measured,
-)
+from fluidkv_papers.cacheopt.instances import segment as segments
 from fluidkv_papers.cacheopt.scheduler.settings import CacheOpt
+from fluidkv_papers.records import Table
 
 SEEDS = range(4)
 RATES = (0.5, 0.75, 1.0, 1.25, 1.5)
 """Times the printed rate of the trace."""
-SEGMENTS = {"alpaca": ALPACA, "sharegpt": SHAREGPT}
+SEGMENTS = {"alpaca": segments.ALPACA, "sharegpt": segments.SHAREGPT}
 
 SCALES = (0.5, 1.0, 1.5, 2.0, 2.5)
 BLOCKS = (4, 8, 16, 32, 64)
@@ -42,8 +30,7 @@ ALPHAS = (0.3, 0.5, 0.7, 0.9, 1.0)
 BETAS = (0.001, 0.01, 0.1, 1.0, 100.0)
 CONFIDENCES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 
-_TABLE = "runs.csv"
-_FOLDER = files("fluidkv_papers.cacheopt.instances")
+_TABLE = Table(__file__, digits=5)
 
 
 class Job(NamedTuple):
@@ -70,11 +57,11 @@ def jobs() -> Iterator[Job]:
     """All runs of the table, in its order."""
     for trace in SEGMENTS:
         for rate in RATES:
-            for name in METHODS:
+            for name in segments.METHODS:
                 if name != "all critical" or (trace == "alpaca" and rate <= 1):
                     yield from (Job("12", trace, name, rate, seed) for seed in SEEDS)
     for trace in SEGMENTS:
-        for name in VARIANTS:
+        for name in segments.VARIANTS:
             yield from (Job("14", trace, name, 0.0, seed) for seed in SEEDS)
     for letter, values in SWEEPS.items():
         for x in values:
@@ -96,43 +83,44 @@ def run_of(job: Job) -> Measures:
     """Run it."""
     segment = SEGMENTS[job.trace]
     if job.figure == "12":
-        return measured(METHODS[job.method], segment, job.x, job.seed)
+        return segments.measured(segments.METHODS[job.method], segment, job.x, job.seed)
     if job.figure == "14":
-        return measured(VARIANTS[job.method], segment, 1.0, job.seed)
+        return segments.measured(segments.VARIANTS[job.method], segment, 1.0, job.seed)
     scale = (job.x, job.x) if job.figure == "17a" else (0.5, 2.5)
-    return measured(_swept(job.figure[-1], job.x, segment), segment, 1.0, job.seed, scale)
+    return segments.measured(_swept(job.figure[-1], job.x, segment), segment, 1.0, job.seed, scale)
 
 
-def _swept(letter: str, x: float, segment: Segment) -> Method:
+def _swept(letter: str, x: float, segment: segments.Segment) -> segments.Method:
     """CacheOPT with one of its numbers changed, at the rate of the segment."""
     match letter:
         case "b":
-            return cacheopt(block=int(x))
+            return segments.cacheopt(block=int(x))
         case "c":
-            return cacheopt(replace(CacheOpt(), iterations_ahead=int(x)))
+            return segments.cacheopt(replace(CacheOpt(), iterations_ahead=int(x)))
         case "d":
-            return cacheopt(replace(CacheOpt(), reserved_blocks=int(x)))
+            return segments.cacheopt(replace(CacheOpt(), reserved_blocks=int(x)))
         case "e":
-            return cacheopt(padding=confident(confidence_at_rate(segment.rate, x, 100.0)))
+            return segments.cacheopt(
+                padding=segments.confident(confidence_at_rate(segment.rate, x, 100.0))
+            )
         case "f":
-            return cacheopt(padding=confident(confidence_at_rate(segment.rate, 0.9, x)))
+            return segments.cacheopt(
+                padding=segments.confident(confidence_at_rate(segment.rate, 0.9, x))
+            )
         case "g":
-            return cacheopt(padding=confident(x))
+            return segments.cacheopt(padding=segments.confident(x))
         case _:
-            return cacheopt()
+            return segments.cacheopt()
 
 
 @cache
 def recorded() -> dict[Job, Measures]:
     """The table."""
-    with (_FOLDER / _TABLE).open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    return {
-        Job(row["figure"], row["trace"], row["method"], float(row["x"]), int(row["seed"])): {
-            name: float(row[name]) for name in row.keys() - set(Job._fields)
-        }
-        for row in rows
-    }
+    measures = (
+        {name: float(value) for name, value in line.items() if name not in Job._fields}
+        for line in _TABLE.lines()
+    )
+    return dict(zip(_TABLE.rows(Job), measures, strict=True))
 
 
 def mean(figure: str, trace: str, method: str, x: float, measure: str) -> float:
@@ -151,17 +139,14 @@ def rounded(measures: Measures) -> Measures:
     return {name: float(f"{value:.5g}") for name, value in measures.items()}
 
 
-def _write(path: Path) -> None:
+def _write() -> None:
     from fluidkv.processes import cores, shared_out
 
     todo = list(jobs())
     found = dict(shared_out(run_of, todo, cores(), argument="cores"))
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([*Job._fields, *found[0]])
-        for place, job in enumerate(todo):
-            writer.writerow([*job, *(f"{value:.5g}" for value in found[place].values())])
+    rows = ([*map(str, job), *found[place].values()] for place, job in enumerate(todo))
+    _TABLE.write([*Job._fields, *found[0]], rows)
 
 
 if __name__ == "__main__":
-    _write(Path(str(_FOLDER / _TABLE)))
+    _write()

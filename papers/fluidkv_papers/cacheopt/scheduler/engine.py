@@ -19,16 +19,11 @@ from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.counts import COUNTS as COMMON
 from fluidkv.serving.limits import Limits
+from fluidkv_papers.cacheopt.scheduler import sharing
 from fluidkv_papers.cacheopt.scheduler.embedding import Hosts
 from fluidkv_papers.cacheopt.scheduler.memory import CountedMemory
 from fluidkv_papers.cacheopt.scheduler.requests import Copies
 from fluidkv_papers.cacheopt.scheduler.settings import CacheOpt, Selection
-from fluidkv_papers.cacheopt.scheduler.sharing import (
-    give_critical,
-    serve_first_come,
-    serve_who_lacks,
-    share_rest,
-)
 from fluidkv_papers.cacheopt.scheduler.state import Request, Server
 from fluidkv_papers.cacheopt.scheduler.urgency import rules_of
 
@@ -88,12 +83,12 @@ class CacheOptEngine:
         self._arrive()
         self._clear()
         if server.settings.selection is Selection.FIRST_COME:
-            serve_first_come(server)
+            sharing.serve_first_come(server)
         else:
             hosts = Hosts(server)
-            critical = give_critical(server, hosts)
-            share_rest(server, hosts, critical)
-            serve_who_lacks(server, critical)
+            critical = sharing.give_critical(server, hosts)
+            sharing.share_rest(server, hosts, critical)
+            sharing.serve_who_lacks(server, critical)
         resumed = sum(request.evictions > 0 for request in server.admitted)
         began = server.now
         server.now, copied = server.copies.go(server.now, server.admitted)

@@ -4,14 +4,7 @@ import numpy as np
 
 from fluidkv.figures.figure import Axes, Canvas, Data, Figure
 from fluidkv.figures.style import BLUE, GREY, ORANGE, SMALL_NOTE, name_axes, zero_line
-from fluidkv_papers.congestion.claims.mixed.gap_exponents import (
-    SEED,
-    drawn_gaps,
-    exponent,
-    fitted_exponent,
-    gap,
-    upper_bound,
-)
+from fluidkv_papers.congestion.claims.mixed import gap_exponents as exponents
 
 _SIZES = (32, 64, 128, 256, 512, 1024)
 _DRAWS = 60
@@ -24,7 +17,7 @@ def data() -> Data:
     numbers: dict[str, np.ndarray | float] = {"size": np.array(_SIZES, dtype=np.float64)}
     for classes in (3, 4):
         shares = (Fraction(1, classes),) * classes
-        drawn = [drawn_gaps(classes, n, _DRAWS) for n in _SIZES]
+        drawn = [exponents.drawn_gaps(classes, n, _DRAWS) for n in _SIZES]
         medians = [float(np.median([value for value, _ in rows])) for rows in drawn]
         lowest = [min(value for value, _ in rows) for rows in drawn]
         shares_of_bound = [[share for _, share in rows] for rows in drawn]
@@ -33,10 +26,13 @@ def data() -> Data:
             f"draw_size_{classes}": np.repeat(np.array(_SIZES, dtype=np.float64), _DRAWS),
             f"draws_{classes}": np.array(shares_of_bound).ravel(),
             f"median_{classes}": np.median(np.array(shares_of_bound), axis=1),
-            f"exponent_median_{classes}": fitted_exponent(_SIZES, medians),
-            f"exponent_least_{classes}": fitted_exponent(_SIZES, lowest),
+            f"exponent_median_{classes}": exponents.fitted_exponent(_SIZES, medians),
+            f"exponent_least_{classes}": exponents.fitted_exponent(_SIZES, lowest),
             f"consecutive_{classes}": np.array(
-                [gap(lengths, shares) / upper_bound(lengths, shares) for lengths in consecutive]
+                [
+                    exponents.gap(lengths, shares) / exponents.upper_bound(lengths, shares)
+                    for lengths in consecutive
+                ]
             ),
         }
     return numbers
@@ -67,7 +63,7 @@ def _panel(data: Data, ax: Axes, classes: int) -> None:
         "longest decode length n",
         title=f"{classes} classes: median gap ~ "
         f"n$^{{-{data[f'exponent_median_{classes}']:.2f}}}$ "
-        f"(paper: {exponent(classes):.2f})",
+        f"(paper: {exponents.exponent(classes):.2f})",
         log="y",
     )
     ax.set_ylim(5e-4, 2)
@@ -90,7 +86,7 @@ FIGURE = Figure(
     id="gap_exponents",
     title="Unrelated lengths close the gap as slowly as they can; resonant ones like n⁻³",
     source="Congestion, B.8.7, generic ratios",
-    parameters={"sizes": list(_SIZES), "draws": _DRAWS, "shares": "equal", "seed": SEED},
+    parameters={"sizes": list(_SIZES), "draws": _DRAWS, "shares": "equal", "seed": exponents.SEED},
     size=(9.0, 4.0),
     data=data,
     draw=draw,

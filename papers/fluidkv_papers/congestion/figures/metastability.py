@@ -9,13 +9,7 @@ from fluidkv import exact, serving
 from fluidkv.figures.figure import Canvas, Data, Figure
 from fluidkv.figures.wording import number
 from fluidkv.workload import RequestClass, System, Workload
-from fluidkv_papers.congestion.figures.metastability_panels import (
-    actions_panel,
-    load_panel,
-    ramp_panel,
-    return_panel,
-    survival_panel,
-)
+from fluidkv_papers.congestion.figures import metastability_panels as panels
 
 _INPUT, _DECODE, _CAPACITY = 10, 40, 2000  # of Congestion, Figure 4
 _SEED = 61
@@ -189,11 +183,11 @@ def draw(data: Data, canvas: Canvas) -> None:
     setting = f"l0 = {_INPUT}, l1 = {_DECODE}; M = {_CAPACITY:,} but in (b); rules of restart"
     canvas.suptitle(f"{FIGURE.title}\n{setting}", x=0.01, ha="left")
     grid = canvas.add_gridspec(2, 6)
-    survival_panel(data, canvas.add_subplot(grid[0, :2]))
-    load_panel(data, canvas.add_subplot(grid[0, 2:4]), _CAPACITIES)
-    ramp_panel(data, canvas.add_subplot(grid[0, 4:]), len(_UP))
-    return_panel(data, canvas.add_subplot(grid[1, :3]), canvas)
-    actions_panel(data, canvas.add_subplot(grid[1, 3:]), _LABELS, _SHED_FOR)
+    panels.survival_panel(data, canvas.add_subplot(grid[0, :2]))
+    panels.load_panel(data, canvas.add_subplot(grid[0, 2:4]), _CAPACITIES)
+    panels.ramp_panel(data, canvas.add_subplot(grid[0, 4:]), len(_UP))
+    panels.return_panel(data, canvas.add_subplot(grid[1, :3]), canvas)
+    panels.actions_panel(data, canvas.add_subplot(grid[1, 3:]), _LABELS, _SHED_FOR)
 
 
 _LABELS = {

@@ -5,12 +5,7 @@ sheets.
 """
 
 from fluidkv.ledger import Evidence, Finding, Origin, Statements
-from fluidkv_papers.measured.instances.capacity_policies import (
-    MAX_UTILIZATION,
-    NO_EVICT,
-    evicting,
-    reserving,
-)
+from fluidkv_papers.measured.instances import capacity_policies as policies
 
 CLAIMS = Statements(
     "measured.capacity-policies",
@@ -27,7 +22,7 @@ def _no_evict() -> Finding:
     """Under GUARANTEED_NO_EVICT throughput and p99 latency are as measured, to within 5 %."""
     bad, shown, measured = None, [], []
     for name, unit in (("throughput", "tok/s"), ("latency_p99", "s")):
-        found, there = getattr(reserving(), name), getattr(NO_EVICT, name)
+        found, there = getattr(policies.reserving(), name), getattr(policies.NO_EVICT, name)
         shown.append(f"{found:.1f} {unit} ({found / there - 1:+.1%})")
         measured.append(f"{there:.1f} {unit}")
         if abs(found / there - 1) > 0.05:
@@ -38,9 +33,9 @@ def _no_evict() -> Finding:
 @CLAIMS.claim("first-tokens", _PLACE, checked=f"{_CHECKED}, of each policy", kind="remark")
 def _first_tokens() -> Finding:
     """Under MAX_UTILIZATION the median time to first token is shorter."""
-    before, after = reserving().ttft_p50, evicting().ttft_p50
+    before, after = policies.reserving().ttft_p50, policies.evicting().ttft_p50
     shown = f"{before:.1f} to {after:.1f} s"
-    measured = f"{NO_EVICT.ttft_p50:.1f} to {MAX_UTILIZATION.ttft_p50:.1f} s"
+    measured = f"{policies.NO_EVICT.ttft_p50:.1f} to {policies.MAX_UTILIZATION.ttft_p50:.1f} s"
     return Finding(after < before or shown, shown, paper=measured)
 
 
@@ -48,7 +43,7 @@ def _first_tokens() -> Finding:
 def _loss() -> Finding:
     """MAX_UTILIZATION loses as much throughput as measured, to within a quarter of the loss."""
     # By the rule as we read it in the source: the whole length must fit to enter.
-    found = evicting().throughput / reserving().throughput - 1
-    there = MAX_UTILIZATION.throughput / NO_EVICT.throughput - 1
+    found = policies.evicting().throughput / policies.reserving().throughput - 1
+    there = policies.MAX_UTILIZATION.throughput / policies.NO_EVICT.throughput - 1
     shown = f"{found:+.1%}"
     return Finding(not (abs(found / there - 1) > 0.25) or shown, shown, paper=f"{there:+.1%}")

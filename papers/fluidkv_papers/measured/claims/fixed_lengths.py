@@ -6,14 +6,8 @@ runs of the test are predicted. Ours are on record (`fixed_lengths`).
 
 from collections.abc import Iterator, Sequence
 
-from fluidkv.ledger import Evidence, Finding, Origin, Statements, Verdict
-from fluidkv_papers.measured.instances.fixed_lengths import (
-    SERVERS,
-    Predicted,
-    Row,
-    of_test,
-    recorded,
-)
+from fluidkv.ledger import Evidence, Finding, Instance, Origin, Statements
+from fluidkv_papers.measured.instances import fixed_lengths as fixed
 
 CLAIMS = Statements(
     "measured.fixed-lengths",
@@ -22,152 +16,123 @@ CLAIMS = Statements(
     evidence=Evidence.SAMPLED,
 )
 
-_README = "README.md, tests 1 to 8"
-_CHECKED = "one run of each, on record"
+REMARKS = CLAIMS.section(
+    place="README.md, tests 1 to 8", kind="remark", checked="one run of each, on record"
+)
 
 
-def pairs(tests: Sequence[int]) -> Iterator[tuple[Row, Predicted]]:
+def pairs(tests: Sequence[int]) -> Iterator[tuple[fixed.Row, fixed.Predicted]]:
     """Runs that the clock is not from, and which ask for the same lengths as the one that it is."""
-    for row, ours in recorded():
-        first = of_test(row.test)[0]
+    for row, ours in fixed.recorded():
+        first = fixed.of_test(row.test)[0]
         if row.test in tests and row.at != first.at and row.shape == first.shape:
             yield row, ours
 
 
-@CLAIMS.claim("memory", _README, kind="remark")
-def _memory() -> Finding:
+@REMARKS.claim("memory", ours="{list}")
+def _memory() -> Iterator[Instance]:
     """The KV tokens of a log are the GiB that a test states, over the bytes of a token, to within
     the digits of these GiB.
 
     Checked: the four tests with a log of their start
     Paper: the logs' own"""
-    bad, shown = None, []
-    for test, server in SERVERS.items():
-        if server.logged is None:
-            continue
-        off = server.reckoned / server.logged - 1
-        # two digits are stated: half of the last one of 5.01 GiB is 0.1 %
-        if abs(off) > 0.005 / server.memory_gib:
-            bad = bad or f"test {test}: {server.reckoned:,} for {server.logged:,}"
-        shown.append(f"{test}: {off:+.3%}")
-    return Finding(bad, ", ".join(shown))
+    for test, server in fixed.SERVERS.items():
+        if server.logged is not None:
+            off = server.reckoned / server.logged - 1
+            bad = f"test {test}: {server.reckoned:,} for {server.logged:,}"
+            # two digits are stated: half of the last one of 5.01 GiB is 0.1 %
+            yield Instance(abs(off) <= 0.005 / server.memory_gib, f"{test}: {off:+.3%}", bad)
 
 
-@CLAIMS.claim("running", _README, kind="remark")
-def _running() -> Finding:
+@REMARKS.claim("running")
+def _running() -> Iterator[Instance]:
     """While requests wait and memory is full, no fewer run than the fewest, and no more than the
     most, of our run of the same lengths and memory.
 
     Checked: every such line of the 24 logs
+    Ours: {count} lines, all inside
     Paper: the logs' own"""
     # A weak one: 54 to 62 for 7,168 tokens in and 1,024 out, but 43 to 89 for 1,024 in and out.
-    bad, lines = None, 0
-    for row, ours in recorded():
+    for row, ours in fixed.recorded():
         for running, part in row.full:
-            lines += 1
-            if not ours.least <= running <= ours.most:
-                bad = bad or f"test {row.test}, {row.prompts} prompts: {running} at {part} %"
-    return Finding(bad, f"{lines} lines, all inside")
+            bad = f"test {row.test}, {row.prompts} prompts: {running} at {part} %"
+            yield Instance(ours.least <= running <= ours.most, running, bad)
 
 
+@REMARKS.fails(
+    "duration.two-gpus",
+    "",
+    "Qwen2-7B on two GPUs of one node: with twice as many requests, a run lasts as long as "
+    "measured, to within 5 %.",
+    given=((2,), ("duration_s",), 0.05),
+)
+@REMARKS.fails(
+    "duration.72b",
+    "",
+    "Qwen2-72B: the other runs last as long as measured, to within 5 %.",
+    given=((8,), ("duration_s",), 0.05),
+)
+@REMARKS.fails(
+    "duration.7b",
+    "",
+    "Qwen2-7B on one GPU: all other runs last as long as measured, to within 5 %.",
+    given=((4, 5), ("duration_s",), 0.05),
+)
+@REMARKS.claim(
+    "ttft.32b",
+    "",
+    "There, the mean and the 99th percentile of the time to the first token are as measured, to "
+    "within 10 %.",
+    given=((6, 7), ("ttft_mean", "ttft_p99"), 0.10),
+)
+@REMARKS.claim(
+    "duration.32b",
+    "",
+    "Qwen2.5-32B: with twice as many requests, and half as many more, runs last as long as "
+    "measured, to within 5 %.",
+    given=((6, 7), ("duration_s",), 0.05),
+)
 def times(tests: Sequence[int], names: Sequence[str], part: float) -> Finding:
     """Times of the other runs of the same lengths, to within a part."""
-    bad, shown = None, []
-    for row, ours in pairs(tests):
-        for name in names:
-            off = getattr(ours, name) / getattr(row, name) - 1
-            shown.append(f"{off:+.1%}")
-            if abs(off) > part:
-                bad = bad or f"test {row.test}, {row.prompts} prompts: {name} {off:+.1%}"
-    return Finding(bad, ", ".join(shown), paper=f"within {part:.0%}")
+    offs = [
+        (f"test {row.test}, {row.prompts} prompts: {name}", _off(row, ours, name))
+        for row, ours in pairs(tests)
+        for name in names
+    ]
+    return Finding(
+        (f"{where} {off:+.1%}" for where, off in offs if abs(off) > part),
+        ", ".join(f"{off:+.1%}" for _, off in offs),
+        paper=f"within {part:.0%}",
+    )
 
 
-for _id, _says, _tests, _names, _part, _expected in (
-    (
-        "duration.32b",
-        "Qwen2.5-32B: with twice as many requests, and half as many more, runs last as long as "
-        "measured, to within 5 %.",
-        (6, 7),
-        ("duration_s",),
-        0.05,
-        Verdict.HOLDS,
-    ),
-    (
-        "ttft.32b",
-        "There, the mean and the 99th percentile of the time to the first token are as measured, "
-        "to within 10 %.",
-        (6, 7),
-        ("ttft_mean", "ttft_p99"),
-        0.10,
-        Verdict.HOLDS,
-    ),
-    (
-        "duration.7b",
-        "Qwen2-7B on one GPU: all other runs last as long as measured, to within 5 %.",
-        (4, 5),
-        ("duration_s",),
-        0.05,
-        Verdict.FAILS,
-    ),
-    (
-        "duration.72b",
-        "Qwen2-72B: the other runs last as long as measured, to within 5 %.",
-        (8,),
-        ("duration_s",),
-        0.05,
-        Verdict.FAILS,
-    ),
-    (
-        "duration.two-gpus",
-        "Qwen2-7B on two GPUs of one node: with twice as many requests, a run lasts as long as "
-        "measured, to within 5 %.",
-        (2,),
-        ("duration_s",),
-        0.05,
-        Verdict.FAILS,
-    ),
-):
-    CLAIMS.claim(
-        _id,
-        _README,
-        _says,
-        kind="remark",
-        expected=_expected,
-        checked=_CHECKED,
-        given=(_tests, _names, _part),
-    )(times)
+def _off(row: fixed.Row, ours: fixed.Predicted, name: str) -> float:
+    return getattr(ours, name) / getattr(row, name) - 1
 
 
-@CLAIMS.claim("duration.same-day", _README, checked=_CHECKED, kind="remark")
-def _same_day() -> Finding:
+@REMARKS.claim("duration.same-day", ours="{list}")
+def _same_day() -> Iterator[Instance]:
     """Test 4: runs of 100 and 200 requests, made within minutes of the fitted one, last as long as
     measured to within 1 %, and their 99th percentile of the time to the first token is so, too.
 
     Paper: within 1%"""
-    first, bad, shown = of_test(4)[0], None, []
+    first = fixed.of_test(4)[0]
     for row, ours in pairs((4,)):
-        if row.at[:5] != first.at[:5]:
-            continue
-        for name in ("duration_s", "ttft_p99"):
-            off = getattr(ours, name) / getattr(row, name) - 1
-            shown.append(f"{off:+.1%}")
-            if abs(off) > 0.01:
-                bad = bad or f"{row.prompts} prompts: {name} {off:+.1%}"
-    return Finding(bad, ", ".join(shown))
+        for name in ("duration_s", "ttft_p99") if row.at[:5] == first.at[:5] else ():
+            shown = f"{_off(row, ours, name):+.1%}"
+            bad = f"{row.prompts} prompts: {name} {shown}"
+            yield Instance(abs(_off(row, ours, name)) <= 0.01, shown, bad)
 
 
-@CLAIMS.fails("duration.other-lengths", _README, kind="remark")
-def _other_lengths() -> Finding:
+@REMARKS.fails("duration.other-lengths")
+def _other_lengths() -> Iterator[Instance]:
     """A clock from requests of 1,024 tokens in and out holds for other lengths, to within 5 %.
 
     Checked: test 2, three runs on record
     Paper: within 5%"""
     # By the bytes of cache and weights the cache costs too much: runs with more of it are slow.
-    first, bad, shown = of_test(2)[0], None, []
-    for row, ours in recorded():
-        if row.test == 2 and row.shape != first.shape:
-            off = ours.duration_s / row.duration_s - 1
-            shown.append(f"{row.input_length} in, {row.max_output} out: {off:+.1%}")
-            if abs(off) > 0.05:
-                bad = bad or shown[-1]
-    return Finding(bad, "; ".join(shown))
+    for row, ours in fixed.recorded():
+        if row.test == 2 and row.shape != fixed.of_test(2)[0].shape:
+            off = _off(row, ours, "duration_s")
+            shown = f"{row.input_length} in, {row.max_output} out: {off:+.1%}"
+            yield Instance(abs(off) <= 0.05, shown)

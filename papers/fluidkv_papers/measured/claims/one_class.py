@@ -9,41 +9,61 @@ from collections.abc import Sequence
 
 from fluidkv.ledger import Evidence, Finding, Origin, Statements, Verdict
 from fluidkv.serving.clock import IterationClock
-from fluidkv_papers.measured.instances.one_class_runs import (
-    RATIOS,
-    SGLANG,
-    SGLANG_LESS,
-    SGLANG_OWN,
-    TRTLLM,
-    TRTLLM_NO_EVICT,
-    VLLM_1,
-    VLLM_2,
-    Row,
-    clock,
-    served,
-)
+from fluidkv_papers.measured.instances import one_class_runs as engines
 
 CLAIMS = Statements(
     "measured.one-class", "inferlint", origin=Origin.PREDICTION, evidence=Evidence.SAMPLED
 )
 
 _TABLE = "docs/engines.md, one model on three engines, table"
-_CHECKED = "one run of each, by three clocks"
+COUNTS = CLAIMS.section(place=_TABLE, checked="one run of each, by three clocks")
 
 # The one of vLLM's first start; twice as fast, with dear prefill; half as fast, with cheap prefill.
 _CLOCKS = (IterationClock(0.01, 1e-8, 5e-4), IterationClock(0.03, 5e-7, 3e-5))
 
 
-def _counted(row: Row, by: IterationClock) -> tuple[int, int]:
-    ours = served(row, by)
+def _counted(row: engines.Row, by: IterationClock) -> tuple[int, int]:
+    ours = engines.served(row, by)
     return ours.preemptions, ours.running
 
 
-def counts(rows: Sequence[Row]) -> Finding:
+@COUNTS.claim(
+    "trtllm",
+    "",
+    "TensorRT-LLM pauses 13 requests under MAX_UTILIZATION with 20,960 tokens, and none under "
+    "GUARANTEED_NO_EVICT with 37,760.",
+    given=((engines.TRTLLM, engines.TRTLLM_NO_EVICT),),
+)
+@COUNTS.claim(
+    "sglang.conservativeness",
+    "",
+    "With a conservativeness of 0.3, SGLang runs 30, and retracts 1.",
+    given=((engines.SGLANG_LESS,),),
+)
+@COUNTS.claim(
+    "sglang.five-passes",
+    "",
+    "Where they come in five passes, SGLang runs all 32, and retracts 3.",
+    given=((engines.SGLANG_OWN,),),
+)
+@COUNTS.claim(
+    "sglang.one-pass",
+    "",
+    "Where all but the first request come in one prefill pass, SGLang runs 29 of the 32, and "
+    "retracts none.",
+    given=((engines.SGLANG,),),
+)
+@COUNTS.claim(
+    "vllm",
+    "",
+    "vLLM preempts 3 of the 32 requests with 2,020 blocks, and none with 2,992.",
+    given=((engines.VLLM_1, engines.VLLM_2),),
+)
+def counts(rows: Sequence[engines.Row]) -> Finding:
     """Preemptions, and the most that run at once, where that was measured."""
     bad, shown = None, []
     for row in rows:
-        found = {_counted(row, by) for by in (clock(), *_CLOCKS)}
+        found = {_counted(row, by) for by in (engines.clock(), *_CLOCKS)}
         for preemptions, running in found:
             if preemptions != row.preemptions or row.running not in (None, running):
                 bad = bad or f"{row.name}: {preemptions}, {running} running"
@@ -52,38 +72,6 @@ def counts(rows: Sequence[Row]) -> Finding:
         f"{row.preemptions}" + (f" of {row.running} running" if row.running else "") for row in rows
     ]
     return Finding(bad, "; ".join(shown), paper="; ".join(measured))
-
-
-for _id, _says, _rows in (
-    (
-        "vllm",
-        "vLLM preempts 3 of the 32 requests with 2,020 blocks, and none with 2,992.",
-        (VLLM_1, VLLM_2),
-    ),
-    (
-        "sglang.one-pass",
-        "Where all but the first request come in one prefill pass, SGLang runs 29 of the 32, and "
-        "retracts none.",
-        (SGLANG,),
-    ),
-    (
-        "sglang.five-passes",
-        "Where they come in five passes, SGLang runs all 32, and retracts 3.",
-        (SGLANG_OWN,),
-    ),
-    (
-        "sglang.conservativeness",
-        "With a conservativeness of 0.3, SGLang runs 30, and retracts 1.",
-        (SGLANG_LESS,),
-    ),
-    (
-        "trtllm",
-        "TensorRT-LLM pauses 13 requests under MAX_UTILIZATION with 20,960 tokens, and none under "
-        "GUARANTEED_NO_EVICT with 37,760.",
-        (TRTLLM, TRTLLM_NO_EVICT),
-    ),
-):
-    CLAIMS.claim(_id, _TABLE, _says, checked=_CHECKED, given=(_rows,))(counts)
 
 
 @CLAIMS.claim(
@@ -95,15 +83,15 @@ def _ratios() -> Finding:
 
     Checked: one run, by the clock of vLLM's first start"""
     a_pass = 0.7 * (1 - 0.14) / 600 + 1e-4  # and the last of four digits
-    ours = served(SGLANG_OWN, clock()).ratios
+    ours = engines.served(engines.SGLANG_OWN, engines.clock()).ratios
     off = [
         abs(a - b)
-        for one, other in zip(ours, RATIOS, strict=False)
+        for one, other in zip(ours, engines.RATIOS, strict=False)
         for a, b in zip(one, other, strict=True)
     ]
-    fine = len(ours) == len(RATIOS) and max(off) <= a_pass
+    fine = len(ours) == len(engines.RATIOS) and max(off) <= a_pass
     shown = ", ".join(f"{before:.4f} to {after:.4f}" for before, after in ours)
-    printed = ", ".join(f"{before:.4f} to {after:.4f}" for before, after in RATIOS)
+    printed = ", ".join(f"{before:.4f} to {after:.4f}" for before, after in engines.RATIOS)
     return Finding(None if fine else shown, shown, paper=printed)
 
 
@@ -114,9 +102,9 @@ def _reserves_all() -> Finding:
 
     Checked: one run of each of three"""
     # All three clients send `ignore_eos`; by that rule 29 run in each, and none is retracted.
-    rows, bad, shown = (SGLANG, SGLANG_OWN, SGLANG_LESS), None, []
+    rows, bad, shown = (engines.SGLANG, engines.SGLANG_OWN, engines.SGLANG_LESS), None, []
     for row in rows:
-        ours = served(row, clock(), known=True)
+        ours = engines.served(row, engines.clock(), known=True)
         shown.append(f"{ours.preemptions} of {ours.running} running")
         if (ours.preemptions, ours.running) != (row.preemptions, row.running):
             bad = bad or f"{row.name}: {shown[-1]}"
@@ -124,12 +112,12 @@ def _reserves_all() -> Finding:
     return Finding(bad, "; ".join(shown), paper=measured)
 
 
-def durations(rows: Sequence[Row]) -> Finding:
+def durations(rows: Sequence[engines.Row]) -> Finding:
     """To within 5 %, by the clock of vLLM's first start."""
     bad, shown, measured = None, [], []
     for row in rows:
         assert row.duration_s is not None
-        ours = served(row, clock()).duration_s
+        ours = engines.served(row, engines.clock()).duration_s
         shown.append(f"{ours:.2f} s ({ours / row.duration_s - 1:+.1%})")
         measured.append(f"{row.duration_s:.2f} s")
         if abs(ours / row.duration_s - 1) > 0.05:
@@ -143,7 +131,7 @@ CLAIMS.claim(
     "By the clock of vLLM's first start, its second and both of TensorRT-LLM's runs last as long "
     "as measured, to within 5 %.",
     checked="one run of each",
-    given=((VLLM_2, TRTLLM_NO_EVICT, TRTLLM),),
+    given=((engines.VLLM_2, engines.TRTLLM_NO_EVICT, engines.TRTLLM),),
 )(durations)
 CLAIMS.claim(
     "duration.sglang",
@@ -151,5 +139,5 @@ CLAIMS.claim(
     "By the same clock SGLang's three runs last as long as measured, to within 5 %.",
     expected=Verdict.FAILS,
     checked="one run of each",
-    given=((SGLANG, SGLANG_OWN, SGLANG_LESS),),
+    given=((engines.SGLANG, engines.SGLANG_OWN, engines.SGLANG_LESS),),
 )(durations)

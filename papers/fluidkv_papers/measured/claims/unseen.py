@@ -4,20 +4,12 @@ The bounds were written down first (`instances/unseen.py`). Ours are on record, 
 not in the repository.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from fluidkv.answers.served.bias import OUTPUT
 from fluidkv.answers.served.elsewhere import recorded
-from fluidkv.ledger import Evidence, Finding, Origin, Statements, Verdict
-from fluidkv_papers.measured.instances.unseen import (
-    DURATION,
-    LATENCY,
-    LOGS,
-    MODELLED,
-    PEAK,
-    RUNNING,
-    held,
-)
+from fluidkv.ledger import Evidence, Finding, Instance, Origin, Statements, Verdict
+from fluidkv_papers.measured.instances import unseen
 
 CLAIMS = Statements(
     "measured.unseen",
@@ -26,102 +18,67 @@ CLAIMS = Statements(
     evidence=Evidence.SAMPLED,
 )
 _WHERE = "requests.jsonl and timeseries.csv of three runs of vLLM 0.19.0"
-_CHECKED = "one run of each, on record"
+REMARKS = CLAIMS.section(place=_WHERE, kind="remark", checked="one run of each, on record")
 _KNOWN, _ENGINE = "vllm_rtx4090_llama31_8b", "vllm+cache"
-ALL = tuple(log.name for log in LOGS)
-ONE_GPU = tuple(log.name for log in LOGS if log.modelled is not None)
-TWO_GPUS = tuple(log.name for log in LOGS if log.modelled is None)
+ALL = tuple(log.name for log in unseen.LOGS)
+ONE_GPU = tuple(log.name for log in unseen.LOGS if log.modelled is not None)
+TWO_GPUS = tuple(log.name for log in unseen.LOGS if log.modelled is None)
 
 
+@REMARKS.fails(
+    "modelled.prefill",
+    "",
+    "So does a token of prefill.",
+    given=(ONE_GPU, "modelled", ("prefill token",), unseen.MODELLED),
+)
+@REMARKS.claim(
+    "modelled.steps",
+    "",
+    "A step lasts as long as the clock from data sheets says, to within 25 %, with the least and "
+    "the most memory of the log.",
+    given=(ONE_GPU, "modelled", ("step, least memory", "step, most memory"), unseen.MODELLED),
+)
+@REMARKS.claim(
+    "duration",
+    "",
+    "The run lasts as long as measured, to within 5 %.",
+    given=(ALL, "run", ("duration",), unseen.DURATION),
+)
+@REMARKS.claim(
+    "peak",
+    "",
+    "As many run at most as measured, to within 5 %.",
+    given=(ALL, "run", ("peak running",), unseen.PEAK),
+)
+@REMARKS.claim(
+    "running",
+    "",
+    "Requests running in the second half are off by at most 12 % of their mean, root mean square.",
+    given=(ALL, "second half", ("running",), unseen.RUNNING),
+)
+@REMARKS.fails(
+    "latency.two-gpus",
+    "",
+    "So are they for a model that two GPUs share.",
+    given=(TWO_GPUS, "second half", ("latency", "ttft", "tpot"), unseen.LATENCY),
+)
+@REMARKS.claim(
+    "latency",
+    "",
+    "One GPU: by the clock of the first half, latencies of the requests that finish in the second "
+    "are off by at most 5 % of their time there, in the median.",
+    given=(ONE_GPU, "second half", ("latency", "ttft", "tpot"), unseen.LATENCY),
+)
 def within(logs: Sequence[str], part: str, whats: Sequence[str], most: float) -> Finding:
     """Each error of each log is at most so large; of times and of series it is above 0."""
     bad, shown = None, []
     for log in logs:
         for what in whats:
-            row = held(log, part, what)
+            row = unseen.held(log, part, what)
             shown.append("missing" if row is None else f"{row.off:+.1%}")
             if row is None or abs(row.off) > most:
                 bad = bad or f"{log}: {what} {shown[-1]}"
     return Finding(bad, ", ".join(shown), paper=f"within {most:.0%}")
-
-
-for _id, _says, _logs, _part, _whats, _most, _expected in (
-    (
-        "latency",
-        "One GPU: by the clock of the first half, latencies of the requests that finish in the "
-        "second are off by at most 5 % of their time there, in the median.",
-        ONE_GPU,
-        "second half",
-        ("latency", "ttft", "tpot"),
-        LATENCY,
-        Verdict.HOLDS,
-    ),
-    (
-        "latency.two-gpus",
-        "So are they for a model that two GPUs share.",
-        TWO_GPUS,
-        "second half",
-        ("latency", "ttft", "tpot"),
-        LATENCY,
-        Verdict.FAILS,
-    ),
-    (
-        "running",
-        "Requests running in the second half are off by at most 12 % of their mean, root mean "
-        "square.",
-        ALL,
-        "second half",
-        ("running",),
-        RUNNING,
-        Verdict.HOLDS,
-    ),
-    (
-        "peak",
-        "As many run at most as measured, to within 5 %.",
-        ALL,
-        "run",
-        ("peak running",),
-        PEAK,
-        Verdict.HOLDS,
-    ),
-    (
-        "duration",
-        "The run lasts as long as measured, to within 5 %.",
-        ALL,
-        "run",
-        ("duration",),
-        DURATION,
-        Verdict.HOLDS,
-    ),
-    (
-        "modelled.steps",
-        "A step lasts as long as the clock from data sheets says, to within 25 %, with the least "
-        "and the most memory of the log.",
-        ONE_GPU,
-        "modelled",
-        ("step, least memory", "step, most memory"),
-        MODELLED,
-        Verdict.HOLDS,
-    ),
-    (
-        "modelled.prefill",
-        "So does a token of prefill.",
-        ONE_GPU,
-        "modelled",
-        ("prefill token",),
-        MODELLED,
-        Verdict.FAILS,
-    ),
-):
-    CLAIMS.claim(
-        _id,
-        _WHERE,
-        _says,
-        kind="remark",
-        expected=_expected,
-        checked=_CHECKED,
-        given=(_logs, _part, _whats, _most),
-    )(within)
 
 
 def printed_bar(metric: str) -> Finding:
@@ -142,29 +99,26 @@ for _id, _says, _metric, _expected in (
     ("bars.latency", "The 99th percentile of latency is", "latency_p99", Verdict.HOLDS),
     ("bars.ttft", "The 99th percentile of TTFT is", "ttft_p99", Verdict.FAILS),
 ):
-    CLAIMS.claim(
+    REMARKS.claim(
         _id,
-        _WHERE,
+        "",
         f"{_says} simulated, by a clock of the whole log, to within the error bar that the RTX "
         "4090's log of 20 August gives.",
-        kind="remark",
         expected=_expected,
         checked="one run of each by the rules of vllm+cache, on record",
         given=(_metric,),
     )(printed_bar)
 
 
-@CLAIMS.claim("preemptions", _WHERE, checked=_CHECKED, kind="remark")
-def _preemptions() -> Finding:
+@REMARKS.claim("preemptions")
+def _preemptions() -> Iterator[Instance]:
     """Nobody is preempted where memory never fills, and where it does at least as many are as the
     log shows.
 
     Paper: the logs' own"""
-    bad, shown = None, []
     for log in ALL:
-        row = held(log, "run", "preemptions at least")
+        row = unseen.held(log, "run", "preemptions at least")
         assert row is not None  # every log has one
-        shown.append(f"{row.ours:.0f} for at least {row.measured:.0f}")
-        if row.ours < row.measured or (row.ours > 0) != (row.measured > 0):
-            bad = bad or f"{log}: {shown[-1]}"
-    return Finding(bad, "; ".join(shown))
+        shown = f"{row.ours:.0f} for at least {row.measured:.0f}"
+        right = row.ours >= row.measured and (row.ours > 0) == (row.measured > 0)
+        yield Instance(right, shown, f"{log}: {shown}")

@@ -14,11 +14,8 @@ from the earliest run of each test, out of its duration and its median gap betwe
 the cache is to that of the weights as their bytes are.
 """
 
-import csv
 from dataclasses import astuple, dataclass, fields
 from functools import cache
-from importlib.resources import files
-from pathlib import Path
 from typing import get_type_hints
 
 import numpy as np
@@ -29,9 +26,9 @@ from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
 from fluidkv.serving.server import Server
+from fluidkv_papers.records import Table
 
-_FOLDER = files("fluidkv_papers.measured.instances")
-_PUBLISHED, _FILE = _FOLDER / "fixed_lengths_published.csv", _FOLDER / "fixed_lengths.csv"
+_PUBLISHED, _TABLE = Table(__file__, "fixed_lengths_published"), Table(__file__)
 _GIB = 2**30
 BLOCK_SIZE, SEQUENCES, BUDGET = 16, 256, 2048
 ENGINE = "vllm-0.11+cache"
@@ -152,10 +149,8 @@ class Predicted:
 def published() -> tuple[Row, ...]:
     """All 24 runs."""
     kinds = get_type_hints(Row)
-    with _PUBLISHED.open(encoding="utf-8") as file:
-        lines = list(csv.DictReader(file))
     found = []
-    for line in lines:
+    for line in _PUBLISHED.lines():
         full = [pair.partition("@")[::2] for pair in line.pop("full").split()]
         values = {name: kinds[name](value) for name, value in line.items()}
         found.append(Row(**values, full=tuple((int(n), float(part)) for n, part in full)))
@@ -221,25 +216,15 @@ def predicted(row: Row, clock: IterationClock) -> Predicted:
     )
 
 
-def record(path: Path) -> None:
-    """Compute all rows and write them, six digits a number."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([f.name for f in fields(Predicted)])
-        for test in SERVERS:
-            clock = fitted(of_test(test)[0])
-            for row in of_test(test):
-                one = astuple(predicted(row, clock))
-                writer.writerow([f"{v:.6g}" if isinstance(v, float) else v for v in one])
+def record() -> None:
+    """Compute all rows and write them."""
+    clocks = {test: fitted(of_test(test)[0]) for test in SERVERS}
+    rows = (predicted(row, clock) for test, clock in clocks.items() for row in of_test(test))
+    _TABLE.write([f.name for f in fields(Predicted)], (astuple(row) for row in rows))
 
 
 @cache
 def recorded() -> tuple[tuple[Row, Predicted], ...]:
     """Each published run and ours on record, test by test, the fitted one first."""
-    kinds, rows = get_type_hints(Predicted), {(row.test, row.at): row for row in published()}
-    with _FILE.open(encoding="utf-8") as file:
-        ours = [
-            Predicted(**{name: kinds[name](value) for name, value in line.items()})
-            for line in csv.DictReader(file)
-        ]
-    return tuple((rows[one.test, one.at], one) for one in ours)
+    rows = {(row.test, row.at): row for row in published()}
+    return tuple((rows[ours.test, ours.at], ours) for ours in _TABLE.rows(Predicted))

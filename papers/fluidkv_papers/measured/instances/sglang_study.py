@@ -5,13 +5,10 @@ the fit, with arrivals moved by milliseconds, and under other settings stand in 
 since they take minutes and need the log; the tests compute some of them again.
 """
 
-import csv
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass, fields
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
-from typing import get_type_hints
 
 import numpy as np
 
@@ -25,9 +22,9 @@ from fluidkv.serving.clock_fit.steps import StepFit, StepRows, fit_steps
 from fluidkv.serving.sglang_settings import SglangSettings
 from fluidkv.serving.versions import reserves_in_full
 from fluidkv_papers.measured.instances.sglang_published import SETTINGS, Setting
+from fluidkv_papers.records import Table
 
-_FILE = files("fluidkv_papers.measured.instances") / "sglang_study.csv"
-_RETRACTIONS = files("fluidkv_papers.measured.instances") / "sglang_retractions.csv"
+_TABLE, _RETRACTIONS = Table(__file__), Table(__file__, "sglang_retractions")
 
 DRAWS = 200
 MOVED_S = (0.001, 0.01, 0.1)
@@ -211,16 +208,12 @@ def slower(clock: IterationClock, times: float) -> IterationClock:
     return IterationClock(base, kv, prefill)
 
 
-def record(folder: Path, path: Path) -> None:
-    """Compute all runs of the log in a folder and write them, six digits a number."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([f.name for f in fields(Outcome)])
-        for one in computed(folder):
-            writer.writerow([f"{v:.6g}" if isinstance(v, float) else v for v in astuple(one)])
+def record(folder: Path) -> None:
+    """Compute all runs of the log in a folder and write them."""
+    _TABLE.write([f.name for f in fields(Outcome)], (astuple(run) for run in computed(folder)))
 
 
-def record_retractions(folder: Path, path: Path) -> None:
+def record_retractions(folder: Path) -> None:
     """The retractions of the log and of the prediction, beside each other."""
     source = read_source(folder)
     ours = outcome(source, fitted(source).clock, "")[1]
@@ -228,32 +221,22 @@ def record_retractions(folder: Path, path: Path) -> None:
         Retracted(r.time_s, r.ratio_before or 0.0, r.ratio_after or 0.0)
         for r in source.log.retractions
     ]
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["who", *(f.name for f in fields(Retracted))])
-        for who, found in (("measured", theirs), ("predicted", ours)):
-            for one in found:
-                writer.writerow([who, *(f"{v:.6g}" for v in astuple(one))])
+    sides = (("measured", theirs), ("predicted", ours))
+    rows = ([who, *astuple(retracted)] for who, found in sides for retracted in found)
+    _RETRACTIONS.write(["who", *(f.name for f in fields(Retracted))], rows)
 
 
 @cache
 def recorded() -> dict[str, tuple[Outcome, ...]]:
     """Runs on record, by study."""
     found: dict[str, list[Outcome]] = {}
-    kinds = get_type_hints(Outcome)
-    with _FILE.open(encoding="utf-8") as file:
-        for line in csv.DictReader(file):
-            one = Outcome(**{name: kinds[name](value) for name, value in line.items()})
-            found.setdefault(one.study, []).append(one)
+    for run in _TABLE.rows(Outcome):
+        found.setdefault(run.study, []).append(run)
     return {study: tuple(runs) for study, runs in found.items()}
 
 
 @cache
 def retractions(who: str) -> tuple[Retracted, ...]:
     """Those on record, "measured" or "predicted"."""
-    with _RETRACTIONS.open(encoding="utf-8") as file:
-        return tuple(
-            Retracted(*(float(line[f.name]) for f in fields(Retracted)))
-            for line in csv.DictReader(file)
-            if line["who"] == who
-        )
+    rows = zip(_RETRACTIONS.lines(), _RETRACTIONS.rows(Retracted), strict=True)
+    return tuple(retracted for line, retracted in rows if line["who"] == who)

@@ -7,11 +7,9 @@ and of whole runs in `elsewhere.csv`; `record` makes it again from the logs, whi
 repository.
 """
 
-import csv
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass, fields
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +21,7 @@ from fluidkv.answers.served.elsewhere import LOGS as SIMULATED
 from fluidkv.serving.clock_fit.fit import fit_clock
 from fluidkv.serving.clock_fit.points import TickPoints, tick_points
 from fluidkv.serving.machines.named import named_clock
+from fluidkv_papers.records import Table
 
 LATENCY = 0.05
 """Median error of latencies in the predicted half, as a share of their time there; 3.2 % known."""
@@ -35,7 +34,7 @@ DURATION = 0.05
 MODELLED = 0.25
 """A step by the clock from data sheets, as `measured.modelled` has it."""
 
-_FILE = files("fluidkv_papers.measured.instances") / "unseen.csv"
+_TABLE = Table(__file__)
 REPOSITORY = "casys-kaist/LLMServingSim"
 LICENCE = "MIT License, Copyright (c) 2024, CASYS Lab at KAIST"
 _BLOCK = 16
@@ -121,14 +120,7 @@ class Held:
 @cache
 def recorded() -> tuple[Held, ...]:
     """All that is on record."""
-    with _FILE.open(encoding="utf-8") as file:
-        return tuple(
-            Held(row["log"], row["part"], row["what"], *(float(row[n]) for n in _NUMBERS))
-            for row in csv.DictReader(file)
-        )
-
-
-_NUMBERS = ("measured", "ours", "off")
+    return tuple(_TABLE.rows(Held))
 
 
 def held(log: str, part: str, what: str) -> Held | None:
@@ -191,8 +183,5 @@ def _modelled(points: TickPoints, name: str) -> Iterator[_Row]:
 
 def record(folder: Path) -> None:
     """Compute all rows from the logs in a folder and write them."""
-    rows = [one for log in LOGS for one in computed(folder, log)]
-    with Path(str(_FILE)).open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([field.name for field in fields(Held)])
-        writer.writerows(astuple(one) for one in rows)
+    rows = [astuple(row) for log in LOGS for row in computed(folder, log)]
+    _TABLE.write([field.name for field in fields(Held)], rows)

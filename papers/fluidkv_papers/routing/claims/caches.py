@@ -16,6 +16,7 @@ _ABOUT = CAPACITY // 20
 """What we take "approximately 200k" to leave open: 5 %."""
 _UNSAID = "no traces of real prefixes by their hashes in the paper"
 _RECORD = "recorded curves, 15 sizes"
+ON_RECORD = CLAIMS.section(kind="remark", checked=_RECORD)
 _WORTH = 100  # of a share, a point
 
 
@@ -134,7 +135,7 @@ def _reuse() -> Finding:
 _EVERY = (0, 10**9)
 
 
-@CLAIMS.claim(
+@ON_RECORD.claim(
     "section-4-1.mooncake.conversation",
     "section 4.1, beside it: Mooncake's conversations",
     "On Mooncake's conversations RLT finds 0.3 to 0.6 points more than L-LRU from 1.5 to 2.5 "
@@ -143,19 +144,15 @@ _EVERY = (0, 10**9)
         ("conversation", "blocks"),
         ((0, 10**6, -0.1, 0.1), (1_500_000, 2_500_000, 0.3, 0.6), (3_000_000, 10**9, -1.4, -0.1)),
     ),
-    checked=_RECORD,
-    kind="remark",
 )
-@CLAIMS.claim(
+@ON_RECORD.claim(
     "section-4-1.mooncake.synthetic",
     "section 4.1, beside it: Mooncake's synthetic trace",
     "On Mooncake's synthetic trace RLT finds up to 1.4 points more than L-LRU, and nowhere a tenth "
     "of a point less.",
     given=(("synthetic", "blocks"), ((*_EVERY, -0.1, 1.4),)),
-    checked=_RECORD,
-    kind="remark",
 )
-@CLAIMS.claim(
+@ON_RECORD.claim(
     "section-4-1.mooncake.conversation.nodes",
     "section 4.1, beside it: Mooncake's conversations",
     "On Mooncake's conversations, with whole nodes, RLT finds 0.2 to 0.9 points more than L-LRU "
@@ -164,16 +161,12 @@ _EVERY = (0, 10**9)
         ("conversation", "nodes"),
         ((10**6, 2_500_000, 0.2, 0.9), (4_000_000, 10**9, -1.3, 0), (*_EVERY, -1.3, 0.9)),
     ),
-    checked=_RECORD,
-    kind="remark",
 )
-@CLAIMS.claim(
+@ON_RECORD.claim(
     "section-4-1.mooncake.synthetic.nodes",
     "section 4.1, beside it: Mooncake's synthetic trace",
     "On Mooncake's synthetic trace, with whole nodes, RLT is within one point of L-LRU.",
     given=(("synthetic", "nodes"), ((*_EVERY, -1, 1),)),
-    checked=_RECORD,
-    kind="remark",
 )
 def _against_lru(
     which: tuple[str, str], said: tuple[tuple[float, float, float, float], ...]

@@ -6,12 +6,7 @@ from fluidkv.ledger import Finding, Origin, Range, Seen
 from fluidkv.prefix.paging.bounds import lru_in_a_phase
 from fluidkv.prefix.paging.games import play, walked, worst
 from fluidkv.prefix.paging.tokens import Path, Token, singles
-from fluidkv_papers.routing.instances.universes import (
-    lemma_1,
-    requests_of,
-    small_sequences,
-    universes,
-)
+from fluidkv_papers.routing.instances import universes as small
 from fluidkv_papers.routing.paper import statements
 from fluidkv_papers.theory.paging.phases import Course, followed, phases
 
@@ -23,7 +18,7 @@ _EVERY = "every sequence, of any length, of paths in all"
 @CLAIMS.claim(
     "lemma-1",
     "Lemma 1",
-    over=lambda: (*universes((2, 4), (3, 5)), *universes((4, 5), shortest=2)),
+    over=lambda: (*small.universes((2, 4), (3, 5)), *small.universes((4, 5), shortest=2)),
     checked=f"{_EVERY} forests of 4 tokens with B = 2, 5 with B = 3, 5 with B = 4 and L > 1",
 )
 def _lemma_1(capacity: int, shortest: int, forest: tuple[Token, ...]) -> bool | str | Seen:
@@ -35,8 +30,8 @@ def _lemma_1(capacity: int, shortest: int, forest: tuple[Token, ...]) -> bool | 
     of c/2 and of 1, do not give that of the larger of both, as the proof concludes; what Theorems 4
     and 5 need are these sums alone. A single phase may cost nothing: B = 2, paths 0, 1, 2, 3, 0, 3.
     """
-    requests = requests_of(shortest, forest)
-    found = worst(play(requests, capacity, (False, Course()), lemma_1(capacity)))
+    requests = small.requests_of(shortest, forest)
+    found = worst(play(requests, capacity, (False, Course()), small.lemma_1(capacity)))
     if found is None:
         return Seen(Fraction(0))
     return Seen(found.ratio) if found.ratio <= 1 else f"B = {capacity}: {found}"
@@ -44,7 +39,7 @@ def _lemma_1(capacity: int, shortest: int, forest: tuple[Token, ...]) -> bool | 
 
 _SEQUENCES = Range(
     "all sequences of up to 4 paths for B = 2, of up to 3 for B = 3",
-    lambda: small_sequences((2, 4), (3, 3)),
+    lambda: small.small_sequences((2, 4), (3, 3)),
 )
 
 
@@ -112,7 +107,7 @@ def _equation_7() -> Finding:
 @CLAIMS.claim(
     "lemma-2.whole-phases",
     "Lemma 2, with whole phases",
-    over=lambda: (*universes((2, 5), (3, 4)), *universes((4, 5), shortest=2)),
+    over=lambda: (*small.universes((2, 5), (3, 4)), *small.universes((4, 5), shortest=2)),
     checked=f"{_EVERY} forests of 5 tokens with B = 2, 4 with B = 3, 5 with B = 4 and L > 1",
     origin=Origin.READING,
 )
@@ -131,7 +126,7 @@ def _whole_phases(capacity: int, shortest: int, forest: tuple[Token, ...]) -> bo
     def online(course: Course, request: tuple[Path, ...]) -> tuple[Course, int]:
         return followed(course, request, capacity, whole=True), 0
 
-    for course in walked(requests_of(shortest, forest), Course(), online):
+    for course in walked(small.requests_of(shortest, forest), Course(), online):
         for phase in (*course.ended, course.phase):
             bound = lru_in_a_phase(capacity, shortest, phase.clean)
             if phase.returned or (phase.new and phase.misses > bound):
@@ -142,7 +137,7 @@ def _whole_phases(capacity: int, shortest: int, forest: tuple[Token, ...]) -> bo
 @CLAIMS.claim(
     "lemma-3",
     "Lemma 3",
-    over=lambda: (*universes((2, 5), (3, 4)), *universes((4, 5), shortest=2)),
+    over=lambda: (*small.universes((2, 5), (3, 4)), *small.universes((4, 5), shortest=2)),
     checked=f"{_EVERY} forests of 5 tokens with B = 2, 4 with B = 3, 5 with B = 4 and L > 1",
 )
 def _lemma_3(capacity: int, shortest: int, forest: tuple[Token, ...]) -> bool | str | Seen:
@@ -155,7 +150,7 @@ def _lemma_3(capacity: int, shortest: int, forest: tuple[Token, ...]) -> bool | 
     def online(course: Course, request: tuple[Path, ...]) -> tuple[Course, int]:
         return followed(course, request, capacity), 0
 
-    for course in walked(requests_of(shortest, forest), Course(), online):
+    for course in walked(small.requests_of(shortest, forest), Course(), online):
         for phase in (*course.ended, course.phase):
             if phase.returned:
                 return f"B = {capacity}, L = {shortest}, {forest}: {phase}"

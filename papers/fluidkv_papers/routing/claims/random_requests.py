@@ -20,6 +20,7 @@ from fluidkv_papers.routing.paper import statements
 from fluidkv_papers.theory.paging.phases import phases
 
 CLAIMS = statements()
+READING = CLAIMS.section(origin=Origin.READING)
 
 Case = tuple[int, int, int]
 """B, L, beta."""
@@ -72,7 +73,7 @@ def _expected(case: Case, count: int) -> Fraction:
     return Fraction(sum(lru_misses(each, case[0]) for each in every), len(requests) ** count)
 
 
-@CLAIMS.fails(
+@READING.fails(
     "equations-18-and-27",
     "(18) and (27)",
     over=lambda: (
@@ -80,7 +81,6 @@ def _expected(case: Case, count: int) -> Fraction:
         for n in range(1, 5)
         for case in (*_cases(batches=False, most=4), *_cases(batches=True, most=4))
     ),
-    origin=Origin.READING,
 )
 def _eq_18(capacity: int, shortest: int, size: int, n: int) -> bool | str:
     """Of n requests a deterministic policy is expected to miss B + (n - N + 1) / N tokens, n of at
@@ -219,12 +219,7 @@ def _corollary_9(capacity: int, shortest: int, size: int) -> bool | str | Seen:
     return Seen(ratio) if right else f"{_named(capacity, shortest, size)}: {ratio}"
 
 
-@CLAIMS.claim(
-    "theorem-8.every-policy",
-    "Theorem 8 and Corollary 9, least case",
-    over=_TWO,
-    origin=Origin.READING,
-)
+@READING.claim("theorem-8.every-policy", "Theorem 8 and Corollary 9, least case", over=_TWO)
 def _every_policy(capacity: int, shortest: int, size: int) -> bool | str | Seen:
     """With N = 2 every sequence of these requests costs every policy the same that evicts only when
     it must.

@@ -8,19 +8,14 @@ from fluidkv.figures.figure import Axes, Canvas, Data, Figure
 from fluidkv.figures.style import PALE, name_axes
 from fluidkv_papers.routing.figures import sweeps
 from fluidkv_papers.routing.figures.sweeps import LOOKS, factor, listed, names_of, plain_numbers
-from fluidkv_papers.routing.instances.setting import (
-    Setting,
-    half,
-    half_chats,
-    half_documents,
-)
+from fluidkv_papers.routing.instances import setting as served
 
 SEEDS = sweeps.SEEDS
-WORKLOADS: dict[str, Setting] = {
-    "generated\nprefixes": half(),
-    "conver-\nsations": half_chats(),
-    "documents": half_documents(),
-    "documents,\n6 requests/s": half_documents(rate=6),
+WORKLOADS: dict[str, served.Setting] = {
+    "generated\nprefixes": served.half(),
+    "conver-\nsations": served.half_chats(),
+    "documents": served.half_documents(),
+    "documents,\n6 requests/s": served.half_documents(rate=6),
 }
 _TITLES = {
     "latency_p50": "median latency, s",
@@ -30,7 +25,7 @@ _TITLES = {
 }
 
 
-def data(workloads: Mapping[str, Setting] = WORKLOADS, seeds: Sequence[int] = SEEDS) -> Data:
+def data(workloads: Mapping[str, served.Setting] = WORKLOADS, seeds: Sequence[int] = SEEDS) -> Data:
     """As `sweeps.sweep`; "x" counts the workloads."""
     return sweeps.sweep(list(enumerate(workloads.values())), seeds=seeds)
 

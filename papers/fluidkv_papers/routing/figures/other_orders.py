@@ -6,19 +6,15 @@ from functools import partial
 from fluidkv.figures.figure import Data, Figure
 from fluidkv_papers.routing.figures import sweeps
 from fluidkv_papers.routing.figures.sweeps import Point, factor, listed
-from fluidkv_papers.routing.instances.setting import (
-    SECONDS_PER_1000,
-    half_chats,
-    half_documents,
-)
+from fluidkv_papers.routing.instances import setting as served
 
 CLOCKS = (0.5, 1, 2, 3)
 """Times the seconds of an L40 with an 8B model."""
 RATES = (4, 6, 8, 12)
 
 POINTS: dict[int, list[Point]] = {
-    3: [(clock, half_chats(seconds=clock * SECONDS_PER_1000)) for clock in CLOCKS],
-    4: [(rate, half_documents(order="round-robin", rate=rate)) for rate in RATES],
+    3: [(clock, served.half_chats(seconds=clock * served.SECONDS_PER_1000)) for clock in CLOCKS],
+    4: [(rate, served.half_documents(order="round-robin", rate=rate)) for rate in RATES],
 }
 
 

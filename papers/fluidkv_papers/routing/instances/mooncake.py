@@ -9,12 +9,10 @@ Source: the traces of Mooncake's FAST'25 release (Apache-2.0), as `mooncake_conv
 are written anew, by `python -m fluidkv_papers.routing.instances.mooncake`.
 """
 
-import csv
 import os
 from collections import Counter
 from collections.abc import Iterable
 from functools import cache
-from importlib.resources import files
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
@@ -22,6 +20,7 @@ from typing import NamedTuple
 from fluidkv import answers, prefix
 from fluidkv.figures.figure import MissingInput
 from fluidkv.traces import LoadedTrace, read_trace
+from fluidkv_papers.records import Table
 
 TRACES = ("conversation", "synthetic")
 UNITS = ("blocks", "nodes")
@@ -35,8 +34,7 @@ CAPACITIES = tuple(
 """Tokens. GPU memory alone is at the left, host memory and disks are at the right."""
 POLICIES = ("opt", "lru", "rlt", "random", "slru", "lfu", "fifo", "mru", "filo")
 
-_FOLDER = files("fluidkv_papers.routing.instances")
-_TOTALS, _CURVES = "mooncake_totals.csv", "mooncake_curves.csv"
+_TOTALS, _CURVES = Table(__file__, "mooncake_totals"), Table(__file__, "mooncake_curves")
 
 
 class Totals(NamedTuple):
@@ -76,18 +74,14 @@ class Point(NamedTuple):
 @cache
 def totals() -> dict[str, Totals]:
     """By trace, as on record."""
-    kinds = Totals.__annotations__
-    rows = [Totals(**{k: kinds[k](v) for k, v in row.items()}) for row in _read(_TOTALS)]
-    return {row.trace: row for row in rows}
+    return {row.trace: row for row in _TOTALS.rows(Totals)}
 
 
 @cache
 def curves() -> dict[tuple[str, str, str], tuple[Point, ...]]:
     """By trace, units and policy, a point for each of `CAPACITIES`; as on record."""
-    kinds = Point.__annotations__
     found: dict[tuple[str, str, str], tuple[Point, ...]] = {}
-    for row in _read(_CURVES):
-        point = Point(**{k: kinds[k](v) for k, v in row.items()})
+    for point in _CURVES.rows(Point):
         key = point.trace, point.units, point.policy
         found[key] = (*found.get(key, ()), point)
     return found
@@ -165,11 +159,11 @@ def computed_curve(
     return tuple(Point(trace, units, policy, *row) for row in rows)
 
 
-def record(folder: Path) -> None:
-    """Compute everything and write both tables, six digits a number."""
-    _write(folder / _TOTALS, Totals._fields, map(computed_totals, TRACES))
+def record() -> None:
+    """Compute everything and write both tables."""
+    _TOTALS.write(Totals._fields, map(computed_totals, TRACES))
     points = (point for case in product(TRACES, UNITS, POLICIES) for point in computed_curve(*case))
-    _write(folder / _CURVES, Point._fields, points)
+    _CURVES.write(Point._fields, points)
 
 
 @cache
@@ -182,18 +176,5 @@ def _loaded(trace: str) -> LoadedTrace:
     return read_trace(path)
 
 
-def _read(name: str) -> list[dict[str, str]]:
-    with (_FOLDER / name).open(encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
-def _write(path: Path, header: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(header)
-        for row in rows:
-            writer.writerow([f"{v:.6g}" if isinstance(v, float) else v for v in row])
-
-
 if __name__ == "__main__":
-    record(Path(__file__).parent)
+    record()

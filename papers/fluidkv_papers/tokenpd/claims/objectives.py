@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import combinations, product
 from typing import NamedTuple
 
-from fluidkv.ledger import Finding, Origin, Range
+from fluidkv.ledger import Instance, Origin, Range
 from fluidkv.tokenpd import Objective, worth_of
 from fluidkv_papers.tokenpd.paper import statements
 
@@ -98,7 +98,7 @@ def _shown(sets: set[Kept]) -> str:
 
 
 @CLAIMS.claim("equation-2.number-kept", "(2), section 3")
-def _number_kept() -> Finding:
+def _number_kept() -> Iterator[Instance]:
     """(2) depends on what is kept only through how many tokens are.
 
     Checked: symbolically, for 4 tokens and each pair of sets
@@ -115,11 +115,9 @@ def _number_kept() -> Finding:
     def of(x: tuple[int, ...]) -> sp.Expr:
         return sp.Add(*(returns[k] - aversion * risks[k] - (1 - x[k]) * penalty for k in tokens))
 
-    bad = None
     for x, y in combinations(product((0, 1), repeat=4), 2):
-        if sp.expand(of(x) - of(y) - penalty * (sum(x) - sum(y))) != 0:
-            bad = bad or f"x = {x}, y = {y}"
-    return Finding(bad)
+        rest = sp.expand(of(x) - of(y) - penalty * (sum(x) - sum(y)))
+        yield Instance(rest == 0, bad=f"x = {x}, y = {y}")
 
 
 @CLAIMS.claim(

@@ -18,6 +18,7 @@ from fluidkv_papers.tokenpd.paper import statements
 
 _CELLS = "the printed numbers"
 CLAIMS = statements(checked=_CELLS)
+EVERY_LOAD = CLAIMS.section(over=LOADS)
 
 _RESULTS = "section 6, results, with Table 1"
 _DISCUSSION = "Appendix B, discussion, with Table 2"
@@ -111,9 +112,7 @@ def _thirteen() -> Finding:
 # -------------------------------------------------------------------------------- words on tables
 
 
-@CLAIMS.claim(
-    "table-1.best", "section 6 and Appendix B, with Tables 1 and 2", over=LOADS, whole=True
-)
+@EVERY_LOAD.claim("table-1.best", "section 6 and Appendix B, with Tables 1 and 2", whole=True)
 def _best(load: int) -> bool | str:
     """Token-PD has the least memory, the highest throughput and the least latency.
 
@@ -155,10 +154,9 @@ def _similar(load: int) -> bool | str:
     return True
 
 
-@CLAIMS.claim(
+@EVERY_LOAD.claim(
     "table-1.inverse",
     "section 6, results, with Tables 1 and 2",
-    over=LOADS,
     whole=True,
     ours=lambda seen: "; ".join(f"{float(a):.1f} to {float(b):.1f} requests" for a, b in seen),
 )
@@ -191,12 +189,8 @@ def _quality(load: int, method: str) -> bool | str:
     return True
 
 
-@CLAIMS.claim(
-    "tables.quality.fifo",
-    "Tables 1 and 2, with section 6",
-    over=LOADS,
-    origin=Origin.READING,
-    whole=True,
+@EVERY_LOAD.claim(
+    "tables.quality.fifo", "Tables 1 and 2, with section 6", origin=Origin.READING, whole=True
 )
 def _fifo(load: int) -> bool | str:
     """FIFO, or another that is level with it, has the least perplexity and the most matches.
@@ -211,9 +205,7 @@ def _fifo(load: int) -> bool | str:
     return perplexity[0] == min(perplexity) and matches[0] == max(matches)
 
 
-@CLAIMS.fails(
-    "table-2.noise", "Table 2, with Table 1", over=LOADS, origin=Origin.READING, whole=True
-)
+@EVERY_LOAD.fails("table-2.noise", "Table 2, with Table 1", origin=Origin.READING, whole=True)
 def _noise(load: int) -> bool | str:
     """The gain in throughput over H2O is more than twice its standard error, if the SD is 2 %.
 

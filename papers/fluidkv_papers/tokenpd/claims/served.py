@@ -8,29 +8,20 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from fluidkv.ledger import Finding, Origin, Range, Seen
-from fluidkv_papers.tokenpd.instances import a100
+from fluidkv_papers.tokenpd.instances import a100, tables
 from fluidkv_papers.tokenpd.instances.models import KV_BYTES, WEIGHTS
-from fluidkv_papers.tokenpd.instances.tables import (
-    EVERY,
-    LOADS,
-    METHODS,
-    OURS,
-    REQUESTS,
-    printed,
-    times,
-)
 from fluidkv_papers.tokenpd.paper import statements
 
 CLAIMS = statements(origin=Origin.READING)
 
-_ROWS = Range("twelve rows", lambda: EVERY, whole=True)
+_ROWS = Range("twelve rows", lambda: tables.EVERY, whole=True)
 _TABLES = "Tables 1 and 2, with section 6"
 _GB = 10**9
 
 
 def _run_s(load: int, method: str) -> Fraction:
     """How long 1,000 requests last at the printed rate."""
-    return REQUESTS / printed(load, method, "throughput")
+    return tables.REQUESTS / tables.printed(load, method, "throughput")
 
 
 def _most_inside(load: int, method: str) -> Fraction:
@@ -39,29 +30,31 @@ def _most_inside(load: int, method: str) -> Fraction:
     The rate times the mean latency; 95 % of latencies are at most the percentile, none is longer
     than the run.
     """
-    percentile = printed(load, method, "latency") / 1000
+    percentile = tables.printed(load, method, "latency") / 1000
     mean = Fraction(95, 100) * percentile + Fraction(5, 100) * _run_s(load, method)
-    return printed(load, method, "throughput") * mean
+    return tables.printed(load, method, "throughput") * mean
 
 
 def _most_outputs(load: int, method: str) -> int:
     """Passes within the latency, each no faster than its weights are read."""
     a_pass = Fraction(2 * WEIGHTS, a100.BANDWIDTH)
-    return int(printed(load, method, "latency") / 1000 / a_pass)
+    return int(tables.printed(load, method, "latency") / 1000 / a_pass)
 
 
 def _most_computed(load: int, method: str) -> int:
     """Tokens of a request, two operations a weight."""
-    return int(Fraction(a100.FLOPS, 2 * WEIGHTS) / printed(load, method, "throughput"))
+    return int(Fraction(a100.FLOPS, 2 * WEIGHTS) / tables.printed(load, method, "throughput"))
 
 
 def _from_to(of: Callable[[int, str], Fraction | int]) -> str:
-    found = [of(*row) for row in EVERY]
+    found = [of(*row) for row in tables.EVERY]
     return f"{int(min(found))} to {int(max(found))}"
 
 
 def _inside_words() -> str:
-    most = {load: max(_most_inside(load, m) / load for m in METHODS) for load in LOADS}
+    most = {
+        load: max(_most_inside(load, m) / load for m in tables.METHODS) for load in tables.LOADS
+    }
     return ", ".join(f"{float(share):.0%} of {load}" for load, share in most.items())
 
 
@@ -115,7 +108,9 @@ def _computes(load: int, method: str) -> bool | str:
     return most >= 100 or f"{load} streams, {method}: at most {most} tokens"
 
 
-@CLAIMS.fails("tables.weights-inside", "Tables 1 and 2, with section 2", over=METHODS, whole=True)
+@CLAIMS.fails(
+    "tables.weights-inside", "Tables 1 and 2, with section 2", over=tables.METHODS, whole=True
+)
 def _weights_inside(method: str) -> bool | str:
     """With 13.5 GB of weights inside, what is left of peak memory at most doubles from 128 streams
     to 256.
@@ -126,7 +121,7 @@ def _weights_inside(method: str) -> bool | str:
     Note: Twice the streams of one trace hold twice as much on average. Without weights it holds
     (tables.in-proportion), as if peak memory were that of the caches."""
     few, many = (
-        printed(load, method, "memory") - Fraction(2 * WEIGHTS, _GB) for load in (128, 256)
+        tables.printed(load, method, "memory") - Fraction(2 * WEIGHTS, _GB) for load in (128, 256)
     )
     return many <= 2 * few or (
         f"{method}: {float(few):.1f} and {float(many):.1f} GB, {float(many / few):.2f} times"
@@ -136,7 +131,7 @@ def _weights_inside(method: str) -> bool | str:
 @CLAIMS.claim(
     "tables.in-proportion",
     "Tables 1 and 2",
-    over=METHODS,
+    over=tables.METHODS,
     whole=True,
     ours=lambda seen: ", ".join(f"{float(x):.2f}" for x in seen) + " times",
 )
@@ -145,7 +140,7 @@ def _in_proportion(method: str) -> str | Seen:
 
     Checked: four methods
     Paper: 77.2 GB at 256 streams, 39.0 GB at 128"""
-    ratio = printed(256, method, "memory") / printed(128, method, "memory")
+    ratio = tables.printed(256, method, "memory") / tables.printed(128, method, "memory")
     return Seen(ratio) if ratio <= 2 else method
 
 
@@ -159,12 +154,12 @@ def _tokens_held() -> Finding:
     Note: The lengths of chats. H2O's 1,024 tokens are more than any of these means, so that it can
     evict from the longest requests alone."""
     held = {
-        (load, method): printed(load, method, "memory") * _GB / load / KV_BYTES
+        (load, method): tables.printed(load, method, "memory") * _GB / load / KV_BYTES
         for load in (128, 256)
-        for method in ("FIFO", OURS)
+        for method in ("FIFO", tables.OURS)
     }
     fits = all(500 <= held[load, "FIFO"] <= 600 for load in (128, 256))
-    bad = None if fits and 2 * held[256, OURS] < held[256, "FIFO"] else "not so"
+    bad = None if fits and 2 * held[256, tables.OURS] < held[256, "FIFO"] else "not so"
     return Finding(
         bad,
         "; ".join(
@@ -184,9 +179,9 @@ def _compute() -> Finding:
     Note: Weights are multiplied with each token whatever is cached, and what was evicted is
     computed again. A share of time in which some kernel runs, as tools report it, would fit."""
     room = 1 / Fraction(9, 10)
-    bad = [method for method in METHODS[1:] if times(256, "FIFO", method) > room]
+    bad = [method for method in tables.METHODS[1:] if tables.times(256, "FIFO", method) > room]
     return Finding(
-        not bad or f"{bad[0]}: {float(times(256, 'FIFO', bad[0])):.2f} times",
+        not bad or f"{bad[0]}: {float(tables.times(256, 'FIFO', bad[0])):.2f} times",
         f"{float(room):.2f} times at most",
     )
 
@@ -198,8 +193,8 @@ def _because_of_transfers() -> Finding:
     Checked: 128 streams, FIFO at 39.0 of 80 GB
     Paper: evicting early alleviates paging and avoids host-device transfers
     Note: So at 128 streams the gain has another cause, such as shorter caches to read."""
-    filled = printed(128, "FIFO", "memory") * _GB / a100.MEMORY
-    gains = {load: times(load, "FIFO") - 1 for load in (128, 256)}
+    filled = tables.printed(128, "FIFO", "memory") * _GB / a100.MEMORY
+    gains = {load: tables.times(load, "FIFO") - 1 for load in (128, 256)}
     return Finding(
         filled > Fraction(9, 10)
         or gains[128] < gains[256] / 10
@@ -215,5 +210,5 @@ def _naive_saturates() -> Finding:
     Checked: the printed numbers
     Paper: saturates memory under naive caching
     Note: At 128 streams, which Appendix B calls lighter, it is 48.8 %."""
-    filled = printed(256, "FIFO", "memory") * _GB / a100.MEMORY
+    filled = tables.printed(256, "FIFO", "memory") * _GB / a100.MEMORY
     return Finding(filled > Fraction(95, 100) or f"{float(filled):.1%}", f"{float(filled):.1%}")

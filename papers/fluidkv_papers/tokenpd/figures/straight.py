@@ -4,16 +4,8 @@ import numpy as np
 
 from fluidkv.figures.figure import Axes, Canvas, Data, Figure
 from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, name_axes, zero_line
+from fluidkv_papers.tokenpd.instances import gains as paired
 from fluidkv_papers.tokenpd.instances.compared import AT_ONCE, GENERATORS, SEEDS, SHARES
-from fluidkv_papers.tokenpd.instances.gains import (
-    H2O,
-    HARD,
-    POOLED,
-    UNIFORM,
-    Place,
-    gain,
-    window,
-)
 
 TOLD = "average"
 LINES = {
@@ -26,11 +18,11 @@ LINES = {
 }
 """Line -> its words, colour, style and marker."""
 _POLICIES = {
-    "price": (HARD, TOLD),
-    "pool": (POOLED, TOLD),
-    "price, oracle": (HARD, "oracle"),
-    "price, noise 2": (HARD, "noise 2"),
-    "h2o": (H2O, ""),
+    "price": (paired.HARD, TOLD),
+    "pool": (paired.POOLED, TOLD),
+    "price, oracle": (paired.HARD, "oracle"),
+    "price, noise 2": (paired.HARD, "noise 2"),
+    "h2o": (paired.H2O, ""),
 }
 
 
@@ -39,10 +31,12 @@ def data() -> Data:
     intervals. Shapes: all (share,)."""
     found: dict[str, np.ndarray] = {"x": np.array(SHARES)}
     for generator in GENERATORS:
-        places = [Place(generator, AT_ONCE[0], share) for share in SHARES]
+        places = [paired.Place(generator, AT_ONCE[0], share) for share in SHARES]
         for line in LINES:
             gains = [
-                gain(place, *_POLICIES.get(line, (window(place), "")), UNIFORM, TOLD)
+                paired.gain(
+                    place, *_POLICIES.get(line, (paired.window(place), "")), paired.UNIFORM, TOLD
+                )
                 for place in places
             ]
             found[f"{generator}.{line}"] = 100 * np.array([one.mean for one in gains])

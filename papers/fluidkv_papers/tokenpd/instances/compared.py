@@ -10,13 +10,13 @@ There are two sizes, told apart by how many requests run at once. All runs of on
 their measures stand in tables beside this file, which `comparing` writes.
 """
 
-import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib.resources import files
 from typing import NamedTuple
 
 import numpy as np
+
+from fluidkv_papers.records import Table
 
 GENERATORS = ("recency", "heavy-hitters", "sinks", "topic-shifts", "needle", "mixed", "uneven")
 """`fluidkv.tokenpd.generators`."""
@@ -24,19 +24,19 @@ GENERATORS = ("recency", "heavy-hitters", "sinks", "topic-shifts", "needle", "mi
 
 class Size(NamedTuple):
     """How much is run: requests of a run, tokens of their prompts and of all at the end (least and
-    most), how many run at once on average, seeds; and the name of its table."""
+    most), how many run at once on average, seeds; and its table."""
 
     requests: int
     prompt: tuple[int, int]
     length: tuple[int, int]
     at_once: tuple[int, ...]
     seeds: range
-    table: str
+    table: Table
 
 
 # No network was trained or measured on these seeds.
-SMALL = Size(16, (24, 40), (64, 160), (8, 3), range(100, 106), "compared.csv")
-LARGE = Size(64, (48, 80), (128, 320), (32,), range(100, 104), "compared_large.csv")
+SMALL = Size(16, (24, 40), (64, 160), (8, 3), range(100, 106), Table(__file__, digits=4))
+LARGE = Size(64, (48, 80), (128, 320), (32,), range(100, 104), Table(__file__, "compared_large", 4))
 SIZES = {"small": SMALL, "large": LARGE}
 AT_ONCE = SMALL.at_once
 """The first with all predictors."""
@@ -155,22 +155,14 @@ def steps_of(told: str) -> tuple[float, ...]:
     return STEPS if told in MAIN else STEPS[1:2]
 
 
-TABLES = files("fluidkv_papers.tokenpd.instances")
-
-
 @cache
 def recorded() -> Mapping[tuple[Job, str], np.ndarray]:
     """A job and a measure -> its values under all seeds of its size, from the tables."""
-    rows: list[list[str]] = []
-    for size in SIZES.values():
-        with (TABLES / size.table).open(encoding="utf-8") as file:
-            rows += list(csv.reader(file))[1:]
-    return {_key(row): np.array([float(value) for value in row[7:]]) for row in rows}
-
-
-def _key(row: Sequence[str]) -> tuple[Job, str]:
-    generator, at_once, share, name, told, step, measure = row[:7]
-    return Job(generator, int(at_once), float(share), name, told, float(step)), measure
+    return {
+        (job, line["measure"]): np.array([float(line[str(seed)]) for seed in size.seeds])
+        for size in SIZES.values()
+        for job, line in zip(size.table.rows(Job), size.table.lines(), strict=True)
+    }
 
 
 def of(job: Job, measure: str = "mass") -> np.ndarray:

@@ -5,12 +5,10 @@ python -m fluidkv_papers.tokenpd.instances.comparing small network   runs these 
 python -m fluidkv_papers.tokenpd.instances.comparing large           a quarter of an hour
 """
 
-import csv
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 
@@ -27,39 +25,24 @@ from fluidkv.tokenpd.returns.known import Constant, NoisyOracle, Oracle
 from fluidkv.tokenpd.returns.mlp import trained_mlp
 from fluidkv.tokenpd.returns.writing import AtWriting
 from fluidkv.tokenpd.seen import Predictor
-from fluidkv_papers.tokenpd.instances.compared import (
-    GENERATORS,
-    NOISES,
-    OPTIMUM,
-    PREDICTORS,
-    SIZES,
-    START,
-    STEPS,
-    TABLES,
-    Job,
-    Measures,
-    Size,
-    jobs_of,
-    recorded,
-    size_at,
-)
+from fluidkv_papers.tokenpd.instances import compared as bench
 
 
 @cache
 def predictors() -> Mapping[str, Predictor]:
     """Who says what tokens will be worth."""
-    noisy = {name: NoisyOracle(float(name.removeprefix("noise "))) for name in NOISES}
+    noisy = {name: NoisyOracle(float(name.removeprefix("noise "))) for name in bench.NOISES}
     network = trained_mlp()
     told = (
         *(Oracle(), *noisy.values(), ExponentialAverage(1 / 8)),
-        *(network, AtWriting(network), Constant(START)),
+        *(network, AtWriting(network), Constant(bench.START)),
     )
-    return dict(zip(PREDICTORS, told, strict=True))
+    return dict(zip(bench.PREDICTORS, told, strict=True))
 
 
 def attention_of(generator: str, at_once: int, seed: int) -> Attention:
     """Requests that come at random, so that `at_once` of them run on average."""
-    size = size_at(at_once)
+    size = bench.size_at(at_once)
     rounds = (sum(size.length) - sum(size.prompt)) / 2 + 1
     found = generated(
         generators()[generator],
@@ -82,15 +65,15 @@ def held(attention: Attention) -> np.ndarray:
     return tokens[goes_on.any(1)]
 
 
-def policy_of(job: Job) -> EvictionPolicy:
+def policy_of(job: bench.Job) -> EvictionPolicy:
     """What it runs."""
     if not job.predictor:
-        return policy("full" if job.policy == OPTIMUM else job.policy)
-    pricing = Pricing(job.step or STEPS[1], START)
+        return policy("full" if job.policy == bench.OPTIMUM else job.policy)
+    pricing = Pricing(job.step or bench.STEPS[1], bench.START)
     return policy(job.policy, predictors()[job.predictor], pricing)
 
 
-def measured(jobs: Sequence[Job], seed: int) -> list[Measures]:
+def measured(jobs: Sequence[bench.Job], seed: int) -> list[bench.Measures]:
     """Run jobs of one generator and load."""
     (place,) = {job[:2] for job in jobs}
     attention = attention_of(*place, seed)
@@ -101,49 +84,52 @@ def measured(jobs: Sequence[Job], seed: int) -> list[Measures]:
     )
     last = int(np.flatnonzero(run.rows[0])[-1])  # in this round the last request ends
     use = run.kept[:, :last] / whole
-    best = np.array([job.policy == OPTIMUM for job in jobs])
+    best = np.array([job.policy == bench.OPTIMUM for job in jobs])
     mass = np.where(best, run.mean_optimum, run.mean_mass)
     columns = mass, run.mean_error, use.mean(1), use.max(1)
-    return [Measures(*map(float, row)) for row in zip(*columns, strict=True)]
+    return [bench.Measures(*map(float, row)) for row in zip(*columns, strict=True)]
 
 
-def record(size: Size, only: Sequence[str] = (), say: Callable[[str], None] = print) -> None:
+def record(size: bench.Size, only: Sequence[str] = (), say: Callable[[str], None] = print) -> None:
     """Run all jobs of a size and write its table.
 
     Args:
         only: predictors; of other jobs the table keeps what it has.
     """
-    kept = {key: [f"{x:.4g}" for x in values] for key, values in recorded().items()} if only else {}
+    kept = bench.recorded() if only else {}
     lines: list[list[object]] = []
     for at_once in size.at_once:
-        for generator in GENERATORS:
-            jobs = list(jobs_of(generator, at_once))
+        for generator in bench.GENERATORS:
+            jobs = list(bench.jobs_of(generator, at_once))
             anew = [job for job in jobs if not only or job.predictor in only]
             runs = zip(*(measured(anew, seed) for seed in size.seeds), strict=True) if anew else ()
             found = dict(zip(anew, runs, strict=True))
             for job in jobs:
                 lines.extend(_lines(job, found[job]) if job in found else _kept(job, kept))
             say(f"{generator}, {at_once} at once")
-    with Path(str(TABLES / size.table)).open("w", encoding="utf-8", newline="") as file:
-        write = csv.writer(file, lineterminator="\n")
-        write.writerow((*Job._fields, "measure", *size.seeds))
-        write.writerows(lines)
+    size.table.write((*bench.Job._fields, "measure", *map(str, size.seeds)), lines)
 
 
-def _measures_of(job: Job) -> tuple[str, ...]:
-    if job.policy == OPTIMUM:
-        return Measures._fields[:1]
-    return Measures._fields if job.policy in ("token-pd", "return-pooled") else Measures._fields[:2]
+def _measures_of(job: bench.Job) -> tuple[str, ...]:
+    if job.policy == bench.OPTIMUM:
+        return bench.Measures._fields[:1]
+    return (
+        bench.Measures._fields
+        if job.policy in ("token-pd", "return-pooled")
+        else bench.Measures._fields[:2]
+    )
 
 
-def _lines(job: Job, runs: Sequence[Measures]) -> Iterator[list[object]]:
+def _lines(job: bench.Job, runs: Sequence[bench.Measures]) -> Iterator[list[object]]:
     for name in _measures_of(job):
-        yield [*job, name, *(f"{getattr(run, name):.4g}" for run in runs)]
+        yield [*map(str, job), name, *(getattr(run, name) for run in runs)]
 
 
-def _kept(job: Job, kept: Mapping[tuple[Job, str], Sequence[str]]) -> Iterator[list[object]]:
-    yield from ([*job, name, *kept[job, name]] for name in _measures_of(job))
+def _kept(
+    job: bench.Job, kept: Mapping[tuple[bench.Job, str], np.ndarray]
+) -> Iterator[list[object]]:
+    yield from ([*map(str, job), name, *kept[job, name]] for name in _measures_of(job))
 
 
 if __name__ == "__main__":
-    record(SIZES[sys.argv[1]], sys.argv[2:])
+    record(bench.SIZES[sys.argv[1]], sys.argv[2:])

@@ -14,20 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fluidkv_papers.tokenpd.instances.compared import (
-    AT_ONCE,
-    GENERATORS,
-    MIDDLE,
-    NETWORKS,
-    PREDICTORS,
-    SHARES,
-    STEPS,
-    Job,
-    grid_at,
-    of,
-    shares_at,
-    steps_of,
-)
+from fluidkv_papers.tokenpd.instances import compared as bench
 
 HARD, NETTED, HEAP = "token-pd-hard", "token-pd", "token-pd-heap"
 UNIFORM, POOLED = "return", "return-pooled"
@@ -72,23 +59,25 @@ def interval(values: np.ndarray) -> Interval:
     return Interval(float(values.mean()), float(t.ppf(0.975, len(values) - 1) * spread))
 
 
-def places(at_once: int = AT_ONCE[0]) -> list[Place]:
+def places(at_once: int = bench.AT_ONCE[0]) -> list[Place]:
     """Every generator under every budget that was run under a load."""
-    shares = shares_at(at_once)
-    return [Place(generator, at_once, share) for generator in GENERATORS for share in shares]
+    shares = bench.shares_at(at_once)
+    return [Place(generator, at_once, share) for generator in bench.GENERATORS for share in shares]
 
 
-def job_of(place: Place, policy: str, told: str = "") -> Job:
+def job_of(place: Place, policy: str, told: str = "") -> bench.Job:
     """The runs of a policy; of one with a price, those with its best step in hindsight."""
     if policy not in (HARD, NETTED, HEAP):
-        return Job(*place, policy, told)
-    steps = STEPS[1:2] if policy == HEAP else steps_of(told)
-    return max((Job(*place, policy, told, x) for x in steps), key=lambda job: of(job).mean())
+        return bench.Job(*place, policy, told)
+    steps = bench.STEPS[1:2] if policy == HEAP else bench.steps_of(told)
+    return max(
+        (bench.Job(*place, policy, told, x) for x in steps), key=lambda job: bench.of(job).mean()
+    )
 
 
 def mass(place: Place, policy: str, told: str = "", measure: str = "mass") -> np.ndarray:
     """A measure under all seeds; see `job_of`."""
-    return of(job_of(place, policy, told), measure)
+    return bench.of(job_of(place, policy, told), measure)
 
 
 def gain(
@@ -106,27 +95,27 @@ def over_pool(place: Place, told: str, use: str) -> Interval:
 
 def over_pool_by_seed(place: Place, told: str, use: str) -> np.ndarray:
     """See `over_pool`."""
-    return max((_over_pool(place, told, step, use) for step in STEPS), key=np.mean)
+    return max((_over_pool(place, told, step, use) for step in bench.STEPS), key=np.mean)
 
 
 def _over_pool(place: Place, told: str, step: float, use: str) -> np.ndarray:
-    netted = Job(*place, NETTED, told, step)
-    grid = [Job(*place[:2], share, POOLED, told) for share in grid_at(place.at_once)]
-    spent, kept = (np.array([of(job, name) for job in grid]) for name in (use, "mass"))
+    netted = bench.Job(*place, NETTED, told, step)
+    grid = [bench.Job(*place[:2], share, POOLED, told) for share in bench.grid_at(place.at_once)]
+    spent, kept = (np.array([bench.of(job, name) for job in grid]) for name in (use, "mass"))
     pooled = [
-        np.interp(of(netted, use)[seed], spent[:, seed], kept[:, seed])
+        np.interp(bench.of(netted, use)[seed], spent[:, seed], kept[:, seed])
         for seed in range(kept.shape[1])
     ]
-    return of(netted) - np.array(pooled)
+    return bench.of(netted) - np.array(pooled)
 
 
 def memory_saved(place: Place, told: str, other: str) -> Interval:
     """How much less memory one pool takes to keep what another policy keeps, as a share of what
     that has; at most what the least budget of the grid is less."""
-    grid = [Job(*place[:2], share, POOLED, told) for share in grid_at(place.at_once)]
-    kept = np.array([of(job) for job in grid])
+    grid = [bench.Job(*place[:2], share, POOLED, told) for share in bench.grid_at(place.at_once)]
+    kept = np.array([bench.of(job) for job in grid])
     needed = [
-        np.interp(target, kept[:, seed], grid_at(place.at_once))
+        np.interp(target, kept[:, seed], bench.grid_at(place.at_once))
         for seed, target in enumerate(mass(place, other))
     ]
     return interval(1 - np.array(needed) / place.share)
@@ -152,7 +141,7 @@ def compared(place: Place, told: str) -> dict[str, Interval]:
 
 
 def over_generators(
-    policy: str, told: str, other: str, of_other: str, share: float, at_once: int = AT_ONCE[0]
+    policy: str, told: str, other: str, of_other: str, share: float, at_once: int = bench.AT_ONCE[0]
 ) -> Interval:
     """The mean over generators of what a policy keeps more than another."""
     differences = [
@@ -164,7 +153,7 @@ def over_generators(
 
 
 def ahead_and_behind(
-    told: str, other: str, of_other: str = "", shares: Sequence[float] = SHARES
+    told: str, other: str, of_other: str = "", shares: Sequence[float] = bench.SHARES
 ) -> tuple[int, int]:
     """In how many settings the price keeps more, and in how many less; "" is the better window."""
     at = [place for place in places() if place.share in shares]
@@ -186,9 +175,9 @@ def head(*names: str) -> Iterator[str]:
     yield f"|---|{'---:|' * len(names)}"
 
 
-def by_generator(told: str = "average", share: float = MIDDLE) -> Iterator[str]:
+def by_generator(told: str = "average", share: float = bench.MIDDLE) -> Iterator[str]:
     """Points of mass at one budget."""
-    at = [Place(generator, AT_ONCE[0], share) for generator in GENERATORS]
+    at = [Place(generator, bench.AT_ONCE[0], share) for generator in bench.GENERATORS]
     yield from head("uniform keeps", *compared(at[0], told), "% of memory less than H2O")
     for place in at:
         kept = f"{100 * mass(place, UNIFORM, told).mean():.1f} %"
@@ -196,12 +185,12 @@ def by_generator(told: str = "average", share: float = MIDDLE) -> Iterator[str]:
         yield row(place.generator, kept, *compared(place, told).values(), saved)
 
 
-def netted_by_generator(told: str = "average", share: float = MIDDLE) -> Iterator[str]:
+def netted_by_generator(told: str = "average", share: float = bench.MIDDLE) -> Iterator[str]:
     """A netted price at one budget: what it uses, and what it keeps at equal use."""
     uses = ("mean_use", "peak_use")
     yield from head("mean use / M", "peak use / M", "over pool, same mean", "over pool, same peak")
-    for generator in GENERATORS:
-        place = Place(generator, AT_ONCE[0], share)
+    for generator in bench.GENERATORS:
+        place = Place(generator, bench.AT_ONCE[0], share)
         spent = (f"{mass(place, NETTED, told, use).mean() / share:.2f}" for use in uses)
         yield row(generator, *spent, *(over_pool(place, told, use) for use in uses))
 
@@ -215,26 +204,26 @@ def by_load(told: str = "average") -> Iterator[str]:
         "price over window": (HARD, told, "", ""),
     }
     yield from head(*kinds)
-    for at_once in AT_ONCE:
-        for share in shares_at(at_once):
+    for at_once in bench.AT_ONCE:
+        for share in bench.shares_at(at_once):
             name = f"1/{1 / share:.0f}, {at_once} at once"
             yield row(name, *(over_generators(*kind, share, at_once) for kind in kinds.values()))
 
 
-def by_predictor(share: float = MIDDLE) -> Iterator[str]:
+def by_predictor(share: float = bench.MIDDLE) -> Iterator[str]:
     """Means over the generators at one budget; in how many settings the price is ahead of H2O and
     of the window, and behind: at that budget, and at all that were run."""
     policies = {"uniform": UNIFORM, "pool": POOLED, "price": HARD}
     counted = ("H2O", "window", "H2O, all budgets", "window, all budgets")
     yield from head(*(f"{name} keeps" for name in policies), "price over pool", *counted)
     at = [place for place in places() if place.share == share]
-    for told in PREDICTORS:
+    for told in bench.PREDICTORS:
         kept = (
             f"{100 * np.mean([mass(place, policy, told) for place in at]):.1f} %"
             for policy in policies.values()
         )
         pool = over_generators(HARD, told, POOLED, told, share)
-        shares = [[share], [share] if told in NETWORKS else SHARES]
+        shares = [[share], [share] if told in bench.NETWORKS else bench.SHARES]
         sides = [ahead_and_behind(told, x, shares=among) for among in shares for x in (H2O, "")]
         yield row(told, *kept, pool, *(f"{ahead}/{behind}" for ahead, behind in sides))
 
@@ -242,8 +231,8 @@ def by_predictor(share: float = MIDDLE) -> Iterator[str]:
 def over_settings(told: str = "average") -> Iterator[str]:
     """Of all settings, or those at one budget where a network was run: in how many the first keeps
     more, in how many less, and the means that are least and most."""
-    network, once = NETWORKS
-    quarter = [place for place in places() if place.share == MIDDLE]
+    network, once = bench.NETWORKS
+    quarter = [place for place in places() if place.share == bench.MIDDLE]
     kinds = {
         "pool over uniform": _gains(POOLED, told, UNIFORM, told),
         "price over uniform": _gains(HARD, told, UNIFORM, told),

@@ -4,20 +4,17 @@ Every run has eta = 1 / sqrt(T), the paper's proportion with the constant 1. `ra
 for each study, T and block of seeds; it is read by claims and figures, and a part of it is computed
 again in the tests. Written by
 
-    python -m fluidkv_papers.tokenpd.instances.rates PATH [SEEDS [SEEDS_AT_10^6]]
+    python -m fluidkv_papers.tokenpd.instances.rates [SEEDS [SEEDS_AT_10^6]]
 
 with 1,000 seeds up to T = 10^5 and 100 at 10^6, in 50 blocks of as many seeds each, from which
 intervals are drawn. Adversarial rounds that are not drawn are the same for every seed: one is run.
 """
 
-import csv
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
-from importlib.resources import files
 from math import sqrt
-from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float
@@ -27,10 +24,11 @@ from fluidkv.tokenpd.knapsack.sequences.draws import Sequence
 from fluidkv.tokenpd.knapsack.sequences.random import Drifting, Stochastic
 from fluidkv.tokenpd.knapsack.sequences.sums import PriceSums, price_sums
 from fluidkv.tokenpd.pricing import Budget, Demand, Pricing
+from fluidkv_papers.records import Table
 from fluidkv_papers.theory.price_rule.exponents import Exponent, fit_exponent
 from fluidkv_papers.theory.price_rule.hindsight import fixed_price_between
 
-_FILE = files("fluidkv_papers.tokenpd.instances") / "rates.csv"
+_TABLE = Table(__file__)
 
 HORIZONS = (10**2, 10**3, 10**4, 10**5, 10**6)
 SEEDS, LONGEST_SEEDS, BLOCKS = 1000, 100, 50
@@ -182,15 +180,14 @@ def rows(name: str, rounds: int, seeds: int) -> Iterator[list[str]]:
 HEADER = ["study", "rounds", "block", "seeds", *MEASURES, *(f"{each}_above_0" for each in MEASURES)]
 
 
-def record(path: Path, seeds: int = SEEDS, longest: int = LONGEST_SEEDS) -> None:
+def record(seeds: int = SEEDS, longest: int = LONGEST_SEEDS) -> None:
     """Run all studies and write them, study by study."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(HEADER)
-        for name, study in STUDIES.items():
-            for rounds in HORIZONS:
-                writer.writerows(rows(name, rounds, seeds_of(study, rounds, seeds, longest)))
-                file.flush()
+    parts = (
+        rows(name, rounds, seeds_of(study, rounds, seeds, longest))
+        for name, study in STUDIES.items()
+        for rounds in HORIZONS
+    )
+    _TABLE.write(HEADER, (row for part in parts for row in part))
 
 
 @dataclass(frozen=True)
@@ -211,8 +208,7 @@ class Recorded:
 @cache
 def recorded() -> dict[tuple[str, str], dict[int, Recorded]]:
     """What is on record: (study, measure) -> T -> blocks."""
-    with _FILE.open(encoding="utf-8") as file:
-        table = list(csv.DictReader(file))
+    table = _TABLE.lines()
     found: dict[tuple[str, str], dict[int, Recorded]] = {}
     for name in STUDIES:
         for rounds in HORIZONS:
@@ -235,4 +231,4 @@ def exponent(study: str, measure: str, least: int = HORIZONS[0]) -> Exponent:
 
 
 if __name__ == "__main__":
-    record(Path(sys.argv[1]), *map(int, sys.argv[2:]))
+    record(*map(int, sys.argv[1:]))

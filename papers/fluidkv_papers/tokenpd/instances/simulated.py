@@ -11,17 +11,15 @@ The runs take minutes, so the table stands beside this file; tests compute some 
 written anew by `python -m fluidkv_papers.tokenpd.instances.simulated`.
 """
 
-import csv
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
-from importlib.resources import files
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from fluidkv import tokenpd
+from fluidkv_papers.records import Table
 from fluidkv_papers.tokenpd.instances.tables import LOADS
 
 STRUCTURES = ("recency", "heavy-hitters", "topic-shifts", "mixed")
@@ -126,20 +124,14 @@ def jobs() -> Iterator[Job]:
                 yield from (Job(structure, load, policy, seed) for seed in SEEDS)
 
 
-_FILE = files("fluidkv_papers.tokenpd.instances") / "simulated.csv"
+_TABLE = Table(__file__, digits=4)
 
 
 @cache
 def recorded() -> Mapping[Job, Needed]:
     """Every job, from the table."""
-    with _FILE.open(encoding="utf-8") as file:
-        rows = list(csv.reader(file))[1:]
-    return {
-        Job(row[0], int(row[1]), row[2], int(row[3])): dict(
-            zip(LEVELS, map(float, row[4:]), strict=True)
-        )
-        for row in rows
-    }
+    needs = ({level: float(line[str(level)]) for level in LEVELS} for line in _TABLE.lines())
+    return dict(zip(_TABLE.rows(Job), needs, strict=True))
 
 
 def mean(structure: str, load: int, policy: str, level: int = 90) -> float:
@@ -148,15 +140,7 @@ def mean(structure: str, load: int, policy: str, level: int = 90) -> float:
     return float(np.mean([found[Job(structure, load, policy, seed)][level] for seed in SEEDS]))
 
 
-def record(path: Path) -> None:
-    """Compute all runs and write them, four digits a number."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([*Job._fields, *LEVELS])
-        for job in jobs():
-            writer.writerow([*job, *(f"{share:.4g}" for share in computed(job).values())])
-            file.flush()
-
-
 if __name__ == "__main__":
-    record(Path(str(_FILE)))
+    _TABLE.write(
+        [*Job._fields, *map(str, LEVELS)], ([*job, *computed(job).values()] for job in jobs())
+    )

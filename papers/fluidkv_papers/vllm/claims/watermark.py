@@ -16,32 +16,11 @@ from dataclasses import replace
 import numpy as np
 
 from fluidkv.ledger import Evidence, Finding, Origin, Statements, Verdict
-from fluidkv_papers.vllm.instances.watermark_draws import (
-    DRAWS,
-    Statistic,
-    all_preemptions,
-    best_gain,
-    chance,
-    changes,
-    gains,
-    gone,
-    of_draws,
-    preemptions,
-)
-from fluidkv_papers.vllm.instances.watermark_runs import (
-    CAPACITY,
-    CLIENTS,
-    PUBLISHED,
-    Row,
-    clock_of_one_number,
-    drawn,
-    fitted_clock,
-    predicted,
-    published_runs,
-)
+from fluidkv_papers.vllm.instances import watermark_draws as draws
+from fluidkv_papers.vllm.instances import watermark_runs as bench
 
-_ALL = f"{DRAWS} draws of the order of arrival, one run of each row"
-_MEAN = f"the mean of {DRAWS} draws of the order of arrival"
+_ALL = f"{draws.DRAWS} draws of the order of arrival, one run of each row"
+_MEAN = f"the mean of {draws.DRAWS} draws of the order of arrival"
 _ONE = "one run of the requests of seed 0"
 _TABLE = "pull request 44594, table of results"
 _CHANCE = "to within what chance does"
@@ -56,9 +35,9 @@ def _same_requests() -> Finding:
     Checked: the mean output that the five rows imply
     Note: means of 450 such lengths scatter by 27 tokens: by chance one in a hundred agrees"""
     # Output tokens/s over requests/s is the mean output; each row says it to some 1.3 tokens.
-    low = max((row.output_per_s - 0.5) / (row.requests_per_s + 0.0005) for row in PUBLISHED)
-    high = min((row.output_per_s + 0.5) / (row.requests_per_s - 0.0005) for row in PUBLISHED)
-    ours = float(drawn().output_length.mean())
+    low = max((row.output_per_s - 0.5) / (row.requests_per_s + 0.0005) for row in bench.PUBLISHED)
+    high = min((row.output_per_s + 0.5) / (row.requests_per_s - 0.0005) for row in bench.PUBLISHED)
+    ours = float(bench.drawn().output_length.mean())
     return Finding(low <= ours <= high, f"{ours:.2f}", paper=f"{low:.2f} to {high:.2f}")
 
 
@@ -68,15 +47,15 @@ def _demand() -> Finding:
 
     Checked: the requests of seed 0
     Paper: ~1.5"""
-    requests = drawn()
+    requests = bench.drawn()
     held = float((requests.input_length + requests.output_length / 2).mean())
-    ratio = CLIENTS * held / CAPACITY
+    ratio = bench.CLIENTS * held / bench.CAPACITY
     return Finding(round(ratio, 1) == 1.5, f"{ratio:.3f}")
 
 
 def falls() -> tuple[np.ndarray, np.ndarray]:
     """Preemptions that 0.15 leaves less than 0.10, and 0.10 less than 0.05, in each draw."""
-    counts = of_draws(all_preemptions)
+    counts = draws.of_draws(draws.all_preemptions)
     return counts[:, 3] - counts[:, 4], counts[:, 2] - counts[:, 3]
 
 
@@ -97,7 +76,7 @@ def levels_off() -> Finding:
     return Finding(
         same or shown,
         shown,
-        paper=f"{PUBLISHED[3].preemptions} and {PUBLISHED[4].preemptions}",
+        paper=f"{bench.PUBLISHED[3].preemptions} and {bench.PUBLISHED[4].preemptions}",
         note=f"single draws: {last.min():.0f} to {last.max():.0f} fewer, so that the published "
         "pair of runs is as predicted",
     )
@@ -123,19 +102,19 @@ def _best() -> Finding:
     # The best row, and the two best rows, as they come out.
     ours, printed = (
         sorted(rows, key=lambda row: -row.output_per_s)[:2]
-        for rows in (predicted(fitted_clock()), PUBLISHED)
+        for rows in (bench.predicted(bench.fitted_clock()), bench.PUBLISHED)
     )
     found, wanted = ({row.watermark for row in rows} for rows in (ours, printed))
-    so = sum(set(np.argsort(values)[-2:]) == {0, 1} for values in of_draws(gains))
+    so = sum(set(np.argsort(values)[-2:]) == {0, 1} for values in draws.of_draws(draws.gains))
     return Finding(
         found == wanted,
         _marks(ours),
         paper=_marks(printed),
-        note=f"so in {so} of {DRAWS} draws; of ten pairs one would be met by chance",
+        note=f"so in {so} of {draws.DRAWS} draws; of ten pairs one would be met by chance",
     )
 
 
-def _marks(rows: Sequence[Row]) -> str:
+def _marks(rows: Sequence[bench.Row]) -> str:
     return " and ".join(f"{row.watermark:g}" for row in sorted(rows, key=lambda r: r.watermark))
 
 
@@ -146,7 +125,7 @@ def _free_prefill() -> Finding:
     Paper: a gain, from recomputing saved
     Note: with prefill free, a watermark only keeps memory empty"""
     # By a clock on which prefill costs nothing, so that recomputing does not either.
-    ours = [row.output_per_s for row in predicted(clock_of_one_number())]
+    ours = [row.output_per_s for row in bench.predicted(bench.clock_of_one_number())]
     return Finding(max(ours[1:]) < ours[0], ", ".join(f"{value:,.0f}" for value in ours))
 
 
@@ -156,7 +135,7 @@ def _tokens_of_a_resumption() -> Finding:
 
     Paper: ~3500
     Note: 3,500 is the mean length of a running request; the last admitted, who goes, is short"""
-    run = published_runs().isel(run=0)
+    run = bench.published_runs().isel(run=0)
     ours = float(run.recomputed_tokens.sum() / run.preempt.sum())
     return Finding(
         abs(ours / 3500 - 1) <= 0.1 or f"{ours:,.0f} tokens a preemption without a watermark",
@@ -164,7 +143,7 @@ def _tokens_of_a_resumption() -> Finding:
     )
 
 
-def as_predicted(statistic: Statistic, form: str, none_too: bool = True) -> Finding:
+def as_predicted(statistic: draws.Statistic, form: str, none_too: bool = True) -> Finding:
     """Whether the run of seed 0 gives the published numbers, to within what chance does.
 
     Args:
@@ -172,9 +151,10 @@ def as_predicted(statistic: Statistic, form: str, none_too: bool = True) -> Find
         none_too: ask also whether a watermark without any effect would pass. Not for the first row,
             which has none.
     """
-    rows = predicted(fitted_clock())
+    rows = bench.predicted(bench.fitted_clock())
     ours, printed, allowed = (
-        np.array(values) for values in (statistic(rows), statistic(PUBLISHED), chance(statistic))
+        np.array(values)
+        for values in (statistic(rows), statistic(bench.PUBLISHED), draws.chance(statistic))
     )
     off = abs(ours - printed) > allowed
     holds, note = True, ""
@@ -192,9 +172,9 @@ def as_predicted(statistic: Statistic, form: str, none_too: bool = True) -> Find
     )
 
 
-def among_draws(statistic: Statistic, form: str) -> Finding:
+def among_draws(statistic: draws.Statistic, form: str) -> Finding:
     """Whether each published number lies in the range of the draws, at its watermark."""
-    values, printed = of_draws(statistic), np.array(statistic(PUBLISHED))
+    values, printed = draws.of_draws(statistic), np.array(statistic(bench.PUBLISHED))
     low, high = values.min(axis=0), values.max(axis=0)
     outside = (printed < low) | (printed > high)
     spans = [f"{form.format(a)} to {form.format(b)}" for a, b in zip(low, high, strict=True)]
@@ -214,11 +194,11 @@ for _k, _word in enumerate(("two", "five", "ten", "fifteen"), start=1):
     CLAIMS.claim(
         f"preemptions.{_word}-per-cent",
         _TABLE,
-        f"At watermark {PUBLISHED[_k].watermark:.2f} there are {PUBLISHED[_k].preemptions} "
-        f"preemptions, {_CHANCE} there.",
+        f"At watermark {bench.PUBLISHED[_k].watermark:.2f} there are "
+        f"{bench.PUBLISHED[_k].preemptions} preemptions, {_CHANCE} there.",
         expected=Verdict.FAILS if _word == "five" else Verdict.HOLDS,
         checked=_ONE,
-        given=(preemptions(_k), "{:,.0f}"),
+        given=(draws.preemptions(_k), "{:,.0f}"),
     )(as_predicted)
 
 # What is read off one table, ours and the published one: id, statement, numbers, their form.
@@ -227,28 +207,28 @@ for _id, _says, _expected, _statistic, _form in (
         "preemptions.most",
         f"A watermark of 0.02 takes away 62 % of the preemptions, {_CHANCE}.",
         Verdict.HOLDS,
-        gone,
+        draws.gone,
         "{:.1%}",
     ),
     (
         "throughput",
         f"Watermarks 0.02 to 0.15 give 4.8, 5.1, 2.2 and 0.5 % more tokens/s than none, {_CHANCE}.",
         Verdict.HOLDS,
-        gains,
+        draws.gains,
         "{:.1%}",
     ),
     (
         "throughput.gain",
         f"The best watermark gives 5.1 % more tokens/s than none, {_CHANCE}.",
         Verdict.HOLDS,
-        best_gain,
+        draws.best_gain,
         "{:.1%}",
     ),
     (
         "latency.median",
         f"Watermarks take 3.2, 3.7 and 3.0 s off the median latency, {_CHANCE}.",
         Verdict.FAILS,
-        changes("latency_p50"),
+        draws.changes("latency_p50"),
         "{:.1f}",
     ),
     (
@@ -256,14 +236,14 @@ for _id, _says, _expected, _statistic, _form in (
         "Watermarks add 1.0, 3.4 and 5.5 s to the 99th percentile of the time to the first token, "
         f"{_CHANCE}.",
         Verdict.HOLDS,
-        changes("ttft_p99"),
+        draws.changes("ttft_p99"),
         "{:.1f}",
     ),
     (
         "ttft.median",
         f"Watermarks add 5.2, 4.6 and 2.4 s to the median time to the first token, {_CHANCE}.",
         Verdict.UNDECIDED,
-        changes("ttft_p50"),
+        draws.changes("ttft_p50"),
         "{:.1f}",
     ),
     (
@@ -271,7 +251,7 @@ for _id, _says, _expected, _statistic, _form in (
         "Watermarks take 21.8, 22.9 and 23.1 ms off the 99th percentile of gaps between tokens, "
         f"{_CHANCE}.",
         Verdict.FAILS,
-        changes("itl_p99", scale=1e3),
+        draws.changes("itl_p99", scale=1e3),
         "{:.1f}",
     ),
 ):
@@ -290,19 +270,19 @@ CLAIMS.claim(
     _TABLE,
     f"Without a watermark there are 1,065 preemptions, {_CHANCE}.",
     checked=_ONE,
-    given=(preemptions(0), "{:,.0f}", False),
+    given=(draws.preemptions(0), "{:,.0f}", False),
 )(as_predicted)
 CLAIMS.claim(
     "preemptions.draws",
     _TABLE,
     "All five published counts of preemptions lie among those of 39 draws of the order of arrival.",
     checked=_ALL,
-    given=(all_preemptions, "{:,.0f}"),
+    given=(draws.all_preemptions, "{:,.0f}"),
 )(among_draws)
 CLAIMS.claim(
     "throughput.draws",
     _TABLE,
     "All four published gains lie among those of 39 draws of the order of arrival.",
     checked=_ALL,
-    given=(gains, "{:.1%}"),
+    given=(draws.gains, "{:.1%}"),
 )(among_draws)

@@ -6,15 +6,8 @@ import numpy as np
 
 from fluidkv.figures.figure import Axes, Canvas, Data, Figure
 from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, name_axes
+from fluidkv_papers.vllm.instances import watermark_runs as bench
 from fluidkv_papers.vllm.instances.watermark_draws import DRAWS, all_preemptions, gains, of_draws
-from fluidkv_papers.vllm.instances.watermark_runs import (
-    PROMPTS,
-    PUBLISHED,
-    drawn,
-    fitted_clock,
-    limits,
-    totals,
-)
 
 _WATERMARKS = (0.0, 0.01, 0.02, 0.03, 0.05, 0.07, 0.10, 0.15, 0.20)
 _SEEDS = (0, 1, 2, 3)
@@ -33,26 +26,29 @@ def data() -> Data:
     "sequences..." and "rate..." one value a cap, by the requests of seed 0; "published..." as
     printed.
     """
-    clock = fitted_clock()
-    swept = totals(
-        [drawn(seed) for seed in _SEEDS for _ in _WATERMARKS],
-        [limits(w) for _ in _SEEDS for w in _WATERMARKS],
+    clock = bench.fitted_clock()
+    swept = bench.totals(
+        [bench.drawn(seed) for seed in _SEEDS for _ in _WATERMARKS],
+        [bench.limits(w) for _ in _SEEDS for w in _WATERMARKS],
     )
     caps = [
-        *(limits(max_num_seqs=n) for n in _SEQUENCES),
-        *(limits(admission_rate=Fraction(1, n)) for n in _TURNS),
+        *(bench.limits(max_num_seqs=n) for n in _SEQUENCES),
+        *(bench.limits(admission_rate=Fraction(1, n)) for n in _TURNS),
     ]
-    capped = totals(drawn(), caps)
+    capped = bench.totals(bench.drawn(), caps)
     numbers: dict[str, np.ndarray | float] = {
         "watermark": np.array(_WATERMARKS),
-        "prompts": float(PROMPTS),
+        "prompts": float(bench.PROMPTS),
         "sequences": np.array(_SEQUENCES, float),
         "rate": 1 / np.array(_TURNS, float),
-        "published_watermark": np.array([row.watermark for row in PUBLISHED]),
-        "published_preemptions": np.array([row.preemptions for row in PUBLISHED], float),
-        "published_output_per_s": np.array([row.output_per_s for row in PUBLISHED], float),
+        "published_watermark": np.array([row.watermark for row in bench.PUBLISHED]),
+        "published_preemptions": np.array([row.preemptions for row in bench.PUBLISHED], float),
+        "published_output_per_s": np.array([row.output_per_s for row in bench.PUBLISHED], float),
         "published_gain": np.array(
-            [100 * (row.output_per_s / PUBLISHED[0].output_per_s - 1) for row in PUBLISHED]
+            [
+                100 * (row.output_per_s / bench.PUBLISHED[0].output_per_s - 1)
+                for row in bench.PUBLISHED
+            ]
         ),
         "base_ms": 1e3 * clock.base,
         "per_kv_token_ns": 1e9 * clock.per_kv_token,

@@ -5,19 +5,16 @@ each alone and not all. `best_survey.csv` has a row for each survey and rule; th
 smallest again, and all of them when asked to be thorough.
 """
 
-import csv
-from collections.abc import Iterator
 from dataclasses import astuple, dataclass, fields
 from functools import cache
-from importlib.resources import files
-from pathlib import Path
 
 from fluidkv.serving.engines import VLLM
 from fluidkv.serving.rules import Victim
+from fluidkv_papers.records import Table
 from fluidkv_papers.theory.best import Cost, best_victims, cost_of_rule, small_cases
 from fluidkv_papers.vllm.instances.victim_rules import RULES, with_victim
 
-_FILE = files("fluidkv_papers.vllm.instances") / "best_survey.csv"
+_TABLE = Table(__file__)
 
 
 @dataclass(frozen=True)
@@ -94,26 +91,17 @@ def computed(survey: Survey) -> list[Score]:
     return [score(victim) for victim in RULES]
 
 
-def record(path: Path) -> None:
+def record() -> None:
     """Compute all surveys and write them."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["survey", *(f.name for f in fields(Score))])
-        for k, survey in enumerate(SURVEYS):
-            writer.writerows([k, *astuple(score)] for score in computed(survey))
-            file.flush()
+    header = ["survey", *(f.name for f in fields(Score))]
+    scores = ((k, score) for k, survey in enumerate(SURVEYS) for score in computed(survey))
+    _TABLE.write(header, ([k, *astuple(score)] for k, score in scores))
 
 
 @cache
 def recorded() -> tuple[dict[str, Score], ...]:
     """The scores of each survey, by the name of the rule."""
-    with _FILE.open(encoding="utf-8") as file:
-        lines = list(csv.DictReader(file))
-    return tuple({score.victim: score for score in _scores(lines, k)} for k in range(len(SURVEYS)))
-
-
-def _scores(lines: list[dict[str, str]], survey: int) -> Iterator[Score]:
-    kinds = {"victim": str, "first": str, "ratio": float}
-    for line in lines:
-        if int(line["survey"]) == survey:
-            yield Score(**{f.name: kinds.get(f.name, int)(line[f.name]) for f in fields(Score)})
+    found: tuple[dict[str, Score], ...] = tuple({} for _ in SURVEYS)
+    for line, score in zip(_TABLE.lines(), _TABLE.rows(Score), strict=True):
+        found[int(line["survey"])][score.victim] = score
+    return found

@@ -11,15 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from fluidkv.answers.served.published import Published
+from fluidkv_papers.vllm.instances import watermark_runs as bench
 from fluidkv_papers.vllm.instances.recompute_tax_families import recorded
 from fluidkv_papers.vllm.instances.recompute_tax_printed import ROWS
 from fluidkv_papers.vllm.instances.watermark_draws import Statistic, chance, changes
-from fluidkv_papers.vllm.instances.watermark_runs import (
-    PUBLISHED,
-    WATERMARKS,
-    fitted_clock,
-    predicted,
-)
 
 _WATERMARKS: tuple[tuple[str, str, Statistic], ...] = (
     ("ttft.median", "median TTFT", changes("ttft_p50")),
@@ -52,8 +47,8 @@ def _of_watermark(claim: str, what: str, statistic: Statistic) -> Published:
     measured, ours, apart = (
         np.array(values)
         for values in (
-            statistic(PUBLISHED),
-            statistic(predicted(fitted_clock())),
+            statistic(bench.PUBLISHED),
+            statistic(bench.predicted(bench.fitted_clock())),
             chance(statistic),
         )
     )
@@ -61,7 +56,7 @@ def _of_watermark(claim: str, what: str, statistic: Statistic) -> Published:
     return Published(
         f"vllm-44594.{claim}",
         "watermark",
-        f"what a watermark of {WATERMARKS[k + 1]:g} adds to the {what}",
+        f"what a watermark of {bench.WATERMARKS[k + 1]:g} adds to the {what}",
         _rounded(float(measured[k])),
         _rounded(float(ours[k])),
         "s",

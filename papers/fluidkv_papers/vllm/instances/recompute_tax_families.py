@@ -11,13 +11,10 @@ four rules has to be that of their mean waste at 400 blocks. Some 15,000 runs st
 `recompute_tax_families.csv`; the tests compute rows of it again.
 """
 
-import csv
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -28,39 +25,30 @@ from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules, Victim
 from fluidkv.serving.run import serve
 from fluidkv.serving.server import Server
-from fluidkv_papers.vllm.instances.recompute_tax_printed import (
-    A_PREEMPTION,
-    BLOCK_SIZE,
-    LEAST_A_PREEMPTION,
-    LEAST_WASTED,
-    NO_PREEMPTION,
-    REQUESTS,
-    ROWS,
-    WASTED,
-    middle_useful,
-)
+from fluidkv_papers.records import Table
+from fluidkv_papers.vllm.instances import recompute_tax_printed as rfc
 from fluidkv_papers.vllm.instances.victim_rules import with_victim
 
 DRAWS = 8
-_FILE = files("fluidkv_papers.vllm.instances") / "recompute_tax_families.csv"
+_TABLE = Table(__file__, digits=4)
 
 Shape = Callable[[np.random.Generator], Float[np.ndarray, " request"]]
 """Lengths up to a factor, of mean 1."""
 
 
 def _log_normal(rng: np.random.Generator) -> np.ndarray:
-    return rng.lognormal(-0.5, 1.0, REQUESTS)
+    return rng.lognormal(-0.5, 1.0, rfc.REQUESTS)
 
 
 def _one_in_ten(rng: np.random.Generator) -> np.ndarray:
-    return np.where(rng.random(REQUESTS) < 0.1, 10 / 1.9, 1 / 1.9)
+    return np.where(rng.random(rfc.REQUESTS) < 0.1, 10 / 1.9, 1 / 1.9)
 
 
 SHAPES: dict[str, Shape] = {
-    "fixed": lambda rng: np.ones(REQUESTS),
-    "half": lambda rng: rng.uniform(0.5, 1.5, REQUESTS),  # --random-range-ratio 0.5
-    "uniform": lambda rng: rng.uniform(0, 2, REQUESTS),
-    "exponential": lambda rng: rng.exponential(1, REQUESTS),
+    "fixed": lambda rng: np.ones(rfc.REQUESTS),
+    "half": lambda rng: rng.uniform(0.5, 1.5, rfc.REQUESTS),  # --random-range-ratio 0.5
+    "uniform": lambda rng: rng.uniform(0, 2, rfc.REQUESTS),
+    "exponential": lambda rng: rng.exponential(1, rfc.REQUESTS),
     "log-normal": _log_normal,  # standard deviation 1 of the logarithm
     "one in ten": _one_in_ten,  # ten times as long as the others
 }
@@ -130,7 +118,7 @@ POINTS = tuple(
 
 NUMBERS = (
     "tax_2800",
-    *(f"{name}_{row.blocks}" for row in ROWS for name in ("tax", "saved")),
+    *(f"{name}_{row.blocks}" for row in rfc.ROWS for name in ("tax", "saved")),
     "preemptions_400",
     "least_preemptions_400",
     "wasted_400",
@@ -141,16 +129,16 @@ NUMBERS = (
 `random_...` and `most_...`: waste of random and of most computed first, over last come first's."""
 _ROUNDED = {"tax_2800": 0.0005, "preemptions_400": 2, "least_preemptions_400": 2} | {
     f"{name}_{row.blocks}": half
-    for row in ROWS
+    for row in rfc.ROWS
     for name, half in (("tax", 0.0005), ("saved", 0.005))
 }
 PRINTED = (
     {"tax_2800": 0.0}
-    | {f"tax_{row.blocks}": float(row.tax) for row in ROWS}
-    | {f"saved_{row.blocks}": float(row.saved) for row in ROWS}
+    | {f"tax_{row.blocks}": float(row.tax) for row in rfc.ROWS}
+    | {f"saved_{row.blocks}": float(row.saved) for row in rfc.ROWS}
     | {
-        "preemptions_400": WASTED / float(A_PREEMPTION),
-        "least_preemptions_400": LEAST_WASTED / float(LEAST_A_PREEMPTION),
+        "preemptions_400": rfc.WASTED / float(rfc.A_PREEMPTION),
+        "least_preemptions_400": rfc.LEAST_WASTED / float(rfc.LEAST_A_PREEMPTION),
     }
 )
 
@@ -158,10 +146,10 @@ PRINTED = (
 def drawn(point: Point, seed: int) -> Requests:
     """300 requests that need the printed tokens, but for rounding."""
     rng = np.random.default_rng(seed)
-    mean = middle_useful() / REQUESTS + 1  # the last output is never stored
+    mean = rfc.middle_useful() / rfc.REQUESTS + 1  # the last output is never stored
     inputs = SHAPES[point.prompts](rng) * point.share * mean
     outputs = SHAPES[point.outputs](rng) * (1 - point.share) * mean
-    factor = middle_useful() / (inputs + outputs - 1).sum()
+    factor = rfc.middle_useful() / (inputs + outputs - 1).sum()
     return Requests(_whole(inputs * factor), _whole(outputs * factor))
 
 
@@ -172,12 +160,12 @@ def _whole(lengths: Float[np.ndarray, " request"]) -> Int[np.ndarray, " request"
 def fits(point: Point, seed: int) -> bool:
     """Whether each request alone fits in 400 blocks: else the run cannot have been made."""
     requests = drawn(point, seed)
-    return int((requests.input_length + requests.output_length).max()) <= 400 * BLOCK_SIZE
+    return int((requests.input_length + requests.output_length).max()) <= 400 * rfc.BLOCK_SIZE
 
 
 _RUNS = (
-    (Victim.LAST_ADMITTED, (NO_PREEMPTION, *(row.blocks for row in ROWS))),
-    (Victim.LEAST_COMPUTED, tuple(row.blocks for row in ROWS)),
+    (Victim.LAST_ADMITTED, (rfc.NO_PREEMPTION, *(row.blocks for row in rfc.ROWS))),
+    (Victim.LEAST_COMPUTED, tuple(row.blocks for row in rfc.ROWS)),
     (Victim.RANDOM, (400,)),
     (Victim.MOST_COMPUTED, (400,)),
 )
@@ -212,8 +200,8 @@ _SUMMED = ("recomputed_tokens", "tokens", "preempt")
 
 def _limits(setting: Setting, blocks: int, seed: int) -> Limits:
     return Limits(
-        blocks * BLOCK_SIZE,
-        BLOCK_SIZE,
+        blocks * rfc.BLOCK_SIZE,
+        rfc.BLOCK_SIZE,
         max_num_seqs=setting.sequences,
         max_num_batched_tokens=setting.budget,
         seed=seed,
@@ -223,10 +211,10 @@ def _limits(setting: Setting, blocks: int, seed: int) -> Limits:
 def _numbers(of: dict[tuple[Victim, int], tuple[float, float, float]]) -> dict[str, float]:
     last, least = Victim.LAST_ADMITTED, Victim.LEAST_COMPUTED
     numbers: dict[str, float] = {}
-    for blocks in (NO_PREEMPTION, *(row.blocks for row in ROWS)):
+    for blocks in (rfc.NO_PREEMPTION, *(row.blocks for row in rfc.ROWS)):
         wasted, tokens, _ = of[last, blocks]
         numbers[f"tax_{blocks}"] = wasted / tokens
-        if blocks != NO_PREEMPTION:
+        if blocks != rfc.NO_PREEMPTION:
             numbers[f"saved_{blocks}"] = 1 - of[least, blocks][0] / max(wasted, 1)
     wasted = max(of[last, 400][0], 1)
     numbers |= {
@@ -239,27 +227,22 @@ def _numbers(of: dict[tuple[Victim, int], tuple[float, float, float]]) -> dict[s
     return {name: numbers[name] for name in NUMBERS}
 
 
-def record(path: Path, *, at_once: int = 160) -> None:
-    """Compute all draws and write them, four digits a number."""
+def record(*, at_once: int = 160) -> None:
+    """Compute all draws and write them."""
     jobs = [(p, seed) for p in POINTS for seed in range(DRAWS) if fits(p, seed)]
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["point", "seed", *NUMBERS])
-        for k in range(0, len(jobs), at_once):
-            part = jobs[k : k + at_once]
-            for (point, seed), numbers in zip(part, computed(part), strict=True):
-                values = (f"{numbers[name]:.4g}" for name in NUMBERS)
-                writer.writerow([POINTS.index(point), seed, *values])
-            file.flush()
+    parts = (jobs[k : k + at_once] for k in range(0, len(jobs), at_once))
+    found = (pair for part in parts for pair in zip(part, computed(part), strict=True))
+    _TABLE.write(
+        ["point", "seed", *NUMBERS],
+        ([POINTS.index(p), seed, *(of[name] for name in NUMBERS)] for (p, seed), of in found),
+    )
 
 
 @cache
 def recorded() -> dict[Point, dict[str, Float[np.ndarray, " draw"]]]:
     """The numbers of each point, draw by draw."""
-    with _FILE.open(encoding="utf-8") as file:
-        lines = list(csv.DictReader(file))
     rows: dict[Point, list[dict[str, str]]] = {point: [] for point in POINTS}
-    for line in lines:
+    for line in _TABLE.lines():
         rows[POINTS[int(line["point"])]].append(line)
     return {
         point: {name: np.array([float(line[name]) for line in mine]) for name in NUMBERS}

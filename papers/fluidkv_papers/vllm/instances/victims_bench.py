@@ -7,13 +7,10 @@ requests, the same for every rule, so that differences are paired. Numbers stand
 `victims_bench.csv`; the tests compute rows of it again.
 """
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.resources import files
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import xarray as xr
@@ -26,11 +23,12 @@ from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules, Victim
 from fluidkv.serving.run import serve
 from fluidkv.serving.server import Server
+from fluidkv_papers.records import Table
 from fluidkv_papers.vllm.instances.victim_rules import RULES, with_victim
 
 DRAWS, REQUESTS, BLOCK_SIZE, CHUNK = 6, 250, 16, 512
 CLOCK = IterationClock(3.0e-3, 11.3e-9, 6.5e-6, unit="s")
-_FILE = files("fluidkv_papers.vllm.instances") / "victims_bench.csv"
+_TABLE = Table(__file__, digits=4)
 
 
 @dataclass(frozen=True)
@@ -161,26 +159,22 @@ def _numbers(run: xr.Dataset) -> Float[np.ndarray, " number"]:
     )
 
 
-def record(path: Path) -> None:
-    """Compute everything and write it, four digits a number."""
+def record() -> None:
+    """Compute everything and write it."""
     jobs = [(setting, seed) for setting in SETTINGS for seed in range(DRAWS)]
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["victim", "setting", "seed", *NUMBERS])
-        for victim in RULES:
-            for (setting, seed), numbers in zip(jobs, computed(jobs, victim), strict=True):
-                shown = (f"{number:.4g}" for number in numbers)
-                writer.writerow([victim.name, SETTINGS.index(setting), seed, *shown])
-            file.flush()
+    rows = (
+        [victim.name, SETTINGS.index(setting), seed, *numbers]
+        for victim in RULES
+        for (setting, seed), numbers in zip(jobs, computed(jobs, victim), strict=True)
+    )
+    _TABLE.write(["victim", "setting", "seed", *NUMBERS], rows)
 
 
 @cache
 def recorded() -> dict[Victim, Float[np.ndarray, "setting draw number"]]:
     """The numbers of each rule."""
-    with _FILE.open(encoding="utf-8") as file:
-        lines = list(csv.DictReader(file))
     found = {v: np.full((len(SETTINGS), DRAWS, len(NUMBERS)), np.nan) for v in RULES}
-    for line in lines:
+    for line in _TABLE.lines():
         row = found[Victim[line["victim"]]][int(line["setting"]), int(line["seed"])]
         row[:] = [float(line[name]) for name in NUMBERS]
     return found

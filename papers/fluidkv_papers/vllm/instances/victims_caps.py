@@ -5,38 +5,28 @@ multiple of x*, the requests an iteration that memory carries. Numbers are on re
 `victims_caps.csv`.
 """
 
-import csv
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
-from importlib.resources import files
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float
 
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import Victim
-from fluidkv_papers.vllm.instances.victims_bench import (
-    DRAWS,
-    NUMBERS,
-    SETTINGS,
-    Setting,
-    carried,
-    drawn,
-    served,
-)
+from fluidkv_papers.records import Table
+from fluidkv_papers.vllm.instances import victims_bench as bench
 
 CHOSEN = tuple(
-    next(s for s in SETTINGS if str(s) == name)
+    next(s for s in bench.SETTINGS if str(s) == name)
     for name in (
         "chat, load 1.2, 32 requests, prompts whole",
         "documents, load 1.2, 32 requests, prompts cut",
     )
 )
 WATERMARKS, RATES = (0.02, 0.05, 0.1, 0.2), (0.7, 0.8, 0.9, 1.0, 1.2)
-_FILE = files("fluidkv_papers.vllm.instances") / "victims_caps.csv"
+_TABLE = Table(__file__, digits=4)
 
 
 @dataclass(frozen=True)
@@ -46,36 +36,34 @@ class Cap:
     kind: str
     value: float
 
-    def of(self, setting: Setting, seed: int) -> Limits:
+    def of(self, setting: bench.Setting, seed: int) -> Limits:
         if self.kind == "watermark":
             return replace(setting.limits, watermark=self.value)
-        rate = self.value * carried(setting, drawn(setting, seed))
+        rate = self.value * bench.carried(setting, bench.drawn(setting, seed))
         return replace(setting.limits, admission_rate=Fraction(rate).limit_denominator(10**4))
 
 
 CAPS = (*(Cap("watermark", w) for w in WATERMARKS), *(Cap("rate", r) for r in RATES))
 
 
-def record(path: Path) -> None:
-    """Compute everything and write it, four digits a number."""
-    cases = list(product(CHOSEN, CAPS, range(DRAWS)))
+def record() -> None:
+    """Compute everything and write it."""
+    cases = list(product(CHOSEN, CAPS, range(bench.DRAWS)))
     jobs = [(setting, seed) for setting, _, seed in cases]
     limits = [cap.of(setting, seed) for setting, cap, seed in cases]
-    found = served(jobs, limits, Victim.LAST_ADMITTED)
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["setting", "cap", "seed", *NUMBERS])
-        for (setting, cap, seed), numbers in zip(cases, found, strict=True):
-            shown = (f"{number:.4g}" for number in numbers)
-            writer.writerow([CHOSEN.index(setting), CAPS.index(cap), seed, *shown])
+    found = bench.served(jobs, limits, Victim.LAST_ADMITTED)
+    rows = (
+        [CHOSEN.index(setting), CAPS.index(cap), seed, *numbers]
+        for (setting, cap, seed), numbers in zip(cases, found, strict=True)
+    )
+    _TABLE.write(["setting", "cap", "seed", *bench.NUMBERS], rows)
 
 
 @cache
 def recorded() -> Float[np.ndarray, "setting cap draw number"]:
     """All numbers."""
-    found = np.full((len(CHOSEN), len(CAPS), DRAWS, len(NUMBERS)), np.nan)
-    with _FILE.open(encoding="utf-8") as file:
-        for line in csv.DictReader(file):
-            at = tuple(int(line[name]) for name in ("setting", "cap", "seed"))
-            found[at] = [float(line[name]) for name in NUMBERS]
+    found = np.full((len(CHOSEN), len(CAPS), bench.DRAWS, len(bench.NUMBERS)), np.nan)
+    for line in _TABLE.lines():
+        at = tuple(int(line[name]) for name in ("setting", "cap", "seed"))
+        found[at] = [float(line[name]) for name in bench.NUMBERS]
     return found

@@ -13,69 +13,50 @@ The draws take half a minute to compute, so they stand in `watermark_draws.csv`;
 them again. All use the clock that is fitted to the first row, in the order of the client.
 """
 
-import csv
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, fields
 from functools import cache
-from importlib.resources import files
-from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float
 
 from fluidkv.serving.run import serve
 from fluidkv.serving.server import Server
-from fluidkv_papers.vllm.instances.watermark_runs import (
-    CLIENTS,
-    PUBLISHED,
-    WATERMARKS,
-    Row,
-    arrived,
-    fitted_clock,
-    limits,
-    rows,
-)
+from fluidkv_papers.records import Table
+from fluidkv_papers.vllm.instances import watermark_runs as bench
+from fluidkv_papers.vllm.instances.watermark_runs import rows
 
 DRAWS = 39
 """The first has the client's order in all rows."""
 
-_FILE = files("fluidkv_papers.vllm.instances") / "watermark_draws.csv"
+_TABLE = Table(__file__)
 
-Statistic = Callable[[Sequence[Row]], Sequence[float]]
+Statistic = Callable[[Sequence[bench.Row]], Sequence[float]]
 """Numbers of one table, such as the preemptions of a row, or changes against the first row."""
 
 
 @cache
-def recorded() -> tuple[tuple[Row, ...], ...]:
+def recorded() -> tuple[tuple[bench.Row, ...], ...]:
     """One table for each draw; its rows in the order of `PUBLISHED`."""
-    with _FILE.open(encoding="utf-8") as file:
-        lines = list(csv.DictReader(file))
-    names = [f.name for f in fields(Row) if f.name != "preemptions"]
-    found = [
-        Row(preemptions=int(line["preemptions"]), **{name: float(line[name]) for name in names})
-        for line in lines
-    ]
-    width = len(WATERMARKS)
+    found, width = _TABLE.rows(bench.Row), len(bench.WATERMARKS)
     return tuple(tuple(found[k : k + width]) for k in range(0, len(found), width))
 
 
-def computed(draw: int, *, within: int | None = None) -> tuple[Row, ...]:
+def computed(draw: int, *, within: int | None = None) -> tuple[bench.Row, ...]:
     """The table of one draw; `within` as of `arrived`."""
-    width = len(WATERMARKS)
+    width = len(bench.WATERMARKS)
     orders = range((draw - 1) * width + 1, draw * width + 1) if draw else [0] * width
-    requests = [arrived(order, within=within) for order in orders]
-    runs = serve(requests, Server("vllm", [limits(w) for w in WATERMARKS]), clients=CLIENTS)
-    return rows(runs, fitted_clock())
+    requests = [bench.arrived(order, within=within) for order in orders]
+    runs = serve(
+        requests, Server("vllm", [bench.limits(w) for w in bench.WATERMARKS]), clients=bench.CLIENTS
+    )
+    return rows(runs, bench.fitted_clock())
 
 
-def record(path: Path) -> None:
-    """Compute all draws and write them, six digits a number."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["draw", *(f.name for f in fields(Row))])
-        for draw in range(DRAWS):
-            for row in computed(draw):
-                writer.writerow([draw, *(f"{value:.6g}" for value in astuple(row))])
+def record() -> None:
+    """Compute all draws and write them."""
+    rows = ([draw, *astuple(row)] for draw in range(DRAWS) for row in computed(draw))
+    _TABLE.write(["draw", *(f.name for f in fields(bench.Row))], rows)
 
 
 def of_draws(statistic: Statistic) -> Float[np.ndarray, "draw number"]:
@@ -94,34 +75,34 @@ def preemptions(index: int) -> Statistic:
     return lambda rows: [rows[index].preemptions]
 
 
-def all_preemptions(rows: Sequence[Row]) -> list[float]:
+def all_preemptions(rows: Sequence[bench.Row]) -> list[float]:
     return [row.preemptions for row in rows]
 
 
-def gone(rows: Sequence[Row]) -> list[float]:
+def gone(rows: Sequence[bench.Row]) -> list[float]:
     """Share of the preemptions that the second row is without."""
     return [1 - rows[1].preemptions / rows[0].preemptions]
 
 
-def gains(rows: Sequence[Row]) -> list[float]:
+def gains(rows: Sequence[bench.Row]) -> list[float]:
     """Tokens/s of the other rows, over those of the first."""
     return [row.output_per_s / rows[0].output_per_s - 1 for row in rows[1:]]
 
 
-def best_gain(rows: Sequence[Row]) -> list[float]:
+def best_gain(rows: Sequence[bench.Row]) -> list[float]:
     return [max(gains(rows))]
 
 
 def changes(name: str, *, scale: float = 1.0) -> Statistic:
     """A time of the other rows less that of the first, for the rows that were published."""
 
-    def statistic(rows: Sequence[Row]) -> list[float]:
-        shown = [row for row, known in zip(rows, PUBLISHED, strict=True) if _has(known, name)]
+    def statistic(rows: Sequence[bench.Row]) -> list[float]:
+        shown = [row for row, known in zip(rows, bench.PUBLISHED, strict=True) if _has(known, name)]
         first, *others = (getattr(row, name) for row in shown)
         return [scale * (value - first) for value in others]
 
     return statistic
 
 
-def _has(row: Row, name: str) -> bool:
+def _has(row: bench.Row, name: str) -> bool:
     return getattr(row, name) is not None

@@ -8,13 +8,7 @@ from typing import Any
 
 from fluidkv import runs, symbolic, wait
 from fluidkv.ledger import Finding, Origin, Outcome, Range, equals, np, sympy
-from fluidkv_papers.wait.instances.systems import (
-    RANDOM,
-    hello,
-    proposition_3,
-    random_systems,
-    two_types,
-)
+from fluidkv_papers.wait.instances import systems
 from fluidkv_papers.wait.paper import statements
 
 _SYMBOLIC = "all values"
@@ -58,8 +52,8 @@ def _engine(system: "wait.WaitSystem", capacity: int | None = None) -> "wait.Wai
 
 
 _ENGINES = Range(
-    f"{RANDOM.words}, ten prompts of each type, n = 1",
-    lambda: ((system,) for system in random_systems()),
+    f"{systems.RANDOM.words}, ten prompts of each type, n = 1",
+    lambda: ((system,) for system in systems.random_systems()),
 )
 
 
@@ -125,7 +119,7 @@ def _equation_3(case: str, seed: int) -> bool | str:
     Ours: at most 2 tokens behind, in each iteration
     Paper: we count throughput only after prompt completion
     Note: So over a horizon T the two ways to count differ by O(1 / T)."""
-    system, n = two_types(case), (2, 2)
+    system, n = systems.two_types(case), (2, 2)
     most = sum(
         size * each.output_length * (each.output_length - 1) // 2
         for size, each in zip(n, system.types, strict=True)
@@ -188,7 +182,7 @@ def _equation_6() -> Finding:
     return _same(ours, rate * output, "n* l' / tau* = lambda l'")
 
 
-@CLAIMS.claim("equations-7-to-10", "equations (7) to (10)", over=RANDOM)
+@CLAIMS.claim("equations-7-to-10", "equations (7) to (10)", over=systems.RANDOM)
 def _equations_of_many(system: "wait.WaitSystem") -> bool | str:
     """With many types, memory, iteration time and throughput in balance are (8) to (10).
 
@@ -213,7 +207,7 @@ def _equations_of_many(system: "wait.WaitSystem") -> bool | str:
     return (balanced and ours == printed == (tokens, time, done / time)) or str(system)
 
 
-@CLAIMS.claim("table-1.active", "Table 1; section 3.1", over=RANDOM)
+@CLAIMS.claim("table-1.active", "Table 1; section 3.1", over=systems.RANDOM)
 def _active(system: "wait.WaitSystem") -> bool | str:
     """The active prompts of a type in equilibrium, all its stages together, are its rate times the
     l' + 1 iterations that it is there (Little).
@@ -235,7 +229,7 @@ def _instance_3() -> Outcome:
     """Two types with l = 1, l' = 1 and 2 at equal rates have n* = 1 and 1 at M* = 9.
 
     Checked: d0 = 1/2, 1/5, 1/10 of tau*"""
-    found = {wait.fluid_equilibrium(proposition_3(Fraction(1, d))) for d in (2, 5, 10)}
+    found = {wait.fluid_equilibrium(systems.proposition_3(Fraction(1, d))) for d in (2, 5, 10)}
     (ours,) = {(*each.per_stage, each.memory) for each in found}
     return equals(ours, "1, 1, 9")
 
@@ -245,5 +239,5 @@ def _instance_2() -> Outcome:
     """With l = l' = 1 and four arrivals per iteration the equilibrium holds 12 units.
 
     Checked: the printed case"""
-    found = wait.fluid_equilibrium(hello())
+    found = wait.fluid_equilibrium(systems.hello())
     return equals((*found.per_stage, found.memory), "4, 12")

@@ -84,6 +84,8 @@ def _lemma_1(n: int, paths: "np.ndarray") -> bool | str:
 
 
 _LOST = "W <= W~ for all b; W~ and its buffer are lost"
+PATHS = CLAIMS.section(over=_PATHS, paper=_LOST)
+SEGMENTS = CLAIMS.section(over=_SEGMENTS, paper=_LOST)
 _STUCK = (
     "A queue of n - 1 is stuck and still takes all that comes: X = n, and then W = 2n - 1, Q = 0. "
     "With 2n instead, Case 2 of the proof goes through: W + X < n + X <= W~ + X - n."
@@ -99,43 +101,35 @@ def above_chain(n: int, paths: "np.ndarray", buffer: int, said: str) -> bool | s
     return _below(n, paths, wait.queue_path(paths, n).queue, bound, said)
 
 
-@CLAIMS.undecided(
+@PATHS.undecided(
     "lemma-2",
     "Lemma 2",
     "The queue stays below the Lindley chain from a buffer that is lost, given back as n.",
-    over=_PATHS,
     ours="W > n + Q",
-    paper=_LOST,
     note=_STUCK,
 )
-@CLAIMS.undecided(
+@SEGMENTS.undecided(
     "lemma-7",
     "Lemma 7",
     "The queue before a segment is below a coupled process that is lost, given back as the "
     "Lindley chain from n.",
-    over=_SEGMENTS,
     ours="W > n + Q",
-    paper=_LOST,
     note=_STUCK,
 )
 def _buffer_of_n(n: int, paths: "np.ndarray") -> bool | str:
     return above_chain(n, paths, n, "n + Q")
 
 
-@CLAIMS.claim(
+@PATHS.claim(
     "lemma-2.buffer",
     "Lemma 2, another constant",
     "The queue stays below the Lindley chain with a buffer of 2n - 1.",
-    over=_PATHS,
-    paper=_LOST,
     note=_INDUCTION,
 )
-@CLAIMS.claim(
+@SEGMENTS.claim(
     "lemma-7.buffer",
     "Lemma 7",
     "The queue before a segment is at most 2 n - 1 above the Lindley chain.",
-    over=_SEGMENTS,
-    paper=_LOST,
     note=_INDUCTION,
 )
 def _buffer(n: int, paths: "np.ndarray") -> bool | str:
@@ -189,12 +183,10 @@ _ON_TOP = (
 )
 
 
-@CLAIMS.claim(
+@PATHS.claim(
     "lemma-2.arrivals-on-top",
     "Lemma 2, read so that its proof goes through",
     "The queue stays below W~, where W~' = max(W~ - n, n) + X from W~ = n.",
-    over=_PATHS,
-    paper=_LOST,
     note=_ON_TOP,
 )
 @CLAIMS.claim(

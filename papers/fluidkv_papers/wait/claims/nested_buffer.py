@@ -13,6 +13,7 @@ from fluidkv_papers.wait.instances.nested import INSTANCE, NESTED, SYNTHETIC, in
 from fluidkv_papers.wait.paper import statements
 
 CLAIMS = statements()
+REMARKS = CLAIMS.section(origin=Origin.READING, kind="remark")
 
 
 def _bound(horizon: int, delta: Fraction) -> "wait.MemoryBound":
@@ -68,13 +69,7 @@ def _cases() -> tuple[_Case, ...]:
     return tuple(found)
 
 
-@CLAIMS.undecided(
-    "theorem-2.modest-buffer",
-    "below Theorem 2",
-    origin=Origin.READING,
-    evidence=Evidence.SAMPLED,
-    kind="remark",
-)
+@REMARKS.undecided("theorem-2.modest-buffer", "below Theorem 2", evidence=Evidence.SAMPLED)
 def _modest() -> Finding:
     """The safety buffer of (14) is typically modest beside its base memory.
 
@@ -113,12 +108,10 @@ def _by_types() -> tuple[list[Fraction], list[Fraction], float]:
     return least, waiting, most
 
 
-@CLAIMS.undecided(
+@REMARKS.undecided(
     "section-2-2.types",
     "section 2.2; below Theorem 2",
-    origin=Origin.READING,
     checked=f"{SYNTHETIC}; only each 50th, 10th, 2nd output; load 1/2",
-    kind="remark",
 )
 def _types() -> Finding:
     """With a segment for each type the memory (14) depends on the number of types weakly, like its

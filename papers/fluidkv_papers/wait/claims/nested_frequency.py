@@ -11,16 +11,8 @@ from functools import cache
 
 from fluidkv import wait
 from fluidkv.ledger import Evidence, Finding, Origin, np
+from fluidkv_papers.wait.instances import nested
 from fluidkv_papers.wait.instances.measured import counted
-from fluidkv_papers.wait.instances.nested import (
-    FOUR_CLOCK,
-    INSTANCE,
-    NESTED,
-    RUNS,
-    four,
-    instance,
-    instance_runs,
-)
 from fluidkv_papers.wait.paper import statements
 
 CLAIMS = statements(origin=Origin.READING, evidence=Evidence.SAMPLED)
@@ -39,7 +31,7 @@ class _Case:
 
     @property
     def segments(self) -> "wait.Segments":
-        return instance() if self.thresholds == NESTED else four()
+        return nested.instance() if self.thresholds == nested.NESTED else nested.four()
 
     def capacity(self, delta: Fraction) -> int:
         """The least whole one that satisfies (14)."""
@@ -54,22 +46,22 @@ class _Case:
 
 
 _CASES = (
-    _Case("two-segments", INSTANCE, NESTED, Fraction(1), Fraction(0), 300),
-    _Case("four-segments", "l = 4, outputs 2, 4, 6, 8", (7, 6, 5, 3), *FOUR_CLOCK, 200),
+    _Case("two-segments", nested.INSTANCE, nested.NESTED, Fraction(1), Fraction(0), 300),
+    _Case("four-segments", "l = 4, outputs 2, 4, 6, 8", (7, 6, 5, 3), *nested.FOUR_CLOCK, 200),
 )
 
 
 @cache
 def _peaks(case: _Case, seed: int) -> "np.ndarray":
     """Most tokens held in each run."""
-    if case.thresholds == NESTED:
-        return instance_runs(NESTED, case.horizon, seed).peak_held.values
+    if case.thresholds == nested.NESTED:
+        return nested.instance_runs(nested.NESTED, case.horizon, seed).peak_held.values
     return wait.simulate_chain(
         case.segments,
         case.thresholds,
         base=case.base,
         per_kv_token=case.per_kv_token,
-        runs=RUNS,
+        runs=nested.RUNS,
         horizon=float(case.horizon),
         seed=seed,
     ).peak_held.values
@@ -96,7 +88,7 @@ def _looseness(case: _Case) -> Finding:
         bad,
         "; ".join(parts),
         paper="not given",
-        note=f"Our own statement, about {RUNS} runs for each delta.",
+        note=f"Our own statement, about {nested.RUNS} runs for each delta.",
     )
 
 
@@ -106,7 +98,7 @@ for each in _CASES:
             f"theorem-2.frequency.{each.name}.delta-{chance.numerator}-{chance.denominator}",
             "Theorem 2",
             f"The memory (14) is exceeded by the horizon with probability {chance} at most.",
-            checked=f"{each.said}: {RUNS} runs (seed {draws})",
+            checked=f"{each.said}: {nested.RUNS} runs (seed {draws})",
             given=(each, draws, chance),
         )(_frequency)
 for each in _CASES:
@@ -115,6 +107,6 @@ for each in _CASES:
         "beside Theorem 2 (our own)",
         "Less memory than (14) would have been exceeded no more often than delta.",
         kind="remark",
-        checked=f"{each.said}: {RUNS} runs for each delta",
+        checked=f"{each.said}: {nested.RUNS} runs for each delta",
         given=(each,),
     )(_looseness)

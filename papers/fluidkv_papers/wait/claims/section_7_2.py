@@ -29,6 +29,7 @@ SECTION_7_2 = CLAIMS.section(
 
 _LIGHT = Fraction(1, 100)
 _WORDS = f"{SYNTHETIC}; loads {', '.join(str(float(load)) for load in LOADS)}"
+FIGURES = CLAIMS.section(kind="figure", checked=_WORDS)
 _SPARE = "One prompt to spare in each line."
 
 
@@ -75,22 +76,18 @@ def _terms(design: "wait.SegmentDesign") -> str:
     return f"{float(design.batch):,.0f} + {design.queue:,} + {design.tail:,.0f}"
 
 
-@CLAIMS.claim(
+@FIGURES.claim(
     "section-7-2.term-1-dominates.one-to-spare",
     "section 7.2, (i)",
     "In (17) term 1 dominates terms 2 and 3, with one prompt to spare in each line of (16).",
     given=(1,),
-    checked=_WORDS,
-    kind="figure",
 )
-@CLAIMS.undecided(
+@FIGURES.undecided(
     "section-7-2.term-1-dominates",
     "section 7.2, (i)",
     "In (17) term 1 dominates terms 2 and 3, with the least whole thresholds.",
     given=(0,),
-    checked=_WORDS,
     evidence=Evidence.FLOAT,
-    kind="figure",
 )
 def dominates(spare: int) -> Finding:
     """Term 1 above terms 2 and 3 in each design.
@@ -146,15 +143,13 @@ def _u_shape() -> Finding:
     checked=f"{SYNTHETIC}; load 1/2",
     kind="figure",
 )
-@CLAIMS.undecided(
+@FIGURES.undecided(
     "section-7-2.minimum",
     "section 7.2, (ii)",
     "At loads 0.1, 0.5 and 0.8 the least total is between 5 and 20 segments, near the 10 that "
     "section 6 uses.",
     given=(LOADS,),
-    checked=_WORDS,
     evidence=Evidence.FLOAT,
-    kind="figure",
 )
 def _near_ten(loads: Sequence[Fraction]) -> Finding:
     """The paper's digits are lost; section 6 has 10 bins. Near: within a factor of 2."""

@@ -21,6 +21,7 @@ _RUNS = 500
 _CONFIDENCE = 0.99
 _N = (2, 2)
 _LONG = f"two types, n = 2, 2, {_RUNS} runs to each of T = {_FIRST} zeta, zeta = 1 ... {_ZETAS[-1]}"
+LONG = CLAIMS.section(kind="theorem", checked=_LONG)
 _SLACK = "appendix B, Strictly Negative Drift Case"
 
 
@@ -44,21 +45,17 @@ def _runs(case: str, zeta: int) -> "xr.Dataset":
     return wait.simulate_chain(two_types(case), _N, runs=_RUNS, horizon=horizon, seed=2)
 
 
-@CLAIMS.claim(
+@LONG.claim(
     "theorem-1.throughput",
     "Theorem 1",
     "With equality in (11) the throughput gap is at most of order (zeta T)^-1/2.",
     given=("equality",),
-    checked=_LONG,
-    kind="theorem",
 )
-@CLAIMS.claim(
+@LONG.claim(
     "theorem-1.slack.throughput",
     _SLACK,
     "With slack for all types the throughput gap is of order (zeta T)^-1.",
     given=("slack",),
-    checked=_LONG,
-    kind="theorem",
 )
 def _gap_bound(case: str) -> Finding:
     """The gap at every horizon against the bound with constants.
@@ -87,21 +84,17 @@ def _gap_bound(case: str) -> Finding:
     )
 
 
-@CLAIMS.claim(
+@LONG.claim(
     "theorem-1.throughput.exponent",
     "Theorem 1",
     "With equality in (11) the exponent of the throughput gap is -1/2 at most.",
     given=("equality", -0.5),
-    checked=_LONG,
-    kind="theorem",
 )
-@CLAIMS.claim(
+@LONG.claim(
     "theorem-1.slack.throughput.exponent",
     _SLACK,
     "With slack for all types the exponent of the throughput gap is -1 at most.",
     given=("slack", -1.0),
-    checked=_LONG,
-    kind="theorem",
 )
 def _exponent(case: str, printed: float) -> Finding:
     study = _study(case)
@@ -125,21 +118,17 @@ def _growth(case: str, types: tuple[int, ...]) -> tuple[float, float]:
     return growth, ERRORS * growth * (errors[0] ** 2 + errors[1] ** 2) ** 0.5
 
 
-@CLAIMS.claim(
+@LONG.claim(
     "theorem-1.latency",
     "Theorem 1",
     "With equality in (11) mean latency and TTFT are at most of order (zeta T)^1/2.",
     given=("equality", (0, 1), 2.0),
-    checked=_LONG,
-    kind="theorem",
 )
-@CLAIMS.claim(
+@LONG.claim(
     "theorem-1.slack.latency",
     "below Proposition 4",
     "The latency of a type with slack is bounded, beside a type without.",
     given=("slack in one", (1,), 1.0),
-    checked=_LONG,
-    kind="theorem",
 )
 def _latency(case: str, types: tuple[int, ...], most: float) -> Finding:
     """By Little's law from the mean number waiting, and at most n at each stage.

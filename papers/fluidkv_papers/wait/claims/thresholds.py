@@ -6,20 +6,13 @@ from random import Random
 from fluidkv import runs, serving, wait
 from fluidkv.ledger import Evidence, Finding, Origin, Range, np, xr
 from fluidkv_papers.wait import instances
+from fluidkv_papers.wait.instances import systems
 from fluidkv_papers.wait.instances.served import FCFS, serve
-from fluidkv_papers.wait.instances.systems import (
-    RANDOM,
-    TWO_TYPES,
-    hello,
-    proposition_3,
-    random_systems,
-    two_types,
-)
 from fluidkv_papers.wait.paper import statements
 
 CLAIMS = statements(origin=Origin.READING, evidence=Evidence.SAMPLED)
 
-_CASES = Range("two types, n = 2, 2, in balance and with slack", lambda: TWO_TYPES)
+_CASES = Range("two types, n = 2, 2, in balance and with slack", lambda: systems.TWO_TYPES)
 
 
 # --- overload -----------------------------------------------------------------------------------
@@ -29,7 +22,7 @@ _UNTIL = 200  # of Example 2's server, in iterations of the equilibrium
 
 def _completed(tables: "list[runs.Requests]", policy: "wait.Policy | str") -> list[float]:
     """Completions per unit of time in each run."""
-    run = serve(tables, policy, hello().clock, memory=12, horizon=_UNTIL)
+    run = serve(tables, policy, systems.hello().clock, memory=12, horizon=_UNTIL)
     done = run.finished & (run.last_token <= _UNTIL)
     return [float(each) / _UNTIL for each in done.values.sum(axis=1)]
 
@@ -75,7 +68,7 @@ def _remark_1() -> Finding:
 def _remark_1_poisson() -> Finding:
     """With Poisson arrivals above what can be served WAIT outperforms FCFS as well, from an empty
     server of Example 2."""
-    tables = [wait.poisson_prompts(hello(6), rng=seed, horizon=_UNTIL) for seed in range(4)]
+    tables = [wait.poisson_prompts(systems.hello(6), rng=seed, horizon=_UNTIL) for seed in range(4)]
     return _outperforms(
         tables,
         "The running first come to four prefills and four decodes in each batch, and stay: "
@@ -89,8 +82,8 @@ def _remark_1_poisson() -> Finding:
 @CLAIMS.claim(
     "equation-11.least",
     "equations (11) and (19)",
-    over=lambda: ((system, Random(seed)) for seed, system in enumerate(random_systems())),
-    checked=f"{RANDOM.words}, five vectors around the least for each",
+    over=lambda: ((system, Random(seed)) for seed, system in enumerate(systems.random_systems())),
+    checked=f"{systems.RANDOM.words}, five vectors around the least for each",
 )
 def _least(system: "wait.WaitSystem", draw: Random) -> bool | str:
     """The least thresholds that satisfy (11) are the equilibrium, with equality and in M*.
@@ -118,11 +111,11 @@ def _least(system: "wait.WaitSystem", draw: Random) -> bool | str:
     "equation (11)",
     over=lambda: (
         (s, share)
-        for s in random_systems()
+        for s in systems.random_systems()
         if len(s.types) == 1
         for share in (Fraction(1, 10), Fraction(1, 2), Fraction(99, 100))
     ),
-    checked=f"{RANDOM.words}, those of one type; n = 1/10, 1/2, 99/100 of n*",
+    checked=f"{systems.RANDOM.words}, those of one type; n = 1/10, 1/2, 99/100 of n*",
 )
 def _below(system: "wait.WaitSystem", share: Fraction) -> bool | str:
     """With one type, thresholds below the equilibrium take in fewer prompts than come.
@@ -146,7 +139,7 @@ def _whole(load: Fraction) -> bool | str:
     Note: Equality, sums and bounds are right for real n (wait.equation-11.least); a batch takes
     whole prompts. With n* well below 1 the least memory is c, many times M*. Not an error: (11) has
     a line for the memory of its own."""
-    system = hello(1, base=1 - load, per_kv_token=load / 3)  # tau* = 1, n* = 1
+    system = systems.hello(1, base=1 - load, per_kv_token=load / 3)  # tau* = 1, n* = 1
     small = system.scaled(Fraction(1, 2))
     memory, own = wait.fluid_equilibrium(small).memory, wait.integer_thresholds(small).memory
     n = wait.minimal_thresholds(small)[0]
@@ -159,8 +152,8 @@ def _whole(load: Fraction) -> bool | str:
 @CLAIMS.claim(
     "equation-18",
     "equation (18)",
-    over=lambda: enumerate(random_systems()),
-    checked=f"{RANDOM.words}, n up to 3, all prompts there at the start",
+    over=lambda: enumerate(systems.random_systems()),
+    checked=f"{systems.RANDOM.words}, n up to 3, all prompts there at the start",
 )
 def _equation_18(seed: int, system: "wait.WaitSystem") -> bool | str:
     """A full batch, n_j prompts at each stage of every type, lasts Delta T, and no batch lasts
@@ -201,7 +194,7 @@ def _memory() -> Finding:
     Note: At most n_j prompts are at each stage, in the batch or paused: a proof for every path."""
     # Runs with the least whole thresholds of random systems, in exactly their memory.
     bad, iterations, full, runs = None, 0, 0, 0
-    for seed, system in enumerate(random_systems()):
+    for seed, system in enumerate(systems.random_systems()):
         if seed % 8:
             continue
         found = wait.integer_thresholds(system)
@@ -221,7 +214,7 @@ def _memory() -> Finding:
 @CLAIMS.claim(
     "section-4-3.scaling",
     "section 4.3",
-    over=lambda: ((zeta, case) for zeta in (2, 8, 64) for case in TWO_TYPES),
+    over=lambda: ((zeta, case) for zeta in (2, 8, 64) for case in systems.TWO_TYPES),
     origin=Origin.PRINTED,
     kind="remark",
 )
@@ -230,7 +223,7 @@ def _scaling(zeta: int, case: str) -> bool | str:
 
     Checked: 9 runs of 300 prompts, zeta = 2, 8, 64
     Paper: equivalent"""
-    system = two_types(case)
+    system = systems.two_types(case)
     table, clock = wait.poisson_prompts(system, rng=zeta, count=300), system.clock
     faster = runs.Requests(
         table.input_length,
@@ -257,7 +250,7 @@ def _scaling(zeta: int, case: str) -> bool | str:
 
 def _bounds_add_up(case: str) -> bool:
     """Each type's bound with all others replaced by the time that they take in a full batch."""
-    system, n, alone = two_types(case), (2, 2), []
+    system, n, alone = systems.two_types(case), (2, 2), []
     bound = wait.theorem_1_gap(system, n, 100)
     costs = [size * t.lifetime_cost for size, t in zip(n, system.types, strict=True)]
     for each, size, own in zip(system.types, n, costs, strict=True):
@@ -272,7 +265,7 @@ def _bounds_add_up(case: str) -> bool:
 def _paths_are_below(case: str) -> bool:
     """On paths, a batch that holds fewer types, or the same with fewer stages, lasts no longer."""
     n = (2, 2)
-    paths = instances.coupled.type_paths(two_types(case), n, runs=5, batches=200)
+    paths = instances.coupled.type_paths(systems.two_types(case), n, runs=5, batches=200)
     for j, size in enumerate(n):
         queue = paths.queue[:, :, j]
         came = queue + size * paths.joined[:, :, j].cumsum(axis=1)
@@ -308,7 +301,7 @@ def _coupled() -> Finding:
     Checked: n = 1, 1 and one prompt of each type of Proposition 3 at 0
     Paper: we can analyze each type independently, as if it were the only type in the system
     Note: The bounds are those of a type alone (wait.section-4-4.decoupled)."""
-    system, ends = proposition_3(), []
+    system, ends = systems.proposition_3(), []
     for kinds in ([0], [0, 1]):
         prompts = runs.Requests(
             1, np.array(kinds) + 1, arrival=np.zeros(len(kinds)), class_index=np.array(kinds)

@@ -15,12 +15,6 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Int
 
-from fluidkv.errors import InputError
-from fluidkv.wait.model import count
-
-MOST = 2**40
-"""Prompts that wait or come, and tokens of memory, at most: sums over a run then fit in 64 bits."""
-
 
 class Counts(NamedTuple):
     """Before an iteration. Numbers, or arrays of one shape: many runs at once.
@@ -55,17 +49,7 @@ def play(before: Counts, *, capacity: int, new_first: bool) -> Played:
         capacity: M, tokens.
         new_first: prompts that wait are admitted first, and decodes are evicted for them; else
             decodes go first, and who waits, the evicted among them, gets what is left.
-
-    Raises:
-        InputError: counts that are no whole numbers of at least 0, more decodes than tokens, or a
-            memory of fewer than the 2 tokens of a prompt.
     """
-    room = _number("capacity", capacity, least=2)
-    counts = Counts(_numbers("waiting", before.waiting), _decoding(before.decoding, room))
-    return _play(counts, room, new_first)
-
-
-def _play(before: Counts, capacity: int, new_first: bool) -> Played:
     waiting, decoding = (np.asarray(value, np.int64) for value in before)
     if new_first:
         prefilled = np.minimum(waiting, capacity)
@@ -99,21 +83,12 @@ def example_2(
     decoding: int = 3,
     capacity: int = 12,
 ) -> Runs:
-    """From one start, with given arrivals: those of row i come during iteration i.
-
-    Raises:
-        InputError: arrivals that are no table with a row at least, or as `play`.
-    """
-    room, come_all = _number("capacity", capacity, least=2), _numbers("arrivals", arrivals)
-    if come_all.ndim != 2 or not len(come_all):
-        raise InputError("arrivals", f"shape {come_all.shape}", "(iterations, runs)")
-    runs = come_all.shape[1]
-    state = Counts(
-        np.full(runs, _number("waiting", waiting)), np.full(runs, int(_decoding(decoding, room)))
-    )
+    """From one start, with given arrivals: those of row i come during iteration i."""
+    runs = arrivals.shape[1]
+    state = Counts(np.full(runs, waiting), np.full(runs, decoding))
     rows: list[tuple[np.ndarray, ...]] = []
-    for come in come_all:
-        played = _play(state, room, new_first)
+    for come in arrivals:
+        played = play(state, capacity=capacity, new_first=new_first)
         rows.append((played.completed, played.evicted, np.asarray(played.after.waiting)))
         state = Counts(played.after.waiting + come, played.after.decoding)
     return Runs(*(np.stack(column) for column in zip(*rows, strict=True)))
@@ -150,25 +125,20 @@ def fate(start: Counts, *, arrivals: int, capacity: int, new_first: bool) -> Fat
     The state repeats where both counts do; or where the decodes do and the queue, no shorter than
     before, had M prompts or more throughout: nobody admits more than M at once, so that its length
     changed nothing, and will not.
-
-    Raises:
-        InputError: a start or arrivals that are no whole numbers of at least 0, or as `play`.
     """
-    room, arrivals = _number("capacity", capacity, least=2), _number("arrivals", arrivals)
     states: list[tuple[int, int]] = []
     flows: list[tuple[int, int]] = []
-    waiting = _number("waiting", start.waiting)
-    decoding = int(_decoding(_number("decoding", start.decoding), room))
+    waiting, decoding = map(int, start)
     while True:
         for then, before in enumerate(states):
             shortest = min(queue for queue, _ in states[then:])
-            endless = shortest >= room and waiting >= before[0]
+            endless = shortest >= capacity and waiting >= before[0]
             if decoding == before[1] and (waiting == before[0] or endless):
                 completed, evicted = (sum(column) for column in zip(*flows[then:], strict=True))
                 earlier = sum(gone for _, gone in flows[:then])
                 period, growth = len(states) - then, waiting - before[0]
                 return Fate(earlier, completed, evicted, period, growth)
-        played = _play(Counts(waiting, decoding), room, new_first)
+        played = play(Counts(waiting, decoding), capacity=capacity, new_first=new_first)
         states.append((waiting, decoding))
         flows.append((int(played.completed), int(played.evicted)))
         waiting, decoding = int(played.after.waiting) + arrivals, int(played.after.decoding)
@@ -177,38 +147,14 @@ def fate(start: Counts, *, arrivals: int, capacity: int, new_first: bool) -> Fat
 def fates(
     *, arrivals: int, capacity: int, new_first: bool, most_waiting: int
 ) -> dict[Counts, Fate]:
-    """The fate of every start whose queue is not longer than that.
-
-    Raises:
-        InputError: as `fate`.
-    """
-    room = _number("capacity", capacity, least=2)
-    starts = product(range(_number("most_waiting", most_waiting) + 1), range(room + 1))
+    """The fate of every start whose queue is not longer than that."""
+    starts = product(range(most_waiting + 1), range(capacity + 1))
     return {
-        start: fate(start, arrivals=arrivals, capacity=capacity, new_first=new_first)
-        for start in (Counts(waiting, decoding) for waiting, decoding in starts)
+        Counts(*start): fate(
+            Counts(*start), arrivals=arrivals, capacity=capacity, new_first=new_first
+        )
+        for start in starts
     }
-
-
-def _number(argument: str, value: object, *, least: int = 0) -> int:
-    number = count(argument, value, least=least)
-    if number > MOST:
-        raise InputError(argument, number, f"at most {MOST:,}")
-    return number
-
-
-def _numbers(argument: str, values: object) -> Int[np.ndarray, "..."]:
-    found = np.asarray(values)
-    if found.dtype.kind not in "iu" or (found.size and not 0 <= found.min() <= found.max() <= MOST):
-        raise InputError(argument, values, f"integers from 0 to {MOST:,}")
-    return found.astype(np.int64)
-
-
-def _decoding(values: object, capacity: int) -> Int[np.ndarray, "..."]:
-    found = _numbers("decoding", values)
-    if found.size and found.max() > capacity:
-        raise InputError("decoding", values, f"at most the {capacity} tokens of memory")
-    return found
 
 
 # ------------------------------------------------------------------------------- Proposition 3
@@ -229,14 +175,7 @@ def batch_tokens(come: Arrivals, *, batches: int, later: Arrivals = (0, 0)) -> l
         come: during the batch of the equilibrium.
         batches: how many.
         later: during each batch after it.
-
-    Raises:
-        InputError: numbers of prompts that are not two of at least 0, or no batch.
     """
-    count("batches", batches)
-    for name, value in (("come", come), ("later", later)):
-        if _numbers(name, value).shape != (2,):
-            raise InputError(name, value, "two numbers of prompts, one a type")
     kinds = range(len(PROPOSITION_3))
     outputs = [length for _, length in PROPOSITION_3]
     batch = [(kind, stage) for kind in kinds for stage in range(outputs[kind] + 1)]

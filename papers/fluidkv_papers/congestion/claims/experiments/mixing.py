@@ -52,6 +52,7 @@ _NOT_CLAIMED = (
 )
 
 CLAIMS = statements(origin=Origin.READING, evidence=Evidence.BALL)
+EXACTLY = CLAIMS.section(evidence=Evidence.EXACT)
 
 
 @cache
@@ -79,9 +80,7 @@ def _certified(
     return Finding(bad, shown, paper, note, _evidence(*cases))
 
 
-@CLAIMS.claim(
-    "section-6-2.divisors", "Tables 1, 2 and 4 to 7", origin=Origin.PRINTED, evidence=Evidence.EXACT
-)
+@EXACTLY.claim("section-6-2.divisors", "Tables 1, 2 and 4 to 7", origin=Origin.PRINTED)
 def _divisors() -> Outcome:
     """The greatest common divisors of the nodes in Tables 1, 2 and 4 to 7 are those stated.
 
@@ -114,27 +113,24 @@ _STABILIZE = "mixtures of coprime lengths stabilize; nearly no evictions"
     "Mixing 50, 75, 77 and 84, which are coprime, makes the equilibrium stable at inputs of 512.",
     given=(_TABLE_6, "removes the periodic overflow; effective GCD = 1"),
 )
-@CLAIMS.claim(
+@EXACTLY.claim(
     "figure-18.mixed-stable",
     "Figure 18 and Table 4",
     "Mixing 6, 9, 10 and 15 makes the equilibrium stable at inputs of 30.",
     origin=Origin.PRINTED,
     given=(_TABLE_4, "converges to an eviction-free equilibrium"),
-    evidence=Evidence.EXACT,
 )
-@CLAIMS.claim(
+@EXACTLY.claim(
     "table-2.mixed-stable",
     "Table 2, with section 5.3 taken for this input",
     "Mixing 5, 6, 10 and 12 makes the equilibrium stable at inputs of 300.",
     given=(_TABLE_2, _STABILIZE),
-    evidence=Evidence.EXACT,
 )
-@CLAIMS.fails(
+@EXACTLY.fails(
     "table-1.mixed-stable",
     "Table 1, with section 5.3 taken for this input",
     "Mixing 20 and 21, which are coprime, makes the equilibrium stable at inputs of 512.",
     given=(_TABLE_1, _STABILIZE),
-    evidence=Evidence.EXACT,
 )
 def _pool(case: Comparison, paper: str) -> Finding:
     """Whether the mixed node of a coprime comparison is stable."""

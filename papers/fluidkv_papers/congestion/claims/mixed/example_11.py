@@ -19,13 +19,8 @@ from fluidkv.ledger import (
     rounds_to,
 )
 from fluidkv_papers.congestion.claims.mixed.example_10 import effective_weights, modulus_squared
-from fluidkv_papers.congestion.instances.near_equilibrium import (
-    BETA,
-    HALF,
-    example,
-    rational,
-    square,
-)
+from fluidkv_papers.congestion.instances import near_equilibrium as near
+from fluidkv_papers.congestion.instances.near_equilibrium import HALF
 from fluidkv_papers.congestion.paper import statements
 
 CLAIMS = statements()
@@ -39,20 +34,20 @@ def _linear_path() -> tuple[tuple[Fraction, ...], ...]:
     """y^n = Phi^n y^0, n = 0 ... _LAST, from y^0 = (1, 0, 0)."""
     path = [_START]
     for _ in range(_LAST):
-        path.append(exact.transition(example().lyapunov.weights, path[-1]))
+        path.append(exact.transition(near.example().lyapunov.weights, path[-1]))
     return tuple(path)
 
 
 @cache
 def _energies() -> tuple[Fraction, ...]:
     """L(y^n) along `_linear_path`."""
-    return tuple(rational(example().energy(y)) for y in _linear_path())
+    return tuple(near.rational(near.example().energy(y)) for y in _linear_path())
 
 
 @cache
 def _feasible_path() -> "tuple[exact.Iterate, ...]":
     """The literal model from the state on the memory boundary that differs in the oldest cohort."""
-    found = example()
+    found = near.example()
     weights = found.lyapunov.weights
     oldest = Fraction(weights.memory[0], weights.memory[-1])
     start = [found.rate + 1, found.rate, found.rate - oldest]
@@ -61,7 +56,7 @@ def _feasible_path() -> "tuple[exact.Iterate, ...]":
 
 def _entry() -> int:
     """The first n with L(y^n) < delta^2."""
-    entry = exact.entry_time(_energies(), example().delta_squared)
+    entry = exact.entry_time(_energies(), near.example().delta_squared)
     if entry.time is None:
         raise ArithmeticError(f"delta^2 up to iteration {_LAST}: {entry.status}")
     return entry.time
@@ -86,45 +81,45 @@ def _parameters_of_example_4() -> Finding:
 
 
 EXAMPLE_11.claim("beta", "and Figure 12", "M = beta l0 with beta = 11.8, the value of Figure 12.")(
-    lambda: equals(example().beta, str(BETA))
+    lambda: equals(near.example().beta, str(near.BETA))
 )
 
 
 EXAMPLE_11.claim("delta", "", "delta is about 0.57.")(
-    lambda: root_rounds_to(example().delta_squared, "0.57")
+    lambda: root_rounds_to(near.example().delta_squared, "0.57")
 )
 EXAMPLE_11.claim("delta-squared", "", "delta^2 is about 0.32.")(
-    lambda: rounds_to(example().delta_squared, "0.32")
+    lambda: rounds_to(near.example().delta_squared, "0.32")
 )
 EXAMPLE_11.claim("post-shift-memory", "", "V_1 x* + V_2 x* = 74.")(
-    lambda: equals(example().system.capacity - example().margin, "74")
+    lambda: equals(near.example().system.capacity - near.example().margin, "74")
 )
 EXAMPLE_11.claim("post-shift-share", "", "That is 63 % of M.")(
-    lambda: rounds_to(100 * (1 - example().margin / example().system.capacity), "63")
+    lambda: rounds_to(100 * (1 - near.example().margin / near.example().system.capacity), "63")
 )
 EXAMPLE_11.claim("margin", "and Figure 13", "V_0 x* = 44 units are left for admission.")(
-    lambda: equals(example().margin, "44")
+    lambda: equals(near.example().margin, "44")
 )
 
 
 def _printed_deviation() -> Fraction:
     """C_2 l0 delta = M / (4 kappa)."""
-    return example().system.capacity / (4 * example().kappa)
+    return near.example().system.capacity / (4 * near.example().kappa)
 
 
 @EXAMPLE_11.claim("deviation", "and Figure 13")
 def _worst_deviation() -> Outcome:
     """C_2 l0 delta is about 12."""
     # And the sharp delta ||v||, v = (V_1, V_2, 0).
-    found = example()
-    squared = found.delta_squared * found.margin**2 / rational(found.ball_squared)
+    found = near.example()
+    squared = found.delta_squared * found.margin**2 / near.rational(found.ball_squared)
     shown = f"{float(squared) ** 0.5:.2f}"
     return rounds_to(_printed_deviation(), "12", note=f"The largest deviation itself is {shown}.")
 
 
 EXAMPLE_11.claim(
     "remaining-margin", "and Figure 13", "32 units are left under the worst perturbation."
-)(lambda: rounds_to(example().margin - _printed_deviation(), "32"))
+)(lambda: rounds_to(near.example().margin - _printed_deviation(), "32"))
 
 
 EXAMPLE_11.claim("initial-energy", "", "L(1, 0, 0) = 8.70.")(
@@ -135,15 +130,16 @@ EXAMPLE_11.claim("initial-energy", "", "L(1, 0, 0) = 8.70.")(
 @EXAMPLE_11.claim("guaranteed-decrease", "and Figure 14", evidence=Evidence.BALL)
 def _guaranteed() -> Outcome:
     """delta^2/(2 C_P) is about 0.015."""
-    least = example().delta_squared / 2
+    least = near.example().delta_squared / 2
     return ball_rounds_to(
-        flint.arb(flint.fmpq(least.numerator, least.denominator)) / example().lyapunov.norm, "0.015"
+        flint.arb(flint.fmpq(least.numerator, least.denominator)) / near.example().lyapunov.norm,
+        "0.015",
     )
 
 
 def _squares() -> list[Fraction]:
     """||y^{n-1}||^2 for n = 1 ... T*: the decreases up to the entry."""
-    return [square(y) for y in _linear_path()[: _entry()]]
+    return [near.square(y) for y in _linear_path()[: _entry()]]
 
 
 @EXAMPLE_11.claim("decreases", "and Figure 14")
@@ -161,7 +157,7 @@ def _exceed_guaranteed() -> Finding:
 
     Paper: far exceed"""
     # Every decrease outside N against delta^2 / (2 C_P).
-    found = example()
+    found = near.example()
     least = min(_squares())
     ratio = 2 * float(found.lyapunov.norm.mid()) * float(least / found.delta_squared)
     return Finding(ratio > 10, f"the smallest decrease is {ratio:.1f} times the guaranteed one")
@@ -180,7 +176,7 @@ def _start_is_feasible() -> Finding:
     Note: The example does not call it feasible; Theorem 22, which it traces, asks for that. V_0
     more than memory has. A smaller oldest cohort makes a start that is feasible; see
     congestion.example-11.feasible-start."""
-    found = example()
+    found = near.example()
     start = [found.rate + y for y in _START]
     used = sum((v * y for v, y in zip(effective_weights(), start, strict=True)), Fraction(0))
     try:
@@ -204,7 +200,7 @@ def _feasible_start() -> Finding:
     Note: The oldest cohort is smaller by V_0/V_2 = 22/13; it completes in the first iteration, and
     Phi does not see it."""
     # The literal model from (5, 4, 4 - 22/13): no eviction, y^n as printed for all n >= 1.
-    found, path = example(), _feasible_path()
+    found, path = near.example(), _feasible_path()
     same = all(now.deviation == y for now, y in zip(path[1:], _linear_path()[1:], strict=True))
     quiet = not any(now.evicted for now in path)
     level = [found.energy(now.deviation) for now in path]
@@ -212,7 +208,7 @@ def _feasible_start() -> Finding:
     return Finding(
         same and quiet and time == _entry(),
         f"same y^n for n >= 1, no eviction up to n = {_LAST}, entry at {time}; "
-        f"L(y^0) = {decimal(rational(level[0]), 2)}",
+        f"L(y^0) = {decimal(near.rational(level[0]), 2)}",
     )
 
 
@@ -227,12 +223,12 @@ def _stays_inside() -> Finding:
 
     Paper: remains in N"""
     # Energy identity, no eviction and L < delta^2 from T* on, along the literal trajectory.
-    found, path = example(), _feasible_path()
-    levels = [rational(found.energy(now.deviation)) for now in path]
+    found, path = near.example(), _feasible_path()
+    levels = [near.rational(found.energy(now.deviation)) for now in path]
     inside = all(level < found.delta_squared for level in levels[_entry() :])
     quiet = not any(any(now.perturbation) for now in path)
     falls = all(
-        before - after == square(now.deviation)
+        before - after == near.square(now.deviation)
         for before, after, now in zip(levels, levels[1:], path, strict=False)
     )
     return Finding(
@@ -254,7 +250,7 @@ def _decay() -> Finding:
     mean = float(levels[-1] / levels[0]) ** (1 / (len(levels) - 1))
     steps = [float(b / a) for a, b in pairwise(levels)]
     rho_squared = float(modulus_squared())
-    worst = 1 - 1 / float(example().lyapunov.norm.mid())
+    worst = 1 - 1 / float(near.example().lyapunov.norm.mid())
     return Finding(
         abs(mean - rho_squared) < worst - mean and max(steps) < worst,
         f"{mean:.3f} in the mean; single iterations from {min(steps):.2f} to {max(steps):.2f}",
@@ -274,7 +270,7 @@ def _ellipse() -> Finding:
     Note: In the plane the drawn point is a step ahead: y_2 still lifts L above delta^2."""
     # When (y_0, y_1) enters the ellipse of N in its plane.
     # P couples y_2 to nothing, so section and projection of N are one ellipse.
-    found = example()
+    found = near.example()
     plane = [level - y[2] ** 2 for level, y in zip(_energies(), _linear_path(), strict=True)]
     n = next(n for n, level in enumerate(plane) if level < found.delta_squared)
     return Finding(
@@ -297,7 +293,7 @@ def _spiral() -> Finding:
     path, shrinks = _linear_path(), modulus_squared()
     turns = [a[0] * b[1] - a[1] * b[0] for a, b in pairwise(path)]
     spirals = turns[0] != 0 and all(b == shrinks * a for a, b in pairwise(turns)) and shrinks < 1
-    last = float(square(path[-1])) ** 0.5
+    last = float(near.square(path[-1])) ** 0.5
     return Finding(
         None if spirals else f"turns {turns[0]}, {turns[1]}, |z|^2 = {shrinks}",
         f"one sense of rotation; ||y|| = {last:.1e} at n = {_LAST}",

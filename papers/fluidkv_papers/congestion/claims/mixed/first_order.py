@@ -7,38 +7,25 @@ from typing import Any
 
 from fluidkv import exact
 from fluidkv.ledger import Evidence, Finding, Origin, Range, Seen, np
-from fluidkv_papers.congestion.instances.coprime_pairs import (
-    SHARES,
-    SWEPT,
-    THREE_SHARES,
-    drift_ratio,
-    first_order,
-    gap,
-    least,
-    middle,
-    named,
-    remainder,
-    swept,
-    threshold,
-)
+from fluidkv_papers.congestion.instances import coprime_pairs as coprime
 from fluidkv_papers.congestion.paper import statements
 
 CLAIMS = statements()
+REFUTED_IN_BALLS = CLAIMS.section(refuted=Evidence.BALL)
 FIGURE_3_A = CLAIMS.section("figure-3.a", "Figure 3, caption (a)", origin=Origin.READING)
 _BELOW_12 = "section 4.3, below (12)"
 _INPUTS = (0, 1, 2, 5, 10, 100, 1000)
 _FAMILIES = Range(
-    f"a = 2 and (n-1)/2, n = 11, 21, 41, {THREE_SHARES}; at l0_min and at twice its l0 + n",
-    lambda: product(("a = 2", "a = (n-1)/2"), SHARES, (1, 2)),
+    f"a = 2 and (n-1)/2, n = 11, 21, 41, {coprime.THREE_SHARES}; at l0_min and at twice its l0 + n",
+    lambda: product(("a = 2", "a = (n-1)/2"), coprime.SHARES, (1, 2)),
 )
 
 
-@CLAIMS.claim(
+@REFUTED_IN_BALLS.claim(
     "equation-12.erosion",
     _BELOW_12,
-    over=swept(9).cases,
-    checked=f"{swept(9).words}; l0 = {', '.join(map(str, _INPUTS))}",
-    refuted=Evidence.BALL,
+    over=coprime.swept(9).cases,
+    checked=f"{coprime.swept(9).words}; l0 = {', '.join(map(str, _INPUTS))}",
 )
 def _erosion(a: int, n: int, p: Fraction) -> bool | str:
     """Finite input length erodes the spectral gap: rho(l0) falls with l0, to rho_inf."""
@@ -51,7 +38,7 @@ def _erosion(a: int, n: int, p: Fraction) -> bool | str:
         for l0, (now, after) in zip(_INPUTS, pairwise(radii), strict=True)
         if not now[0] > after[1]
     ]
-    return not rises or f"{named(a, n, p)}, l0 = {rises[0]}"
+    return not rises or f"{coprime.named(a, n, p)}, l0 = {rises[0]}"
 
 
 def _between(seen: list[Any]) -> str:
@@ -62,9 +49,7 @@ def _between(seen: list[Any]) -> str:
     )
 
 
-@CLAIMS.claim(
-    "equation-12.remainder", "equation (12)", over=_FAMILIES, ours=_between, refuted=Evidence.BALL
-)
+@REFUTED_IN_BALLS.claim("equation-12.remainder", "equation (12)", over=_FAMILIES, ours=_between)
 def _remainder(family: str, p: Fraction, times: int) -> Seen | str:
     """rho(eps) = rho_inf (1 + eps) + O(n eps^2) at the threshold scale.
 
@@ -73,21 +58,21 @@ def _remainder(family: str, p: Fraction, times: int) -> Seen | str:
     ratios = []
     for n in (11, 21, 41):
         a = 2 if family == "a = 2" else (n - 1) // 2
-        eps = Fraction(1, times * (least(a, n, p) + n))
-        ratios.append(remainder(a, n, p, eps) / drift_ratio(a / n, p))
+        eps = Fraction(1, times * (coprime.least(a, n, p) + n))
+        ratios.append(coprime.remainder(a, n, p, eps) / coprime.drift_ratio(a / n, p))
     within = min(ratios) > 0 and max(ratios) <= 2
     return Seen(ratios) if within else f"{family}, p = {p}: {ratios}"
 
 
-@CLAIMS.claim("equation-12.criterion.required", _BELOW_12, over=SWEPT, refuted=Evidence.BALL)
+@REFUTED_IN_BALLS.claim("equation-12.criterion.required", _BELOW_12, over=coprime.SWEPT)
 def _required(a: int, n: int, p: Fraction) -> bool:
     """Stability requires (l0 + n)(1 - rho_inf) >= 1.
 
     Note: Printed with a sign for 'about, or more', to first order."""
-    low, high = gap(a, n, p)
-    at = least(a, n, p) + n
+    low, high = coprime.gap(a, n, p)
+    at = coprime.least(a, n, p) + n
     if at * low < 1 <= at * high:
-        raise ArithmeticError(named(a, n, p))
+        raise ArithmeticError(coprime.named(a, n, p))
     return at * low >= 1
 
 
@@ -95,7 +80,7 @@ def _required(a: int, n: int, p: Fraction) -> bool:
     "equation-12.criterion.threshold",
     "section 4.3, read as a rule for the threshold",
     origin=Origin.READING,
-    checked=SWEPT.words,
+    checked=coprime.SWEPT.words,
     evidence=Evidence.BALL,
 )
 def _wrong_integer() -> Finding:
@@ -103,12 +88,14 @@ def _wrong_integer() -> Finding:
 
     Paper: (l0 + n)(1 - rho) >= 1"""
     wrong, right, excess = [], [], []
-    for a, n, p in SWEPT.cases():
-        estimate, value = first_order(a, n, p), least(a, n, p)
+    for a, n, p in coprime.SWEPT.cases():
+        estimate, value = coprime.first_order(a, n, p), coprime.least(a, n, p)
         if estimate is None:
             continue
-        excess.append((value - 1 / middle(a, n, p) + n) / (n * drift_ratio(a / n, p)))
-        said = f"{named(a, n, p)}: l0_min = {value}, criterion {estimate}"
+        excess.append(
+            (value - 1 / coprime.middle(a, n, p) + n) / (n * coprime.drift_ratio(a / n, p))
+        )
+        said = f"{coprime.named(a, n, p)}: l0_min = {value}, criterion {estimate}"
         (right if value == estimate else wrong).append(said)
     return Finding(
         not wrong or wrong[0],
@@ -134,7 +121,7 @@ def _threshold() -> Finding:
     from l0 = 15 on.
 
     Checked: every l0 >= 0"""
-    found = threshold(*_PAIR)
+    found = coprime.threshold(*_PAIR)
     (window,) = found.stable_windows
     counts = (found.at, found.below)
     if not all(c is not None and c.evidence is Evidence.EXACT for c in counts):
@@ -142,9 +129,9 @@ def _threshold() -> Finding:
     half = _PAIR[2]
     others = {
         # stage j then holds what stage j of inputs one shorter holds
-        "l0 + j tokens in stage j": least(*_PAIR) + 1,
-        "decode lengths counted one shorter, (1, 6)": least(1, 6, half),
-        "one longer, (3, 8)": least(3, 8, half),
+        "l0 + j tokens in stage j": coprime.least(*_PAIR) + 1,
+        "decode lengths counted one shorter, (1, 6)": coprime.least(1, 6, half),
+        "one longer, (3, 8)": coprime.least(3, 8, half),
     }
     readings = "; ".join(f"{name}: {value}" for name, value in others.items())
     return Finding(
@@ -163,7 +150,7 @@ def _first_order() -> Finding:
 
     Note: An estimate of the threshold for long inputs; the roots of F at finite l0 decide."""
     # rho is the spectral radius of the limit A.
-    (low, high), n = gap(*_PAIR), _PAIR[1]
+    (low, high), n = coprime.gap(*_PAIR), _PAIR[1]
     return Finding(
         (_PRINTED + n) * low >= 1 and (_PRINTED - 1 + n) * high < 1,
         f"rho = {float(1 - high):.6f}, so l0 >= {float(1 / high) - n:.2f}",
@@ -179,8 +166,8 @@ def _dashed_line() -> Finding:
     Note: The brackets may as well name the line of stability, which the figure has besides; by
     Lemmas 10 and 11 no coprime pair has rho_inf = 1."""
     # The dashed line at 1 against the limit of the one curve that the caption names.
-    low, high = gap(*_PAIR)
-    return Finding(low <= 0 or named(*_PAIR), f"{float(1 - high):.6f} for (2, 7)")
+    low, high = coprime.gap(*_PAIR)
+    return Finding(low <= 0 or coprime.named(*_PAIR), f"{float(1 - high):.6f} for (2, 7)")
 
 
 @CLAIMS.claim(
@@ -196,7 +183,7 @@ def _slope() -> Finding:
     Paper: consistent with exponent 3
     Note: With theta_n = 2/n in (13) the exponent is 3n/(n+2) for p = 1/2, below 3 at every n."""
     # Local exponents of l0_min for a = 2 rise towards 3; a fit over all of them stays below.
-    values = [least(2, n, _PAIR[2]) for n in _LENGTHS]
+    values = [coprime.least(2, n, _PAIR[2]) for n in _LENGTHS]
     fit = float(np.polyfit(np.log(list(_LENGTHS)), np.log(values), 1)[0])
     first, second = (  # from n to about 2n
         math.log(values[j] / values[i]) / math.log(_LENGTHS[j] / _LENGTHS[i])

@@ -6,12 +6,7 @@ from itertools import product
 
 from fluidkv import exact, fluid, runs
 from fluidkv.ledger import Evidence, Origin, Range, Seen, np
-from fluidkv_papers.congestion.instances.return_survey import (
-    Survey,
-    named,
-    survey_at,
-    system_of,
-)
+from fluidkv_papers.congestion.instances import return_survey as surveys
 from fluidkv_papers.congestion.paper import statements
 
 CLAIMS = statements()
@@ -27,16 +22,16 @@ _WORDS = "pairs (2, 3), (5, 9) with three shares each; 200 starts and the bursts
 def _surveys(words: str, lengths: Sequence[tuple[int, int]]) -> Range:
     return Range(
         f"{words}; {_WORDS}",
-        lambda: (survey_at(*mix, *length) for length, mix in product(lengths, _MIXES)),
-        name=named,
+        lambda: (surveys.survey_at(*mix, *length) for length, mix in product(lengths, _MIXES)),
+        name=surveys.named,
     )
 
 
-def _tally(found: list[Survey]) -> str:
+def _tally(found: list[surveys.Survey]) -> str:
     slow = max(found, key=lambda s: s.slowest)
     return (
         f"{sum(s.returned for s in found):,} of {sum(s.starts for s in found):,} starts return; "
-        f"slowest {slow.slowest:,} iterations, {named(slow)}"
+        f"slowest {slow.slowest:,} iterations, {surveys.named(slow)}"
     )
 
 
@@ -70,7 +65,7 @@ _KINDS = (
     note=_KINDS,
     refuted=Evidence.FLOAT,
 )
-def _all_return(found: Survey) -> bool | Seen:
+def _all_return(found: surveys.Survey) -> bool | Seen:
     return found.all_return and Seen(found)
 
 
@@ -78,7 +73,7 @@ def _decay(pair: tuple[int, int], share: Fraction, l0: int) -> tuple[float, floa
     """Slowest rate per iteration after the last eviction, the spectral radius from below and above,
     whether all starts returned."""
     mix = exact.two_lengths(*pair, share)
-    system, model = system_of(mix, l0), fluid.cohort_model(system_of(mix, l0))
+    system, model = surveys.system_of(mix, l0), fluid.cohort_model(surveys.system_of(mix, l0))
     low, high = exact.certify_spectrum(mix.weights(l0)).radius
     families = fluid.start_families(runs.random_key(1), system, count=100)
     settled = fluid.convergence(system, np.concatenate(list(families.values())))

@@ -12,28 +12,17 @@ from itertools import pairwise
 
 from fluidkv import exact
 from fluidkv.ledger import Evidence, Range, Seen, np, sympy
-from fluidkv_papers.congestion.instances.coprime_pairs import (
-    SHARES,
-    SWEPT,
-    THREE_SHARES,
-    UP_TO,
-    Case,
-    coprime_pairs,
-    first_order,
-    gap,
-    least,
-    named,
-    swept,
-    threshold,
-)
+from fluidkv_papers.congestion.instances import coprime_pairs as coprime
 from fluidkv_papers.congestion.paper import statements
 
 CLAIMS = statements()
 LEMMA_27 = CLAIMS.section("lemma-27", "Lemma 27", refuted=Evidence.BALL)
 _DELTA = 0.5  # of Lemma 27; the constants below are measured for it
 _REMAINDER_UP_TO = 40
-_EVERY_INPUT = Range(f"every input length; {SWEPT.words}", SWEPT.cases, name=named)
-_ALL_ROOTS = Range(f"all roots; {SWEPT.words}", lambda: SHARES)
+_EVERY_INPUT = Range(
+    f"every input length; {coprime.SWEPT.words}", coprime.SWEPT.cases, name=coprime.named
+)
+_ALL_ROOTS = Range(f"all roots; {coprime.SWEPT.words}", lambda: coprime.SHARES)
 
 
 @CLAIMS.claim("lemma-27.chart", "Lemma 27 and B.7.1")
@@ -80,7 +69,7 @@ def charted(p: Fraction) -> tuple[tuple[int, int, int, float, complex], ...]:
     The roots are enclosed in balls of 128 bits; their midpoints are what is looked at.
     """
     rows = []
-    for a, n in coprime_pairs(UP_TO):
+    for a, n in coprime.coprime_pairs(coprime.UP_TO):
         for root in exact.limit_roots(exact.two_lengths(a, n, p)):
             z = complex(root.ball)
             both = {z, z.conjugate()}
@@ -176,9 +165,9 @@ def branch_remainder(
 @CLAIMS.claim(
     "lemma-28.remainder",
     "Lemma 28",
-    over=SHARES,
-    checked=f"all coprime pairs 13 <= n <= {_REMAINDER_UP_TO}, {THREE_SHARES}, all phases up to "
-    f"{_DELTA}, 16 values of eta up to q/4; in floats",
+    over=coprime.SHARES,
+    checked=f"all coprime pairs 13 <= n <= {_REMAINDER_UP_TO}, {coprime.THREE_SHARES}, all phases "
+    f"up to {_DELTA}, 16 values of eta up to q/4; in floats",
     ours=lambda seen: (
         f"eta_0 = q/4, delta = {_DELTA}; largest |R| / eta^2 for n = 13 ... 19, "
         "20 ... 26, 27 ... 33, 34 ... 40: " + "; ".join(seen)
@@ -190,7 +179,7 @@ def _remainder(p: Fraction) -> Seen | str:
 
     Note: Rising by less and less; no proof of a bound. As eta tends to 0, R / eta^2 tends to (1/2 -
     d_alpha) / n."""
-    pairs = [pair for pair in coprime_pairs(_REMAINDER_UP_TO) if pair[1] >= 13]
+    pairs = [pair for pair in coprime.coprime_pairs(_REMAINDER_UP_TO) if pair[1] >= 13]
     etas = (1 - float(p)) / 4 * np.arange(1, 17) / 16
     ratios, n = branch_remainder(float(p), pairs, etas)
     worst = [float(ratios[:, (low <= n) & (n < low + 7)].max()) for low in (13, 20, 27, 34)]
@@ -203,17 +192,17 @@ def _remainder(p: Fraction) -> Seen | str:
 @CLAIMS.claim("lemma-29.no-islands", "Lemma 29", over=_EVERY_INPUT, refuted=Evidence.BALL)
 def _no_islands(a: int, n: int, p: Fraction) -> bool | str:
     """No window of stability lies below the threshold."""
-    stable = threshold(a, n, p).stable_windows
-    return [w.last for w in stable] == [None] or f"{named(a, n, p)}: {stable}"
+    stable = coprime.threshold(a, n, p).stable_windows
+    return [w.last for w in stable] == [None] or f"{coprime.named(a, n, p)}: {stable}"
 
 
-def range_violation(a: int, n: int, p: Fraction) -> Case | None:
+def range_violation(a: int, n: int, p: Fraction) -> coprime.Case | None:
     """The case if some l0 >= 0 with eps >= Delta_n is stable: the lemma with C = 0."""
-    reached = first_order(a, n, p)
+    reached = coprime.first_order(a, n, p)
     if reached is None:
-        raise ArithmeticError(f"{named(a, n, p)}: {gap(a, n, p)} is too wide")
+        raise ArithmeticError(f"{coprime.named(a, n, p)}: {coprime.gap(a, n, p)} is too wide")
     # eps >= Delta is (l0 + n) Delta <= 1, so l0 < reached, or l0 = reached with equality
-    return (a, n, p) if least(a, n, p) < reached else None
+    return (a, n, p) if coprime.least(a, n, p) < reached else None
 
 
 @CLAIMS.claim("lemma-29.range", "Lemma 29", over=_EVERY_INPUT, refuted=Evidence.BALL)
@@ -229,8 +218,8 @@ def _range(a: int, n: int, p: Fraction) -> bool:
 @CLAIMS.claim(
     "lemma-29.product",
     "Lemma 29, C.22",
-    over=lambda: ((*case, l0) for case in swept(12).cases() for l0 in (0, 1, 7, 100)),
-    checked=f"{swept(12).words}, l0 = 0, 1, 7, 100",
+    over=lambda: ((*case, l0) for case in coprime.swept(12).cases() for l0 in (0, 1, 7, 100)),
+    checked=f"{coprime.swept(12).words}, l0 = 0, 1, 7, 100",
 )
 def _product(a: int, n: int, p: Fraction, l0: int) -> bool:
     """A - eps z A' has leading coefficient 1 - eps (n-1) and constant coefficient q."""

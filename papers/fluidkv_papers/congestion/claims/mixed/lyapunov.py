@@ -19,25 +19,15 @@ from fluidkv.ledger import (
     sympy,
 )
 from fluidkv.workload import System
-from fluidkv_papers.congestion.instances.near_equilibrium import (
-    BETA,
-    HALF,
-    ITERATIONS,
-    MIXES,
-    SYSTEMS,
-    Iteration,
-    class_starts,
-    coprime_mixes,
-    loaded,
-    neighbourhood_of,
-    square,
-)
+from fluidkv_papers.congestion.instances import near_equilibrium as near
+from fluidkv_papers.congestion.instances.near_equilibrium import HALF
 from fluidkv_papers.congestion.paper import statements
 
 if TYPE_CHECKING:
     from fluidkv_papers.congestion.uniform import UniformBound
 
 CLAIMS = statements()
+READING = CLAIMS.section(origin=Origin.READING)
 
 # --- Lemmas 18 and 19: one bound for all l0 -------------------------------------------------------
 
@@ -45,6 +35,7 @@ _PROVED = (
     "Of these mixes proved, for every real input length from there on, by matrices P that are "
     "tested in rationals. The constants are what that proves, not the smallest."
 )
+PROVED = CLAIMS.section(note=_PROVED)
 
 
 @cache
@@ -59,9 +50,7 @@ def _inputs(least: int) -> tuple[int, ...]:
     return least, 4 * least, 100 * least
 
 
-@CLAIMS.claim(
-    "lemma-18.uniform", "Lemma 18 and B.8.5", over=MIXES, note=_PROVED, refuted=Evidence.BALL
-)
+@PROVED.claim("lemma-18.uniform", "Lemma 18 and B.8.5", over=near.MIXES, refuted=Evidence.BALL)
 def _radius(mix: "exact.LengthMix", least: int) -> Seen | str:
     """For coprime decode lengths there is an l0* from which on every eigenvalue of Phi has |z| <=
     rho for one rho < 1.
@@ -76,9 +65,7 @@ def _radius(mix: "exact.LengthMix", least: int) -> Seen | str:
     return Seen(shown) if found <= bound.radius < 1 else f"{shown}, found {found}"
 
 
-@CLAIMS.claim(
-    "lemma-19.uniform", "Lemma 19 and B.8.6", over=MIXES, note=_PROVED, refuted=Evidence.BALL
-)
+@PROVED.claim("lemma-19.uniform", "Lemma 19 and B.8.6", over=near.MIXES, refuted=Evidence.BALL)
 def _norm(mix: "exact.LengthMix", least: int) -> Seen | str:
     """I <= P <= C_P I for all l0 >= l0*, with C_P independent of l0.
 
@@ -92,11 +79,8 @@ def _norm(mix: "exact.LengthMix", least: int) -> Seen | str:
     return Seen(shown) if within else shown
 
 
-@CLAIMS.claim(
-    "lemma-19.lower-bound-tight",
-    "Lemma 19 and Example 10, for every mix",
-    over=SYSTEMS,
-    origin=Origin.READING,
+@READING.claim(
+    "lemma-19.lower-bound-tight", "Lemma 19 and Example 10, for every mix", over=near.SYSTEMS
 )
 def _smallest_eigenvalue(mix: "exact.LengthMix", L: int) -> bool:
     """The smallest eigenvalue of P is exactly 1.
@@ -105,15 +89,13 @@ def _smallest_eigenvalue(mix: "exact.LengthMix", L: int) -> bool:
     Note: The reason that Example 10 gives, the term k = 0 of the series, shows P >= I alone;
     equality comes from the zero last column of Phi."""
     # P e = e for the last unit vector e, since Phi e = 0; and P - I = Phi^T P Phi >= 0.
-    found = neighbourhood_of(mix, L).lyapunov
+    found = near.neighbourhood_of(mix, L).lyapunov
     last = [int(s == mix.ages - 1) for s in range(mix.ages)]
     phi = exact.transition_matrix(found.weights).tolist()
     return found.flint.tolist()[-1] == last and not any(row[-1] for row in phi)
 
 
-@CLAIMS.claim(
-    "lemma-19.size", "Lemma 19, measured", origin=Origin.READING, evidence=Evidence.SAMPLED
-)
+@READING.claim("lemma-19.size", "Lemma 19, measured", evidence=Evidence.SAMPLED)
 def _norm_depends_on_input() -> Finding:
     """C_P(l0) falls to its limit as l0 grows: one constant serves all l0 >= l0*.
 
@@ -158,10 +140,10 @@ class _Step:
 @cache
 def _steps() -> tuple[_Step, ...]:
     steps = []
-    for mix, least in coprime_mixes():
+    for mix, least in near.coprime_mixes():
         for L in (mix.input_ratios[0].denominator, least, 50 * least):
-            system = loaded(mix, L)
-            for state in class_starts(system, 24):
+            system = near.loaded(mix, L)
+            for state in near.class_starts(system, 24):
                 for n in range(1, 5):
                     step, used = exact.iterate(system, state), exact.memory_used(system, state)
                     steps.append(
@@ -183,11 +165,12 @@ def _requests(masses: "exact.Masses") -> Fraction:
 
 
 _FEASIBLE = Range(
-    f"{MIXES.words}; three L each, 24 feasible states off the manifold, 4 iterations",
+    f"{near.MIXES.words}; three L each, 24 feasible states off the manifold, 4 iterations",
     _steps,
     name=str,
 )
 _SHORTEST = "With the shortest input for l0 where inputs differ. L from 1 (or 2) on."
+FEASIBLE = CLAIMS.section(over=_FEASIBLE, note=_SHORTEST)
 
 
 def _closest(seen: list[Fraction]) -> str:
@@ -198,42 +181,35 @@ def _within(found: Fraction, bound: Fraction) -> Seen | bool:
     return found <= bound and Seen(found / bound if bound else Fraction(0))
 
 
-@CLAIMS.claim(
-    "lemma-20.in-flight", "Lemma 20, proof in C.17", over=_FEASIBLE, ours=_closest, note=_SHORTEST
-)
+@FEASIBLE.claim("lemma-20.in-flight", "Lemma 20, proof in C.17", ours=_closest)
 def _in_flight(step: _Step) -> Seen | bool:
     """At most M/(l0+1) requests run."""
     return _within(step.running, step.capacity / (step.l0 + 1))
 
 
-CLAIMS.claim(
+FEASIBLE.claim(
     "lemma-20.growth",
     "Lemma 20, proof in C.17, and B.8.6",
     "A shift adds at most one token for each request that runs.",
-    over=_FEASIBLE,
     ours=_closest,
-    note=_SHORTEST,
 )(lambda step: _within(step.growth, step.running))
 
 
-@CLAIMS.claim(
-    "lemma-20.evicted", "Lemma 20 and Figure 12(b)", over=_FEASIBLE, ours=_closest, note=_SHORTEST
-)
+@FEASIBLE.claim("lemma-20.evicted", "Lemma 20 and Figure 12(b)", ours=_closest)
 def _evicted(step: _Step) -> Seen | bool:
     """At most beta l0/(l0+1)^2 requests are evicted per iteration, from any feasible state."""
     return _within(step.evicted, step.capacity / (step.l0 + 1) ** 2)
 
 
-@CLAIMS.claim(
+@READING.claim(
     "lemma-20.sharp",
     "Lemma 20, how sharp",
     over=lambda: (
         (mix, l0)
-        for mix, least in coprime_mixes()
+        for mix, least in near.coprime_mixes()
         if mix.common_input
         for l0 in (1, 10, least, 1000)
     ),
-    origin=Origin.READING,
     ours=lambda seen: (
         f"(l0+1)/(l0+2) of the bound, {decimal(seen[0])} at l0 = 1, "
         f"{decimal(seen[-1])} at 1000, and never more"
@@ -247,14 +223,14 @@ def _sharp_eviction(mix: "exact.LengthMix", l0: int) -> Seen | bool:
     Note: After the shift stage 0 is empty, so whatever is evicted holds l0 + 2 tokens or more: beta
     l0/((l0+1)(l0+2)) is the sharp bound wherever no request lasts one iteration."""
     # Exactly beta l0 / ((l0 + 1)(l0 + 2)) requests go in the first step.
-    system = loaded(mix, l0)
+    system = near.loaded(mix, l0)
     burst = system.capacity / (l0 + 1)
     state = [
         [c.share * burst, *[Fraction(0)] * (c.decode_length - 1)] for c in system.workload.classes
     ]
     evicted = _requests(exact.iterate(system, state).evicted)
-    as_said = evicted == BETA * l0 / ((l0 + 1) * (l0 + 2))
-    return as_said and Seen(evicted * (l0 + 1) ** 2 / (BETA * l0))
+    as_said = evicted == near.BETA * l0 / ((l0 + 1) * (l0 + 2))
+    return as_said and Seen(evicted * (l0 + 1) ** 2 / (near.BETA * l0))
 
 
 # --- Lemma 21: the perturbation -------------------------------------------------------------------
@@ -263,12 +239,12 @@ def _sharp_eviction(mix: "exact.LengthMix", l0: int) -> Seen | bool:
 @CLAIMS.claim(
     "lemma-21.perturbation",
     "Lemma 21 and B.8.6, on the cohort manifold",
-    over=ITERATIONS,
+    over=near.ITERATIONS,
     ours=lambda seen: (
         f"at most {float(max(seen)) ** 0.5:.4f} of beta sqrt(1 + 1/alpha_{{d-1}}^2) / l0"
     ),
 )
-def _perturbation(step: Iteration) -> Seen | bool:
+def _perturbation(step: near.Iteration) -> Seen | bool:
     """||y^n - Phi y^{n-1}||_2 is at most C_e/l0 with C_e independent of l0 and n.
 
     Note: The proof gives |e_0| <= beta l0/(l0+1)^2 and the sum of the others at most that over
@@ -277,13 +253,13 @@ def _perturbation(step: Iteration) -> Seen | bool:
     system, limit = step.found.system, step.mix.limit
     alpha = Fraction(limit.requests[-1], limit.denominator)
     one = system.capacity / (_shortest(system) + 1) ** 2  # |e_0|, and requests evicted
-    size, bound = square(step.now.perturbation), one**2 * (1 + 1 / alpha**2)
+    size, bound = near.square(step.now.perturbation), one**2 * (1 + 1 / alpha**2)
     return size <= bound and step.now.perturbation[0] <= one and Seen(size / bound)
 
 
 def _largest_perturbation(l0: int) -> Fraction:
     """Of four iterations, all memory in the youngest stage of the class of decode length 2."""
-    system = loaded(exact.two_lengths(2, 3, HALF), l0)
+    system = near.loaded(exact.two_lengths(2, 3, HALF), l0)
     weights = exact.survival_weights(system.workload)
     rate = exact.eviction_free_equilibrium(system).rate
     state = [[system.capacity / (l0 + 1), Fraction(0)], [Fraction(0)] * 3]
@@ -297,9 +273,7 @@ def _largest_perturbation(l0: int) -> Fraction:
     return largest
 
 
-@CLAIMS.fails(
-    "lemma-21.off-manifold", "Lemma 21, read with the starts of Theorem 22", origin=Origin.READING
-)
+@READING.fails("lemma-21.off-manifold", "Lemma 21, read with the starts of Theorem 22")
 def _perturbation_off_manifold() -> Finding:
     """The bound on e^n holds for all n from any feasible initial state, with Y of B.6.1.
 
@@ -320,14 +294,14 @@ def _perturbation_off_manifold() -> Finding:
 
 def _most_evicted(l0: int) -> Fraction:
     """beta l0/(l0+1)^2."""
-    return BETA * l0 / Fraction((l0 + 1) ** 2)
+    return near.BETA * l0 / Fraction((l0 + 1) ** 2)
 
 
 @CLAIMS.claim("figure-12.a.cleared", "Figure 12, caption (a), and B.6.3")
 def _cleared() -> Outcome:
     """At l0 = 100 one eviction clears about 9 times the overflow."""
     l0 = 100
-    really = (l0 + 1) * (l0 + 2) / (BETA * l0)
+    really = (l0 + 1) * (l0 + 2) / (near.BETA * l0)
     return rounds_to(
         1 / _most_evicted(l0),
         "9",
@@ -360,7 +334,7 @@ def _bound_is_order_one_over_input() -> Finding:
     Paper: beta l0/(l0+1)^2 = O(1/l0)"""
     # l0 times the bound rises, and stays below beta.
     l0 = sympy.Symbol("l0", positive=True)
-    beta = sympy.Rational(BETA.numerator, BETA.denominator)
+    beta = sympy.Rational(near.BETA.numerator, near.BETA.denominator)
     scaled = l0 * (beta * l0 / (l0 + 1) ** 2)
     below, slope = sympy.factor(beta - scaled), sympy.factor(sympy.diff(scaled, l0))
     return Finding(

@@ -8,23 +8,14 @@ from itertools import product
 
 from fluidkv import exact
 from fluidkv.ledger import Finding, Range, Seen, flint, sympy
-from fluidkv_papers.congestion.instances.pulse_cases import (
-    SHARES,
-    class_masses,
-    named,
-    pair_system,
-    pairs,
-    printed_orbit,
-    systems,
-    weights,
-)
+from fluidkv_papers.congestion.instances import pulse_cases as pulses
 from fluidkv_papers.congestion.paper import statements
 
 CLAIMS = statements()
 
 # --- Proposition 32 -------------------------------------------------------------------------------
 
-_SHORT = systems(8, (1, 50))
+_SHORT = pulses.systems(8, (1, 50))
 
 
 def _phases() -> Iterator[tuple[int, int, int, Fraction, Fraction, int]]:
@@ -39,13 +30,13 @@ def _phase_map(a: int, b: int, l0: int, q: Fraction, m: Fraction, r: int) -> boo
 
     Ours: {count} phases, masses lower by about 1e-6"""
     # The literal model, from a phase with its masses moved by up to a millionth.
-    system, g, v = pair_system(a, b, l0, q, m), math.gcd(a, b), weights(a, b, l0, q)
-    state = printed_orbit(a, b, l0, q, m)[2][r]
+    system, g, v = pulses.pair_system(a, b, l0, q, m), math.gcd(a, b), pulses.weights(a, b, l0, q)
+    state = pulses.printed_orbit(a, b, l0, q, m)[2][r]
     # Small against every mass and every drop alpha_r - alpha_{r+1}, which is about 1/l0^2.
     z = [y * (1 - Fraction(i + 1, 10**6)) for i, y in enumerate(state[r::g])]
     moved = [Fraction(0)] * b
     moved[r::g] = z
-    step = exact.iterate(system, class_masses(a, q, moved))
+    step = exact.iterate(system, pulses.class_masses(a, q, moved))
     stage, kept = (r + 1, z[1:]) if r < g - 1 else (0, z[:-1])
     held = sum(w * y for w, y in zip(v[stage + g :: g], kept, strict=True))
     expected = [Fraction(0)] * b
@@ -53,14 +44,14 @@ def _phase_map(a: int, b: int, l0: int, q: Fraction, m: Fraction, r: int) -> boo
     return [y / q for y in step.state[1]] == expected
 
 
-@CLAIMS.claim("proposition-32.spectrum", "Proposition 32 and equation (35)", over=systems())
+@CLAIMS.claim("proposition-32.spectrum", "Proposition 32 and equation (35)", over=pulses.systems())
 def _return_spectrum(a: int, b: int, l0: int, q: Fraction, m: Fraction) -> bool:
     """The map once round has one eigenvalue 0, and the roots of (35).
 
     Ours: characteristic polynomial z F^(z), {count} systems
     Note: On the ages that carry mass. In the whole state there are b - b/g zeros more."""
     # z times (35) against the characteristic polynomial of the map once round, on the support.
-    matrix, _ = exact.return_map(exact.pulse_cycle(pair_system(a, b, l0, q, m)))
+    matrix, _ = exact.return_map(exact.pulse_cycle(pulses.pair_system(a, b, l0, q, m)))
     printed = exact.printed_compressed_polynomial((a, b), l0, q)
     ascending = [flint.fmpq(c.numerator, c.denominator) for c in reversed(printed)]
     return matrix.charpoly() == flint.fmpq_poly([flint.fmpq(0), *ascending]) / ascending[-1]
@@ -70,15 +61,15 @@ def _return_spectrum(a: int, b: int, l0: int, q: Fraction, m: Fraction) -> bool:
 
 _ON_THE_BOUNDARY = [(2, 4, l0, Fraction(l0 + 2, l0 + 4), Fraction(100)) for l0 in (1, 7)]
 _WITH_BOUNDARY = Range(
-    f"{systems().words}, and (2, 4) on the boundary of Example 12",
-    lambda: [*systems().cases(), *_ON_THE_BOUNDARY],
-    name=named,
+    f"{pulses.systems().words}, and (2, 4) on the boundary of Example 12",
+    lambda: [*pulses.systems().cases(), *_ON_THE_BOUNDARY],
+    name=pulses.named,
 )
 
 
 def _verdict(a: int, b: int, l0: int, q: Fraction, m: Fraction) -> str:
     """By the roots of (35)."""
-    return exact.pulse_stability(exact.pulse_cycle(pair_system(a, b, l0, q, m))).verdict
+    return exact.pulse_stability(exact.pulse_cycle(pulses.pair_system(a, b, l0, q, m))).verdict
 
 
 @CLAIMS.claim(
@@ -95,7 +86,7 @@ def _criterion(a: int, b: int, l0: int, q: Fraction, m: Fraction) -> bool | Seen
     Note: Neutral ones, with a root on the circle, are not asymptotically stable: for (2, 4) all
     states near by on the same ages return after 4 iterations."""
     # Multipliers in the whole state space, where the map is affine, against counts for (35).
-    cycle = exact.pulse_cycle(pair_system(a, b, l0, q, m))
+    cycle = exact.pulse_cycle(pulses.pair_system(a, b, l0, q, m))
     orbit = exact.periodic_orbit(cycle.system, cycle.states[0], period=cycle.period).orbit
     if orbit is None or orbit.attracts is None:
         raise ArithmeticError("the map is not affine around the pulse cycle")
@@ -110,7 +101,7 @@ _TENTHS = [Fraction(n, 10) for n in (1, 3, 5, 7, 9)]
 @CLAIMS.claim(
     "corollary-33.large-input",
     "Corollary 33",
-    over=lambda: ((*pair, q) for pair, q in product(pairs(8), _TENTHS)),
+    over=lambda: ((*pair, q) for pair, q in product(pulses.pairs(8), _TENTHS)),
     checked="all a < b <= 8 with gcd > 1, q = 1/10 ... 9/10, l0 = 1 ... 59, then 60, 80 ... "
     f"{_SEARCHED}",
     ours=lambda seen: "stable from l0 = {} on at the latest ({})".format(
@@ -124,7 +115,9 @@ def _large_inputs(a: int, b: int, q: Fraction) -> Seen | str:
     not uniform in q: for (2, 4) it is l0 > (4q - 2)/(1 - q)."""
     last = 0
     for l0 in (*range(1, 60), *range(60, _SEARCHED + 1, 20)):
-        count = exact.count_unstable(exact.compressed_weights(pair_system(a, b, l0, q, l0 + b + 1)))
+        count = exact.count_unstable(
+            exact.compressed_weights(pulses.pair_system(a, b, l0, q, l0 + b + 1))
+        )
         if count.outside or count.on_circle:
             last = l0
     mix = f"({a}, {b}), q = {q}"
@@ -134,15 +127,17 @@ def _large_inputs(a: int, b: int, q: Fraction) -> Seen | str:
 # --- Example 12 -----------------------------------------------------------------------------------
 
 
-@CLAIMS.claim("example-12.return-matrix", "Example 12", over=lambda: product(range(1, 31), SHARES))
+@CLAIMS.claim(
+    "example-12.return-matrix", "Example 12", over=lambda: product(range(1, 31), pulses.SHARES)
+)
 def _return_matrix(l0: int, q: Fraction) -> bool:
     """D(Phi_1 Phi_0) and its eigenvalues 0 and -q(l0+4)/(l0+2).
 
     Checked: l0 = 1 ... 30, five q
     Paper: 0, V2 V3/(V0 V1); 0, -V3/V1 = -q(l0+4)/(l0+2)"""
     # Entries from the composed map.
-    v = weights(2, 4, l0, q)
-    matrix, _ = exact.return_map(exact.pulse_cycle(pair_system(2, 4, l0, q, l0 + 5)))
+    v = pulses.weights(2, 4, l0, q)
+    matrix, _ = exact.return_map(exact.pulse_cycle(pulses.pair_system(2, 4, l0, q, l0 + 5)))
     ours = [Fraction(int(x.p), int(x.q)) for x in matrix.entries()]
     printed = [Fraction(0), v[2] * v[3] / (v[0] * v[1]), Fraction(0), -v[3] / v[1]]
     return ours == printed and ours[3] == -q * (l0 + 4) / (l0 + 2)

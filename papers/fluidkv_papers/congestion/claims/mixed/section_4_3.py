@@ -16,15 +16,7 @@ from functools import cache
 
 from fluidkv import exact
 from fluidkv.ledger import Evidence, Finding, Origin, decimal
-from fluidkv_papers.congestion.instances.return_survey import (
-    QUICK_HORIZON,
-    STARTS,
-    named,
-    survey,
-    survey_at,
-    system_of,
-    threshold,
-)
+from fluidkv_papers.congestion.instances import return_survey as surveys
 from fluidkv_papers.congestion.paper import statements
 
 CLAIMS = statements(origin=Origin.READING)
@@ -38,11 +30,11 @@ def coexisting_cycle() -> "exact.PeriodicOrbit":
     """The exact cycle that some starts of `_WITNESS` end on, found by following them."""
     pair, share, l0 = _WITNESS
     mix = exact.two_lengths(*pair, share)
-    found = survey(mix, l0, least=threshold(mix), count=STARTS)
+    found = surveys.survey(mix, l0, least=surveys.threshold(mix), count=surveys.STARTS)
     if found.final is None or found.final[1] == 0:
         raise ArithmeticError("no start was held on a cycle")
     state, period = found.final
-    search = exact.periodic_orbit(system_of(mix, l0), state, period=period)
+    search = exact.periodic_orbit(surveys.system_of(mix, l0), state, period=period)
     if search.orbit is None:
         raise ArithmeticError(f"no exact cycle of period {period}: {search.status}")
     return search.orbit
@@ -100,10 +92,10 @@ def _one_token_later() -> Finding:
     Note: An oscillation that does not repeat itself, with evictions to the end: seen in floats over
     a horizon, which proves neither."""
     # The exceptions: at l0_min, and one token later. A horizon refutes no convergence.
-    here, after = survey_at(*_ISLAND, 1, 0), survey_at(*_ISLAND, 1, 1)
+    here, after = surveys.survey_at(*_ISLAND, 1, 0), surveys.survey_at(*_ISLAND, 1, 1)
     return Finding(
-        here.all_return or named(here),
+        here.all_return or surveys.named(here),
         f"{here.starts - here.returned} of {here.starts} starts do not return within "
-        f"{QUICK_HORIZON:,} iterations; at l0 = {after.input_length}, "
+        f"{surveys.QUICK_HORIZON:,} iterations; at l0 = {after.input_length}, "
         f"{after.starts - after.returned} of {after.starts}",
     )

@@ -10,18 +10,7 @@ from typing import Any
 
 from fluidkv import exact, symbolic
 from fluidkv.ledger import Evidence, Finding, Origin, Seen, sympy
-from fluidkv_papers.congestion.instances.coprime_pairs import (
-    SHARES,
-    SWEPT,
-    THREE_SHARES,
-    UP_TO,
-    c,
-    coprime_pairs,
-    drift_ratio,
-    gap,
-    least,
-    middle,
-)
+from fluidkv_papers.congestion.instances import coprime_pairs as coprime
 from fluidkv_papers.congestion.paper import statements
 
 CLAIMS = statements()
@@ -89,8 +78,8 @@ def _derivatives() -> Finding:
 @CLAIMS.claim(
     "proposition-25.gap",
     "Proposition 25, equation (33)",
-    over=SHARES,
-    checked=f"all coprime a < n <= {_GAP_UP_TO}, and (1, n) to 401; {THREE_SHARES}",
+    over=coprime.SHARES,
+    checked=f"all coprime a < n <= {_GAP_UP_TO}, and (1, n) to 401; {coprime.THREE_SHARES}",
     ours=lambda seen: (
         f"|1 - rho - c n^-3| n^4 at most, n <= {_GAP_UP_TO}, then for (1, n), "
         "n = 51, 101, 201, 401 (in brackets relative to c n^-3): " + "; ".join(seen)
@@ -105,12 +94,14 @@ def _gap_constant(p: Fraction) -> Seen | str:
     # The largest over pairs; four longer pairs show what it does beyond.
 
     def scaled(a: int, n: int) -> float:
-        return abs(middle(a, n, p) - c(a / n, p) / n**3) * n**4
+        return abs(coprime.middle(a, n, p) - coprime.c(a / n, p) / n**3) * n**4
 
-    worst, a, n = max((scaled(a, n), a, n) for a, n in coprime_pairs(_GAP_UP_TO))
+    worst, a, n = max((scaled(a, n), a, n) for a, n in coprime.coprime_pairs(_GAP_UP_TO))
     # 2^-50 relative to a gap of c n^-3 is far below these numbers at n = 401
     far = {m: scaled(1, m) for m in (51, 101, 201, 401)}
-    beyond = ", ".join(f"{value:.4g} ({value / m / c(1 / m, p):.1%})" for m, value in far.items())
+    beyond = ", ".join(
+        f"{value:.4g} ({value / m / coprime.c(1 / m, p):.1%})" for m, value in far.items()
+    )
     shown = f"p = {p}: {worst:.4g} at ({a}, {n}); then {beyond}"
     return Seen(shown) if far[401] < far[201] else shown
 
@@ -118,7 +109,7 @@ def _gap_constant(p: Fraction) -> Seen | str:
 @CLAIMS.claim(
     "proposition-25.order",
     "Proposition 25, sharpened",
-    over=lambda: SHARES[:2],
+    over=lambda: coprime.SHARES[:2],
     origin=Origin.READING,
     ours=lambda seen: (
         "error / ((2 pi)^4 mu_4 n^-5) for a = (n-1)/2, n = 51, 101, 201, 401: " + "; ".join(seen)
@@ -144,7 +135,7 @@ def _gap_order(share: Fraction) -> Seen | str:
         a = (n - 1) // 2
         mean = 1 - share + share * Fraction(a, n)
         next_order = float(quartic(float(share), float(mean))) * (2 * math.pi) ** 4 / n**5
-        rest.append((middle(a, n, share) - c(a / n, share) / n**3) / next_order)
+        rest.append((coprime.middle(a, n, share) - coprime.c(a / n, share) / n**3) / next_order)
     shown = f"p = {share}: " + ", ".join(f"{r:.4f}" for r in rest)
     nearer = abs(rest[-1] - 1) < abs(rest[-2] - 1) < abs(rest[-3] - 1)
     return Seen(shown) if nearer else shown
@@ -153,8 +144,8 @@ def _gap_order(share: Fraction) -> Seen | str:
 @CLAIMS.claim(
     "corollary-26.bound",
     "Corollary 26",
-    over=SHARES,
-    checked=SWEPT.words,
+    over=coprime.SHARES,
+    checked=coprime.SWEPT.words,
     ours=lambda seen: "((l0_min + n)(1 - rho) - 1) n^2: " + "; ".join(seen),
     refuted=Evidence.BALL,
 )
@@ -164,10 +155,10 @@ def _corollary_26(p: Fraction) -> Seen | str:
     Note: The limit is c(theta, p) Re d / n, from 1 = |alpha| (1 + eps + Re d eps^2). It was not
     exceeded; the quantity is positive throughout."""
     found = [
-        (((least(a, n, p) + n) * float(sum(gap(a, n, p))) / 2 - 1) * n**2, a, n)
-        for a, n in coprime_pairs(UP_TO)
+        (((coprime.least(a, n, p) + n) * float(sum(coprime.gap(a, n, p))) / 2 - 1) * n**2, a, n)
+        for a, n in coprime.coprime_pairs(coprime.UP_TO)
     ]
-    limit = max(c(t / 100, p) * drift_ratio(t / 100, p) for t in range(101))
+    limit = max(coprime.c(t / 100, p) * coprime.drift_ratio(t / 100, p) for t in range(101))
     least_found, (worst, a, n) = min(found)[0], max(found)
     shown = (
         f"p = {p}: from {least_found:.3g} to {worst:.4g} at ({a}, {n}), sup in the limit "
@@ -176,7 +167,7 @@ def _corollary_26(p: Fraction) -> Seen | str:
     return Seen(shown) if -limit <= least_found and worst <= limit else shown
 
 
-@CLAIMS.claim("lemma-23.place", "Lemma 23, C.19", over=lambda: coprime_pairs(8))
+@CLAIMS.claim("lemma-23.place", "Lemma 23, C.19", over=lambda: coprime.coprime_pairs(8))
 def _multiple_root_identity(a: int, n: int) -> bool:
     """A multiple root zeta != 1 of P_n has zeta^a = p (1 - a/n).
 
@@ -206,7 +197,7 @@ def double_root(a: int, n: int) -> tuple[float, float]:
 @CLAIMS.claim(
     "lemma-23.bound",
     "Lemma 23, C.19",
-    over=lambda: ((a, n) for a, n in coprime_pairs(60) if a % 2 == 0),
+    over=lambda: ((a, n) for a, n in coprime.coprime_pairs(60) if a % 2 == 0),
     ours=lambda seen: (
         f"n (1 - |zeta|) >= {min(far for far, *_ in seen):.3f}, and at least "
         "{1:.3g} times -log(p)/2, at ({2}, {3})".format(*min(seen, key=lambda row: row[1:]))

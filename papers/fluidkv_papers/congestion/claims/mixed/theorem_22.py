@@ -9,26 +9,15 @@ from itertools import islice
 from fluidkv import exact
 from fluidkv.ledger import Evidence, Finding, Range, Seen, decimal, flint
 from fluidkv.workload import System
-from fluidkv_papers.congestion.instances.near_equilibrium import (
-    BETA,
-    HALF,
-    ITERATIONS,
-    MIXES,
-    SYSTEMS,
-    Iteration,
-    cohort_starts,
-    coprime_mixes,
-    neighbourhood_of,
-    rational,
-    square,
-)
+from fluidkv_papers.congestion.instances import near_equilibrium as near
+from fluidkv_papers.congestion.instances.near_equilibrium import HALF
 from fluidkv_papers.congestion.paper import statements
 
 CLAIMS = statements()
 
 
 @CLAIMS.claim(
-    "theorem-22.no-eviction-inside", "Theorem 22, proof, first step, and B.8.6", over=SYSTEMS
+    "theorem-22.no-eviction-inside", "Theorem 22, proof, first step, and B.8.6", over=near.SYSTEMS
 )
 def _no_eviction_inside(mix: "exact.LengthMix", L: int) -> Seen | bool:
     """No request is evicted from a state with L(y) < delta^2.
@@ -37,15 +26,15 @@ def _no_eviction_inside(mix: "exact.LengthMix", L: int) -> Seen | bool:
     Note: max v^T y over L(y) <= c is sqrt(c v^T P^-1 v), so eviction is excluded up to c = (V_0
     x*)^2 / (v^T P^-1 v) and, off the memory boundary, no further."""
     # delta^2 against the level from which on a state could evict, in rationals.
-    found = neighbourhood_of(mix, L)
-    level = rational(found.eviction_level)
+    found = near.neighbourhood_of(mix, L)
+    level = near.rational(found.eviction_level)
     return level > found.delta_squared and Seen(float(level / found.delta_squared))
 
 
 _COMMON_INPUT = Range(
     "four mixes with a common input, l0 = 1 ... 15",
     lambda: [
-        *((mix,) for mix, _ in coprime_mixes() if mix.common_input),
+        *((mix,) for mix, _ in near.coprime_mixes() if mix.common_input),
         (exact.two_lengths(1, 30, Fraction(9, 10)),),
     ],
 )
@@ -71,7 +60,7 @@ def _size_of_step_1(mix: "exact.LengthMix") -> Seen | str:
         estimates = found.margin >= M / (2 * kappa), found.margin >= M / (4 * kappa)
         if estimates != (kappa * l0 >= W - 2 * kappa, 3 * kappa * l0 >= W - 4 * kappa):
             return f"{mix.decode_lengths}, l0 = {l0}"
-        sharp = rational(found.ball_squared) >= found.delta_squared
+        sharp = near.rational(found.ball_squared) >= found.delta_squared
         for place, true in enumerate((*estimates, sharp)):
             if true:
                 first.setdefault(place, l0)
@@ -86,7 +75,7 @@ def _size_of_step_1(mix: "exact.LengthMix") -> Seen | str:
     over=lambda: (
         (l0, start)
         for l0 in (2, 10, 100, 1000)
-        for start in cohort_starts(_of_two_and_three(l0).system, 10)
+        for start in near.cohort_starts(_of_two_and_three(l0).system, 10)
     ),
     ours=lambda seen: (
         f"entry at n = {max(time for time, _ in seen)} at the latest; the bound is "
@@ -105,13 +94,13 @@ def _entry_bound(l0: int, start: list[Fraction]) -> Seen | bool:
     entry = exact.entry_time(energies, found.delta_squared)
     if entry.time is None:
         raise ArithmeticError(f"delta^2 at l0 = {l0}: {entry.status}")
-    largest = float(max(square(now.deviation) for now in path))
+    largest = float(max(near.square(now.deviation) for now in path))
     bound = 2 * float(found.lyapunov.norm.mid()) ** 2 * largest / float(found.delta_squared)
     return entry.time <= bound and Seen((entry.time, bound))
 
 
 def _of_two_and_three(l0: int) -> "exact.Neighbourhood":
-    return neighbourhood_of(exact.two_lengths(2, 3, HALF), l0)
+    return near.neighbourhood_of(exact.two_lengths(2, 3, HALF), l0)
 
 
 @CLAIMS.claim(
@@ -119,29 +108,29 @@ def _of_two_and_three(l0: int) -> "exact.Neighbourhood":
     "Theorem 22, proof, fourth step",
     over=lambda: (
         step
-        for step in ITERATIONS.cases()
-        if step.energies[0] < rational(step.found.eviction_level)
+        for step in near.ITERATIONS.cases()
+        if step.energies[0] < near.rational(step.found.eviction_level)
     ),
-    checked=ITERATIONS.words,
+    checked=near.ITERATIONS.words,
 )
-def _invariance(step: Iteration) -> bool:
+def _invariance(step: near.Iteration) -> bool:
     """Once inside N, no request is evicted, L falls by ||y||^2 and the system remains in N.
 
     Ours: {count} iterations inside the sharp level, which holds N
     Note: Proved by the identity of step 2 wherever delta^2 is below the sharp level
     (theorem-22.no-eviction-inside); this is the literal model."""
-    falls = -step.change == square(step.before.deviation)
+    falls = -step.change == near.square(step.before.deviation)
     return falls and not any(step.now.perturbation) and step.energies[1] <= step.energies[0]
 
 
 @CLAIMS.claim(
     "theorem-22.rate",
     "Theorem 22, proof, fifth step",
-    over=ITERATIONS.where(
+    over=near.ITERATIONS.where(
         "without eviction", lambda step: step.now.evicted == 0 != step.energies[0]
     ),
 )
-def _rate(step: Iteration) -> Seen | bool:
+def _rate(step: near.Iteration) -> Seen | bool:
     """Inside N the energy is multiplied by at most 1 - 1/C_P per iteration.
 
     Ours: at most {max:.4f} of 1 - 1/C_P without eviction"""
@@ -159,8 +148,8 @@ _MOST_STEPS = 100
 @CLAIMS.claim(
     "b-8-6.ball",
     "B.8.6",
-    over=lambda: ((mix, least * scale) for mix, least in coprime_mixes() for scale in (2, 8)),
-    checked=f"{MIXES.words}; at 2 and 8 times the smallest l0 of each",
+    over=lambda: ((mix, least * scale) for mix, least in near.coprime_mixes() for scale in (2, 8)),
+    checked=f"{near.MIXES.words}; at 2 and 8 times the smallest l0 of each",
     ours=lambda seen: (
         "no state of the ball evicts later; decided in "
         f"{min(steps for steps, _ in seen)} to {max(steps for steps, _ in seen)} iterations"
@@ -179,18 +168,18 @@ def _ball(mix: "exact.LengthMix", L: int) -> Seen | str:
     # iterations on, by v^T Phi^k y. Its largest value over the ball is r times the norm of
     # (Phi^T)^k v, less its part along V; r ||v|| is the margin. Once the energy of all of the ball
     # is below the sharp level, k needs to go no further.
-    found = neighbourhood_of(mix, L)
+    found = near.neighbourhood_of(mix, L)
     weights = found.lyapunov.weights
     phi, P = exact.transition_matrix(weights), found.lyapunov.flint
     memory = [Fraction(v, weights.denominator) for v in weights.memory]
     shifted = [*memory[1:], Fraction(0)]
     row = flint.fmpq_mat(1, mix.ages, [flint.fmpq(v.numerator, v.denominator) for v in shifted])
-    level = rational(found.eviction_level) / rational(found.ball_squared)
+    level = near.rational(found.eviction_level) / near.rational(found.ball_squared)
     power = flint.fmpq_mat(phi)
     for k in range(1, _MOST_STEPS + 1):
         u = [Fraction(int(x.p), int(x.q)) for x in (row * power).entries()]
         part = sum((a * b for a, b in zip(u, memory, strict=True)), Fraction(0))
-        if square(u) - part**2 / square(memory) > square(shifted):
+        if near.square(u) - part**2 / near.square(memory) > near.square(shifted):
             return f"{mix.decode_lengths}, L = {L}, k = {k}"
         energy = exact.largest_eigenvalue(power.transpose() * P * power)
         if energy < flint.arb(flint.fmpq(level.numerator, level.denominator)):
@@ -205,10 +194,10 @@ def _growth(found: "exact.Neighbourhood") -> float:
     for s in range(weights.ages - 1):
         y = [Fraction(0)] * weights.ages
         y[s], y[s + 1] = Fraction(1), -Fraction(weights.memory[s], weights.memory[s + 1])
-        size = square(y)
+        size = near.square(y)
         for _ in range(4):
             y = list(exact.transition(weights, y))
-            best = max(best, square(y) / size)
+            best = max(best, near.square(y) / size)
     return float(best) ** 0.5
 
 
@@ -218,8 +207,8 @@ def _growth(found: "exact.Neighbourhood") -> float:
 @CLAIMS.claim(
     "theorem-22.transition-norm",
     "Theorem 22, proof, second step",
-    over=MIXES.cases,
-    checked=f"{MIXES.words}; L = 1 ... 200",
+    over=near.MIXES.cases,
+    checked=f"{near.MIXES.words}; L = 1 ... 200",
     ours=lambda seen: f"|V_s/V_0| <= 2 for {', '.join(seen)}",
 )
 def _transition_norm(mix: "exact.LengthMix", _: int) -> Seen | str:
@@ -229,7 +218,7 @@ def _transition_norm(mix: "exact.LengthMix", _: int) -> Seen | str:
     for L in range(1, 201):
         row = exact.first_row(mix.weights(L))
         small = all(abs(c) <= 2 for c in row)
-        if small and square(row) + mix.ages - 1 > 5 * (mix.ages - 1):
+        if small and near.square(row) + mix.ages - 1 > 5 * (mix.ages - 1):
             return f"{mix.decode_lengths}, L = {L}"
         if small and first is None:
             first = L
@@ -239,8 +228,8 @@ def _transition_norm(mix: "exact.LengthMix", _: int) -> Seen | str:
     return Seen(shown) if first is not None else shown
 
 
-@CLAIMS.claim("theorem-22.one-step-change", "Theorem 22, proof, second step", over=ITERATIONS)
-def _one_step_identity(step: Iteration) -> Seen | bool:
+@CLAIMS.claim("theorem-22.one-step-change", "Theorem 22, proof, second step", over=near.ITERATIONS)
+def _one_step_identity(step: near.Iteration) -> Seen | bool:
     """L changes by -||y||^2 + 2 e^T P Phi y + e^T P e per iteration.
 
     Ours: exact in every iteration, {sum} of them with eviction"""
@@ -248,24 +237,24 @@ def _one_step_identity(step: Iteration) -> Seen | bool:
     residual = Fraction(0)
     if step.now.evicted:
         P, free = step.found.lyapunov.flint, exact.transition(step.found.lyapunov.weights, y)
-        cross = rational(exact.inner_product(P, e, free))
-        residual = 2 * cross + rational(exact.inner_product(P, e, e))
-    return step.change == residual - square(y) and Seen(bool(step.now.evicted))
+        cross = near.rational(exact.inner_product(P, e, free))
+        residual = 2 * cross + near.rational(exact.inner_product(P, e, e))
+    return step.change == residual - near.square(y) and Seen(bool(step.now.evicted))
 
 
 @CLAIMS.claim(
     "theorem-22.residual",
     "Theorem 22, proof, second step",
-    over=lambda: (step for step in ITERATIONS.cases() if step.mix.common_input),
-    checked="the mixes with a common input of " + ITERATIONS.words,
+    over=lambda: (step for step in near.ITERATIONS.cases() if step.mix.common_input),
+    checked="the mixes with a common input of " + near.ITERATIONS.words,
     refuted=Evidence.FLOAT,
 )
-def _residual_bound(step: Iteration) -> Seen | bool:
+def _residual_bound(step: near.Iteration) -> Seen | bool:
     """The residual is at most C_3/l0 ||y|| + C_4/l0^2.
 
     Ours: at most {max:.3f} of the bound"""
     # With C_e = beta sqrt(1 + 1/alpha^2).
-    limit, l0, y = step.mix.limit, step.input_length, square(step.before.deviation)
+    limit, l0, y = step.mix.limit, step.input_length, near.square(step.before.deviation)
     c_3, c_4 = _constants(
         float(step.found.lyapunov.norm.upper()),
         limit.requests[-1] / limit.denominator,
@@ -279,7 +268,7 @@ def _residual_bound(step: Iteration) -> Seen | bool:
 
 def _constants(norm: float, alpha: float, d: int) -> tuple[float, float]:
     """C_3 and C_4 of the proof, from C_P and alpha_{d-1}."""
-    c_e = float(BETA) * (1 + 1 / alpha**2) ** 0.5
+    c_e = float(near.BETA) * (1 + 1 / alpha**2) ** 0.5
     return 2 * norm * (5 * (d - 1)) ** 0.5 * c_e, norm * c_e**2
 
 
@@ -291,12 +280,12 @@ _RISING = {(2, 3): (), (5, 9): ((0, 0, 1, 0, 0, 0, 1, 0, 1), (0, 1, 2, 0, 0, 0, 
 
 def _energy_rises(lengths: tuple[int, int], input_length: int) -> str | None:
     """The first rise of L outside N that the starts of the sample meet, or None; rational."""
-    found = neighbourhood_of(exact.two_lengths(*lengths, HALF), input_length)
+    found = near.neighbourhood_of(exact.two_lengths(*lengths, HALF), input_length)
     full = [_filled(found, pattern) for pattern in _RISING[lengths]]
-    for start in (*full, *cohort_starts(found.system, 12)):
+    for start in (*full, *near.cohort_starts(found.system, 12)):
         last: Fraction | None = None
         for n, now in enumerate(islice(exact.cohort_iterates(found.system, start), 9)):
-            level = rational(found.energy(now.deviation))
+            level = near.rational(found.energy(now.deviation))
             if last is not None and last >= found.delta_squared and level >= last:
                 shown = ", ".join(map(str, start))
                 return f"from Y = ({shown}) L rises {decimal(last)} -> {decimal(level)} at n = {n}"
@@ -346,7 +335,7 @@ def _printed_size() -> float:
     (C_3 M_y + C_4)/l0 <= delta^2/(2 C_P) with the limits for long inputs of C_P, delta and x*,
     C_e = beta sqrt(1 + 1/q^2) and M_y = beta/q + sqrt(d) x*. A float, for display.
     """
-    mix, beta, q, d, kappa = exact.two_lengths(2, 3, HALF), float(BETA), 0.5, 3, 2.5
+    mix, beta, q, d, kappa = exact.two_lengths(2, 3, HALF), float(near.BETA), 0.5, 3, 2.5
     c_p = float(exact.lyapunov(mix.limit).norm.upper())
     c_3, c_4 = _constants(c_p, q, d)
     m_y = beta / q + d**0.5 * beta / kappa

@@ -10,14 +10,7 @@ from fractions import Fraction
 from itertools import pairwise, product
 
 from fluidkv.ledger import Evidence, Finding, Origin, Seen, sympy
-from fluidkv_papers.congestion.instances.coprime_pairs import (
-    PAIRS,
-    SHARES,
-    SWEPT,
-    THREE_SHARES,
-    c,
-    least,
-)
+from fluidkv_papers.congestion.instances import coprime_pairs as coprime
 from fluidkv_papers.congestion.paper import statements
 
 CLAIMS = statements(origin=Origin.READING)
@@ -40,7 +33,8 @@ def _relative_errors(
 ) -> list[float]:
     """(13) / l0_min - 1 for each n; with theta = a/n of the pair where it is None."""
     return [
-        n**3 / c(a(n) / n if theta is None else theta, p) / least(a(n), n, p) - 1 for n in lengths
+        n**3 / coprime.c(a(n) / n if theta is None else theta, p) / coprime.least(a(n), n, p) - 1
+        for n in lengths
     ]
 
 
@@ -52,8 +46,8 @@ def _falls(errors: list[float]) -> bool:
 @CLAIMS.claim(
     "proposition-4.asymptotic",
     "Proposition 4, equation (13)",
-    over=lambda: product(_FAMILIES, SHARES),
-    checked=f"{_ALONG}, {THREE_SHARES}",
+    over=lambda: product(_FAMILIES, coprime.SHARES),
+    checked=f"{_ALONG}, {coprime.THREE_SHARES}",
     origin=Origin.PRINTED,
     ours=lambda seen: (
         f"relative error of (13) at n = {_LENGTHS[-1]}, in brackets with "
@@ -76,8 +70,8 @@ def _proposition_4(family: str, p: Fraction) -> Seen | str:
 @CLAIMS.claim(
     "proposition-4.theta-one",
     "Proposition 4, beyond its range",
-    over=SHARES,
-    checked=f"a = n - 1, n = 11, 21, 41, 81, {THREE_SHARES}",
+    over=coprime.SHARES,
+    checked=f"a = n - 1, n = 11, 21, 41, 81, {coprime.THREE_SHARES}",
     ours=lambda seen: f"relative error at n = {_LENGTHS[3]}: " + "; ".join(seen),
     refuted=Evidence.BALL,
 )
@@ -103,7 +97,7 @@ def _cubic(family: str) -> Seen | str:
     """The input length needed scales as l1_2^3."""
     a = _FAMILIES[family][1]
     slopes = [
-        math.log(least(a(m), m, _HALF) / least(a(n), n, _HALF)) / math.log(m / n)
+        math.log(coprime.least(a(m), m, _HALF) / coprime.least(a(n), n, _HALF)) / math.log(m / n)
         for n, m in pairwise(_LENGTHS)
     ]
     nearer = all(abs(x - 3) > abs(y - 3) for x, y in pairwise(slopes))
@@ -112,12 +106,13 @@ def _cubic(family: str) -> Seen | str:
 
 
 @PROPOSITION_4.claim(
-    "harder.close-lengths", over=SWEPT.where("each a beside the next", lambda a, n, p: a < n - 1)
+    "harder.close-lengths",
+    over=coprime.SWEPT.where("each a beside the next", lambda a, n, p: a < n - 1),
 )
 def _closer(a: int, n: int, p: Fraction) -> bool:
     """Stability is harder when the two decode lengths are close."""
     further = next(b for b in range(a + 1, n) if math.gcd(b, n) == 1)
-    return least(a, n, p) <= least(further, n, p)
+    return coprime.least(a, n, p) <= coprime.least(further, n, p)
 
 
 def _prefactor() -> "tuple[sympy.Expr, sympy.Symbol, sympy.Symbol]":
@@ -181,7 +176,7 @@ def _prefactor_for_positive_theta() -> Finding:
 
 @PROPOSITION_4.claim(
     "harder.long-requests-rare",
-    over=PAIRS.where("a > 1, p = 9/10, 99/100, 999/1000", lambda a, n: a > 1),
+    over=coprime.PAIRS.where("a > 1, p = 9/10, 99/100, 999/1000", lambda a, n: a > 1),
     ours=lambda seen: (
         "l0_min rises with p for every pair; at the three p it is "
         + next(shown for shown in seen if shown.startswith("(2, 7)"))
@@ -192,12 +187,12 @@ def _long_requests_rare(a: int, n: int) -> Seen | str:
 
     Note: With a = 1 and p near 1 requests of one stage are left, which F = constant makes stable.
     """
-    values = [least(a, n, 1 - Fraction(1, 10**k)) for k in (1, 2, 3)]
+    values = [coprime.least(a, n, 1 - Fraction(1, 10**k)) for k in (1, 2, 3)]
     shown = f"({a}, {n}): {', '.join(map(str, values))}"
     return Seen(shown) if values[0] < values[1] < values[2] else shown
 
 
-@PROPOSITION_4.claim("harder.short-requests-rare", over=PAIRS)
+@PROPOSITION_4.claim("harder.short-requests-rare", over=coprime.PAIRS)
 def _short_requests_rare(a: int, n: int) -> bool:
     """Stability is harder for p near 0: l0_min at p = 1/10 is above that at p = 1/2."""
-    return least(a, n, Fraction(1, 10)) > least(a, n, _HALF)
+    return coprime.least(a, n, Fraction(1, 10)) > coprime.least(a, n, _HALF)

@@ -9,13 +9,7 @@ from itertools import pairwise
 
 from fluidkv import exact
 from fluidkv.ledger import Finding, Origin, Outcome, Seen, equals
-from fluidkv_papers.congestion.instances.boundary_states import (
-    HORIZON,
-    STARTS,
-    Case,
-    fallen,
-    shown,
-)
+from fluidkv_papers.congestion.instances import boundary_states as boundary
 from fluidkv_papers.congestion.instances.one_class import system_of
 from fluidkv_papers.congestion.paper import statements
 
@@ -24,16 +18,18 @@ LEMMA_A_2 = CLAIMS.section("lemma-a-2", "Lemma A.2", origin=Origin.READING)
 
 # --- Lemma A.2: the first overflow ----------------------------------------------------------------
 
-_UNEQUAL = STARTS.where("G > 0, l1 >= 2", lambda case: case.spread > 0 and len(case.masses) > 1)
+_UNEQUAL = boundary.STARTS.where(
+    "G > 0, l1 >= 2", lambda case: case.spread > 0 and len(case.masses) > 1
+)
 _FULL = _UNEQUAL.where("all stages occupied", lambda case: case.positive)
 
 
 @CLAIMS.claim("lemma-a-2.breakdown", "Lemma A.2, first sentence", over=_UNEQUAL)
-def _breaks_down(case: Case) -> bool | Seen:
+def _breaks_down(case: boundary.Case) -> bool | Seen:
     """A start with G > 0 evicts in finite time, for l1 >= 2.
 
     Ours: {count} starts, the last one evicts at n={max}"""
-    first = fallen(case).first_eviction
+    first = boundary.fallen(case).first_eviction
     return first is not None and Seen(first)
 
 
@@ -60,29 +56,29 @@ _LOSES = "first overflow loses support"
     note="With a stage empty at the start, an eviction may only trim the youngest batch. The "
     "hypothesis does not ask for full support; the proof says that it starts from there.",
 )
-def _overflow_loses(case: Case) -> bool | str:
-    first, losses = fallen(case).first_eviction, _losses(case)
+def _overflow_loses(case: boundary.Case) -> bool | str:
+    first, losses = boundary.fallen(case).first_eviction, _losses(case)
     return _loses(case) or f"{case}: first eviction at n={first}, losses at n={losses}"
 
 
-def _losses(case: Case) -> list[int]:
-    return [s.iteration for s in fallen(case).support_losses]
+def _losses(case: boundary.Case) -> list[int]:
+    return [s.iteration for s in boundary.fallen(case).support_losses]
 
 
-def _loses(case: Case) -> bool:
+def _loses(case: boundary.Case) -> bool:
     """Whether the first iteration that evicts also loses a support."""
-    return fallen(case).first_eviction in _losses(case)
+    return boundary.fallen(case).first_eviction in _losses(case)
 
 
 @LEMMA_A_2.claim(
     "first-loss", ", second sentence, ties counted with overflows", over=_FULL, paper=_LOSES
 )
-def _first_loss(case: Case) -> bool | Seen:
+def _first_loss(case: boundary.Case) -> bool | Seen:
     """From a start with all stages occupied the first support is lost where admission first is not
     positive, and nothing is evicted before.
 
     Ours: in {sum} of {count} starts memory is exactly full and nothing is evicted"""
-    found = fallen(case)
+    found = boundary.fallen(case)
     not_admitting = next(n for n, x in enumerate(found.states) if n and x[0] == 0)
     first, *_ = found.support_losses
     evicts = found.first_eviction
@@ -95,17 +91,17 @@ def _loss_without_eviction() -> Outcome:
     """With l0 = 1, l1 = 2, M = 9 the state (3, 1) loses a support at n = 1 and evicts nothing.
 
     Checked: one case"""
-    (loss,) = fallen(Case(1, (3, 1))).support_losses
+    (loss,) = boundary.fallen(boundary.Case(1, (3, 1))).support_losses
     return equals([loss.iteration, loss.empty_stages, int(loss.evicted)], "1, 1, 0")
 
 
-def _one_level(case: Case, found: "exact.Cascade", losses: int | None) -> bool | str:
+def _one_level(case: boundary.Case, found: "exact.Cascade", losses: int | None) -> bool | str:
     """Whether each of the first losses empties one stage."""
     levels = [found.levels[0], *(s.empty_stages for s in found.support_losses)]
     for loss, (before, after) in zip(found.support_losses[:losses], pairwise(levels), strict=False):
         if after > before + 1:
             states = found.states[loss.iteration - 1 : loss.iteration + 1]
-            way = " to ".join(shown(x) for x in states)
+            way = " to ".join(boundary.shown(x) for x in states)
             return f"{case}: level {before} to {after} at n={loss.iteration}, {way}"
     return True
 
@@ -126,15 +122,15 @@ _NEXT = "next lower live-support level"
     "The first support loss from full support empties one stage.",
     over=_FULL,
     ours=lambda _: (
-        f"{_FULL.share(lambda case: fallen(case).support_losses[0].empty_stages > 1)} starts lose "
-        "several positions at once"
+        f"{_FULL.share(lambda case: boundary.fallen(case).support_losses[0].empty_stages > 1)} "
+        "starts lose several positions at once"
     ),
     paper=_NEXT,
     note="The completing position and the youngest other one can go in one iteration: an overflow "
     "that leaves nothing to admit may exceed what the youngest batch holds.",
 )
-def _next_level(case: Case) -> bool | str:
-    return _one_level(case, fallen(case), 1)
+def _next_level(case: boundary.Case) -> bool | str:
+    return _one_level(case, boundary.fallen(case), 1)
 
 
 @LEMMA_A_2.fails(
@@ -147,10 +143,10 @@ def _next_level_near() -> Finding:
     # Not only far away: one and a half per cent from the fixed point (1, 1, 1).
     start = (Fraction(1), Fraction(51, 50), Fraction(197, 200))
     system = system_of(1, 3, 9)
-    states = exact.trajectory(system, start, iterations=HORIZON, after_settling=3)
+    states = exact.trajectory(system, start, iterations=boundary.HORIZON, after_settling=3)
     first = exact.cascade(states, system).support_losses[0]
     left, when = first.empty_stages, first.iteration
-    found = f"l0=1, l1=3, M=9, from {shown(start)}: level 0 to {left} at n={when}"
+    found = f"l0=1, l1=3, M=9, from {boundary.shown(start)}: level 0 to {left} at n={when}"
     return Finding(not (left > 1) or found, f"first loss at n={when} leaves {left} stages empty")
 
 
@@ -183,32 +179,32 @@ def _leaves_the_fixed_point(l0: int, l1: int, off: Fraction) -> bool | Seen:
 @CLAIMS.claim(
     "lemma-a-3.no-revival",
     "Lemma A.3",
-    over=STARTS.where("an empty stage", lambda case: not case.positive),
+    over=boundary.STARTS.where("an empty stage", lambda case: not case.positive),
 )
-def _no_revival(case: Case) -> bool | str:
+def _no_revival(case: boundary.Case) -> bool | str:
     """A relative position without mass never has mass again.
 
     Note: With l1 = 1 no state on the boundary has an empty stage."""
     after = case.step().state[0]
     revived = any(case.masses[j - 1] == 0 and x > 0 for j, x in enumerate(after))
-    return not revived or f"{case} to {shown(after)}"
+    return not revived or f"{case} to {boundary.shown(after)}"
 
 
 @CLAIMS.claim(
     "lemma-a-3.overflow",
     "proof of Lemma A.3",
-    over=STARTS.where("the last stage empty", lambda case: case.masses[-1] == 0),
+    over=boundary.STARTS.where("the last stage empty", lambda case: case.masses[-1] == 0),
 )
-def _dead_overflow(case: Case) -> bool:
+def _dead_overflow(case: boundary.Case) -> bool:
     """When a dead position passes the last stage, memory after execution is M plus all masses."""
     used = exact.memory_used(case.system(), case.step().executed)
     return used == case.capacity + sum(case.masses)
 
 
-@CLAIMS.claim("equation-14.live-set", "equation (14) and below", over=STARTS)
-def _live_set_shrinks(case: Case) -> bool | str:
+@CLAIMS.claim("equation-14.live-set", "equation (14) and below", over=boundary.STARTS)
+def _live_set_shrinks(case: boundary.Case) -> bool | str:
     """The live set of one iteration is part of that of the iteration before."""
-    for n, (before, after) in enumerate(pairwise(fallen(case).live)):
+    for n, (before, after) in enumerate(pairwise(boundary.fallen(case).live)):
         if not set(after) <= set(before):
             return f"{case}, n={n}"
     return True
@@ -220,17 +216,17 @@ def _live_set_shrinks(case: Case) -> bool | str:
 @CLAIMS.claim(
     "theorem-a-1.finite-time",
     "Theorem A.1",
-    over=STARTS,
+    over=boundary.STARTS,
     ours=lambda seen: (
         f"{{count}} starts are exactly on a balanced cycle by n={max(n for n, _ in seen)}, "
         f"{sum(other for _, other in seen)} of them not on the maximal-eviction cycle"
     ),
 )
-def _finite_time(case: Case) -> bool | Seen:
+def _finite_time(case: boundary.Case) -> bool | Seen:
     """Every start reaches a balanced cycle exactly, in finite time.
 
     Note: Finite, but without a common bound: the nearer to a balanced cycle, the later."""
-    settled = fallen(case).settled
+    settled = boundary.fallen(case).settled
     if settled is None:
         return False
     return Seen((settled.iteration, settled.attractor != "maximal-eviction cycle"))
@@ -239,12 +235,12 @@ def _finite_time(case: Case) -> bool | Seen:
 @CLAIMS.fails(
     "theorem-a-1.one-level-at-a-time",
     "Theorem A.1, proof",
-    over=STARTS.where("l1 >= 2", lambda case: len(case.masses) > 1),
+    over=boundary.STARTS.where("l1 >= 2", lambda case: len(case.masses) > 1),
 )
-def _one_level_at_a_time(case: Case) -> bool | str:
+def _one_level_at_a_time(case: boundary.Case) -> bool | str:
     """Each support loss on the way empties one stage.
 
     Ours: support losses of several positions at once
     Paper: each loss moves to the next lower live-support level
     Note: Harmless for the theorem, which needs that the support shrinks, not by how much."""
-    return _one_level(case, fallen(case), None)
+    return _one_level(case, boundary.fallen(case), None)

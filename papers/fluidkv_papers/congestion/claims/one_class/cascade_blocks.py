@@ -15,6 +15,7 @@ from fluidkv_papers.congestion.instances.one_class import compositions, system_o
 from fluidkv_papers.congestion.paper import statements
 
 CLAIMS = statements()
+READING = CLAIMS.section(origin=Origin.READING)
 
 # --- block-ends that trajectories meet ------------------------------------------------------------
 
@@ -79,11 +80,10 @@ def _map(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -> bool:
     return ours is not None and ours.state == printed.state == tuple(steps[-1].state[0])
 
 
-@CLAIMS.claim(
+@READING.claim(
     "proposition-a-4.condition",
     "Proposition A.4, its condition made explicit",
     over=_BLOCKS,
-    origin=Origin.READING,
     ours=lambda seen: f"{{count}} blocks, {len(seen) - sum(seen)} of them lose support",
 )
 def _condition(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -> bool | Seen:
@@ -208,12 +208,7 @@ def _within_m(l0: int, end: "exact.BlockEnd") -> bool:
     return _grows_within(l0, end, len(end.gaps))
 
 
-@CLAIMS.claim(
-    "corollary-a-7.within-m-1-steps",
-    "Corollary A.7, sharpened",
-    over=_lasts_for(1),
-    origin=Origin.READING,
-)
+@READING.claim("corollary-a-7.within-m-1-steps", "Corollary A.7, sharpened", over=_lasts_for(1))
 def _within_fewer(l0: int, end: "exact.BlockEnd") -> bool:
     """It even grows at least once every m - 1 blocks.
 

@@ -19,6 +19,7 @@ from fluidkv_papers.congestion.instances.one_class import (
 from fluidkv_papers.congestion.paper import statements
 
 CLAIMS = statements()
+READING = CLAIMS.section(origin=Origin.READING)
 
 
 @CLAIMS.claim("definition-1.no-eviction", "Definition 1 and the sentence after it", over=CYCLES)
@@ -88,12 +89,7 @@ def _existence(l0: int, l1: int) -> bool | str:
     return there or f"l0={l0}, l1={l1}: limit cycles at levels {sorted(levels)}"
 
 
-@CLAIMS.claim(
-    "theorem-2.fixed-point-is-linearly-unstable",
-    "Theorem 2 (1)",
-    over=lengths(2),
-    origin=Origin.READING,
-)
+@READING.claim("theorem-2.fixed-point-is-linearly-unstable", "Theorem 2 (1)", over=lengths(2))
 def _fixed_point_is_unstable(l0: int, l1: int) -> bool | str:
     """The eviction-free fixed point is not linearly stable.
 
@@ -105,13 +101,12 @@ def _fixed_point_is_unstable(l0: int, l1: int) -> bool | str:
     return outside == l1 - 1 or f"l0={l0}, l1={l1}: {outside} of {l1 - 1} outside"
 
 
-@CLAIMS.claim(
+@READING.claim(
     "theorem-2.intermediate-cycles-are-linearly-unstable",
     "Theorem 2 (2)",
     over=CYCLES.where(
         "levels 1 ... l1-2", lambda cycle, verified: 1 <= cycle.level <= sum(cycle.gaps) - 2
     ),
-    origin=Origin.READING,
 )
 def _intermediate_are_unstable(cycle: "exact.Cycle", verified: bool) -> bool | str:
     """Limit cycles at the eviction levels 1 ... l1-2 are not linearly stable.

@@ -13,14 +13,7 @@ from fluidkv_papers.congestion.claims.one_class.families import (
     contiguous_rate,
     even_rate,
 )
-from fluidkv_papers.congestion.instances.one_class import (
-    CYCLES,
-    cycles_of,
-    lengths,
-    named,
-    system_of,
-    weight,
-)
+from fluidkv_papers.congestion.instances import one_class as systems
 from fluidkv_papers.congestion.paper import statements
 
 CLAIMS = statements()
@@ -29,8 +22,8 @@ APPENDIX_A1_TWO_ORBITS = CLAIMS.section("appendix-a1.two-orbits", "Appendix A.1"
 # --- Proposition 8, Remark 1 ----------------------------------------------------------------------
 
 _LIVE = Range(
-    CYCLES.words,
-    lambda: ((l0, l1, m) for l0, l1 in lengths().cases() for m in range(1, l1 + 1)),
+    systems.CYCLES.words,
+    lambda: ((l0, l1, m) for l0, l1 in systems.lengths().cases() for m in range(1, l1 + 1)),
 )
 """By the number of live positions."""
 
@@ -38,14 +31,14 @@ _LIVE = Range(
 @cache
 def _extremes(l0: int, l1: int, m: int) -> "tuple[list[exact.Cycle], list[exact.Cycle]]":
     """All cycles with m live positions that attain the least and the most throughput."""
-    cycles = [c for c, verified in cycles_of(l0, l1) if verified and c.live == m]
+    cycles = [c for c, verified in systems.cycles_of(l0, l1) if verified and c.live == m]
     low, high = (pick(c.throughput for c in cycles) for pick in (min, max))
     return [c for c in cycles if c.throughput == low], [c for c in cycles if c.throughput == high]
 
 
 def _endpoint(l0: int, l1: int, squares: int) -> Fraction:
     """The printed endpoints, with the sum of squared gaps."""
-    return system_of(l0, l1).capacity / (l0 * l1 + Fraction(l1 * l1 + squares, 2))
+    return systems.system_of(l0, l1).capacity / (l0 * l1 + Fraction(l1 * l1 + squares, 2))
 
 
 @CLAIMS.claim("proposition-8.least", "Proposition 8, lower endpoint", over=_LIVE)
@@ -61,7 +54,7 @@ def _least(l0: int, l1: int, m: int) -> bool | str:
     printed = _endpoint(l0, l1, longest**2 + m - 1)
     contiguous = contiguous_rate(l0, l1, l1 - m, worst[0].system.capacity)
     same = printed == worst[0].throughput == contiguous
-    return (only and same) or f"{named(worst[0])}: one of {len(worst)}"
+    return (only and same) or f"{systems.named(worst[0])}: one of {len(worst)}"
 
 
 @CLAIMS.claim("proposition-8.most", "Proposition 8, upper endpoint", over=_LIVE)
@@ -73,10 +66,10 @@ def _most(l0: int, l1: int, m: int) -> bool | str:
     _, best = _extremes(l0, l1, m)
     a, r = divmod(l1, m)
     even = [a] * (m - r) + [a + 1] * r
-    every = [c.gaps for c, _ in cycles_of(l0, l1) if sorted(c.gaps) == even]
+    every = [c.gaps for c, _ in systems.cycles_of(l0, l1) if sorted(c.gaps) == even]
     printed = _endpoint(l0, l1, r * (a + 1) ** 2 + (m - r) * a * a)
     same = printed == best[0].throughput and [c.gaps for c in best] == every
-    return same or f"{named(best[0])}: one of {len(best)}"
+    return same or f"{systems.named(best[0])}: one of {len(best)}"
 
 
 @CLAIMS.claim(
@@ -87,14 +80,16 @@ def _most(l0: int, l1: int, m: int) -> bool | str:
 def _bridge(l0: int, l1: int, m: int) -> bool | str:
     """Where m divides l1, the upper endpoint is the throughput of Proposition 7."""
     _, best = _extremes(l0, l1, m)
-    return best[0].throughput == even_rate(l0, l1, m, best[0].system.capacity) or named(best[0])
+    return best[0].throughput == even_rate(l0, l1, m, best[0].system.capacity) or systems.named(
+        best[0]
+    )
 
 
 @CLAIMS.claim(
     "remark-1.not-unique",
     "Remark 1",
-    over=lambda: ((l0, l1, i) for l0, l1 in lengths().cases() for i in range(l1)),
-    checked=CYCLES.words,
+    over=lambda: ((l0, l1, i) for l0, l1 in systems.lengths().cases() for i in range(l1)),
+    checked=systems.CYCLES.words,
 )
 def _several(l0: int, l1: int, i: int) -> bool | str:
     """For l1 >= 4 there can be several limit cycles, of distinct throughput, at a level i with 2 <=
@@ -102,7 +97,7 @@ def _several(l0: int, l1: int, i: int) -> bool | str:
 
     Ours: several throughputs at every level from 2 to l1 - 2, one cycle at each other level
     Note: Never unique there, in the range: stronger than the remark."""
-    rates = [c.throughput for c, verified in cycles_of(l0, l1) if verified and c.level == i]
+    rates = [c.throughput for c, verified in systems.cycles_of(l0, l1) if verified and c.level == i]
     several = 2 <= i <= l1 - 2
     right = len(set(rates)) > 1 if several else len(rates) == 1
     return right or f"l0={l0}, l1={l1}, level {i}: {len(rates)} cycles"
@@ -114,12 +109,12 @@ def _several(l0: int, l1: int, i: int) -> bool | str:
 @cache
 def _landscape() -> tuple[tuple[Fraction, Fraction, tuple[Fraction, ...]], ...]:
     """By level: least, most and all throughputs, as shares of x*."""
-    system = system_of(2, 12)
+    system = systems.system_of(2, 12)
     best = exact.fixed_point(system).throughput
     rows: list[list[Fraction]] = [[] for _ in range(12)]
-    for cycle, verified in cycles_of(2, 12):
+    for cycle, verified in systems.cycles_of(2, 12):
         if not verified:
-            raise ArithmeticError(f"{named(cycle)} does not close")
+            raise ArithmeticError(f"{systems.named(cycle)} does not close")
         rows[cycle.level].append(cycle.throughput / best)
     return tuple(
         (point.lowest / best, point.highest / best, tuple(row))
@@ -189,14 +184,14 @@ def _widest() -> Finding:
 
 # --- Appendix A.1: two orbits at level 2, l0 = 2, l1 = 4, M = 48 ----------------------------------
 
-_SYSTEM = system_of(2, 4, 48)
+_SYSTEM = systems.system_of(2, 4, 48)
 
 
 def _rate(cycle: "exact.Cycle") -> Fraction:
     """Completions per iteration; the run decides, not a formula."""
     found = completions(cycle)
     if found is None:
-        raise ArithmeticError(f"{named(cycle)} does not close")
+        raise ArithmeticError(f"{systems.named(cycle)} does not close")
     return found
 
 
@@ -247,11 +242,11 @@ def _both_unstable() -> Finding:
 
 
 def _level_4() -> "exact.Cycle":
-    return exact.contiguous_cycle(system_of(2, 10), 4)
+    return exact.contiguous_cycle(systems.system_of(2, 10), 4)
 
 
 def _level_5() -> "exact.Cycle":
-    return exact.evenly_spaced_cycle(system_of(2, 10), 5)
+    return exact.evenly_spaced_cycle(systems.system_of(2, 10), 5)
 
 
 def _share(cycle: "exact.Cycle") -> Fraction:
@@ -279,7 +274,7 @@ def _example_7_order() -> Finding:
     Paper: M/85 < M/80"""
     lower, higher = _level_4(), _level_5()
     less = _share(lower) < _share(higher) and lower.live == higher.live + 1
-    heavy = 5 * weight(2, 4)
+    heavy = 5 * systems.weight(2, 4)
     return Finding(
         None if less else "not so",
         f"M/{1 / _share(lower)} < M/{1 / _share(higher)}",

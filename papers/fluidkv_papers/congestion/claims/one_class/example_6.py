@@ -12,6 +12,7 @@ from fluidkv_papers.congestion.instances.one_class import system_of
 from fluidkv_papers.congestion.paper import statements
 
 CLAIMS = statements()
+READING = CLAIMS.section(origin=Origin.READING)
 
 # --- Example 6 ------------------------------------------------------------------------------------
 
@@ -141,10 +142,8 @@ def _evicts_or_completes(case: Case) -> bool | str:
     return True
 
 
-@CLAIMS.fails(
-    "definition.eviction-block.two-phases",
-    "Appendix A.1, eviction blocks, for all iterations",
-    origin=Origin.READING,
+@READING.fails(
+    "definition.eviction-block.two-phases", "Appendix A.1, eviction blocks, for all iterations"
 )
 def _two_phases() -> Finding:
     """Every iteration either evicts and completes nothing, or completes and admits.
@@ -165,10 +164,9 @@ def _two_phases() -> Finding:
 # --- block-ends -----------------------------------------------------------------------------------
 
 
-@CLAIMS.fails(
+@READING.fails(
     "definition.block-end.same-pattern",
     "Appendix A.1, eviction blocks and block-ends, read as occupied stages",
-    origin=Origin.READING,
 )
 def _same_pattern() -> Finding:
     """At a block-end the same stages are live as at the block-end before.
@@ -184,11 +182,10 @@ def _same_pattern() -> Finding:
     )
 
 
-@CLAIMS.claim(
+@READING.claim(
     "definition.block-end.same-pattern-after-m",
     "Appendix A.1, eviction blocks and block-ends, the reading that holds",
     over=STARTS,
-    origin=Origin.READING,
 )
 def _same_after_m_blocks(case: Case) -> bool | str:
     """As long as the live set lasts, the same stages are live m block-ends later.
@@ -203,10 +200,9 @@ def _same_after_m_blocks(case: Case) -> bool | str:
     return True
 
 
-@CLAIMS.fails(
+@READING.fails(
     "definition.block-end.after-evictions",
     "Appendix A.1, block-ends, and Figure 7, caption, with a block of one iteration or more",
-    origin=Origin.READING,
     kind="definition",
 )
 def _after_evictions() -> Finding:

@@ -186,14 +186,13 @@ def _blocks(state: "exact.State") -> int:
 
 
 _ONE_BLOCK = "a contiguous block at every iteration"
+ONE_BLOCK = CLAIMS.section(over=_WITH_EVICTION, paper=_ONE_BLOCK)
 
 
-@CLAIMS.fails(
+@ONE_BLOCK.fails(
     "proposition-6.contiguous-stages",
     "Proposition 6 and Remark 1, read as stage indices",
-    over=_WITH_EVICTION,
     origin=Origin.READING,
-    paper=_ONE_BLOCK,
 )
 def _contiguous_stages(l0: int, l1: int, i: int) -> bool | str:
     """The occupied stages are a contiguous block of stage indices at every iteration.
@@ -203,12 +202,7 @@ def _contiguous_stages(l0: int, l1: int, i: int) -> bool | str:
     return _in_blocks(_blocks, l0, l1, i)
 
 
-@CLAIMS.claim(
-    "proposition-6.contiguous-cyclically",
-    "Proposition 6, as its proof reads it",
-    over=_WITH_EVICTION,
-    paper=_ONE_BLOCK,
-)
+@ONE_BLOCK.claim("proposition-6.contiguous-cyclically", "Proposition 6, as its proof reads it")
 def _contiguous_cyclically(l0: int, l1: int, i: int) -> bool | str:
     """The occupied stages are a contiguous block in cyclic order at every iteration."""
 

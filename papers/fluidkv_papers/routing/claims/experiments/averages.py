@@ -11,15 +11,8 @@ from fractions import Fraction
 
 from fluidkv.ledger import Evidence, Finding, Origin, Seen, Verdict, decimal, span
 from fluidkv_papers.routing.claims.experiments.spans import ratio
+from fluidkv_papers.routing.instances import setting as served
 from fluidkv_papers.routing.instances.printed import TABLE_2
-from fluidkv_papers.routing.instances.setting import (
-    SECONDS_PER_1000,
-    Setting,
-    half,
-    half_chats,
-    half_documents,
-    measured,
-)
 from fluidkv_papers.routing.paper import statements
 
 CLAIMS = statements(origin=Origin.REPRODUCTION, evidence=Evidence.SAMPLED)
@@ -114,25 +107,25 @@ _SLOWER = {
 """Seconds of a prompt token over those of Llama-3.1-8B on an L40: active parameters over peaks."""
 
 
-_FOUR = [half(), half_chats(), half_chats(), half_documents()]
+_FOUR = [served.half(), served.half_chats(), served.half_chats(), served.half_documents()]
 """Conversations, which have no texts here, stand for ShareGPT and for UltraChat."""
 _MEDIANS = {"latency": "latency_p50", "ttft": "ttft_p50"}
 
 
-def _mean_factor(settings: list[Setting], over: str, method: str, measure: str) -> float:
+def _mean_factor(settings: list[served.Setting], over: str, method: str, measure: str) -> float:
     """By which a method is better than another, the mean over settings; one draw."""
     factors = []
     for of in settings:
-        base, other = (measured(of, name, 0)[measure] for name in (over, method))
+        base, other = (served.measured(of, name, 0)[measure] for name in (over, method))
         factors.append(other / base if measure in _RISES else base / other)
     return sum(factors) / len(factors)
 
 
 def _reached(
-    settings: list[Setting], server: str, over: str, method: str, printed: dict[str, str]
+    settings: list[served.Setting], server: str, over: str, method: str, printed: dict[str, str]
 ) -> Finding:
     """Whether each printed number is reached, on servers of a speed."""
-    slower = float(_SLOWER[server]) * SECONDS_PER_1000
+    slower = float(_SLOWER[server]) * served.SECONDS_PER_1000
     of = [replace(setting, seconds=slower) for setting in settings]
     found = {key: _mean_factor(of, over, method, _MEDIANS.get(key, key)) for key in printed}
     short = [key for key, said in printed.items() if found[key] < _factor(key, said)]
@@ -170,7 +163,7 @@ def _claim(
     place: str,
     printed: dict[str, str],
     *,
-    of: list[Setting] = _FOUR,
+    of: list[served.Setting] = _FOUR,
     server: str = "8B",
     over: str = _BASE,
     method: str = _BEST,
@@ -197,8 +190,8 @@ for _end, _method in (("rlt", "cache-aware+rlt"), ("lbgr", "lbgr+lru")):
 _claim(f"{_SIMULATED}.both", _PLACE, _REST)
 _claim(f"{_SIMULATED}.both.tails", _PLACE, _TAILS, expected=Verdict.HOLDS)
 for _number, _place, _of, _server, _latency, _ttft in (
-    (3, "section 5", [half_chats()], "70B", "38 %", "44.87 %"),
-    (4, "section 5", [half_documents(order="round-robin")], "8B", "22.8", "15.5"),
+    (3, "section 5", [served.half_chats()], "70B", "38 %", "44.87 %"),
+    (4, "section 5", [served.half_documents(order="round-robin")], "8B", "22.8", "15.5"),
     (8, "appendix B", _FOUR, "70B", "5.46", "7.19"),
     (9, "appendix B", _FOUR, "Mixtral", "24.2 %", "24.2 %"),
 ):

@@ -13,20 +13,12 @@ from math import isqrt
 
 from fluidkv import tokenpd
 from fluidkv.ledger import Finding, Origin, Range, sympy
-from fluidkv_papers.tokenpd.instances.rounds import (
-    HALF,
-    HORIZONS,
-    ONE,
-    ZERO,
-    Market,
-    Rounds,
-    ball,
-    played,
-    sequences,
-)
+from fluidkv_papers.tokenpd.instances import rounds as markets
+from fluidkv_papers.tokenpd.instances.rounds import HALF, ONE, ZERO
 from fluidkv_papers.tokenpd.paper import statements
 
 CLAIMS = statements()
+LEMMAS = CLAIMS.section(kind="lemma")
 
 _PLACE = "Appendix A, mirror descent"
 
@@ -88,11 +80,8 @@ def _right(eta: Fraction, horizon: int, payoff: int = 1) -> Fraction:
     return -(horizon - 1) + eta * payoff**2 * horizon
 
 
-@CLAIMS.fails(
-    "appendix-a.descent.inequality",
-    f"{_PLACE}, the displayed inequality",
-    over=_NONE_KEPT,
-    kind="lemma",
+@LEMMAS.fails(
+    "appendix-a.descent.inequality", f"{_PLACE}, the displayed inequality", over=_NONE_KEPT
 )
 def _inequality(eta: Fraction, horizon: int) -> bool:
     """The sum of G is at most log(mu_T / mu_1) / eta + eta B^2 T.
@@ -104,12 +93,11 @@ def _inequality(eta: Fraction, horizon: int) -> bool:
     return _least_gaps(eta, horizon) <= _right(eta, horizon)
 
 
-@CLAIMS.fails(
+@LEMMAS.fails(
     "appendix-a.descent.inequality.any-constant",
     f"{_PLACE}, the displayed inequality",
     over=_NONE_KEPT.where("with T above 1", lambda eta, horizon: horizon > 1),
     origin=Origin.READING,
-    kind="lemma",
 )
 def _any_constant(eta: Fraction, horizon: int) -> bool:
     """It holds with some constant before its right side.
@@ -119,20 +107,19 @@ def _any_constant(eta: Fraction, horizon: int) -> bool:
     return _right(eta, horizon) >= 0
 
 
-@CLAIMS.claim(
+@LEMMAS.claim(
     "appendix-a.descent.inequality.repaired",
     f"{_PLACE}, the displayed inequality",
     over=lambda: (
-        (Market(memory, cost, start, growth), rounds)
-        for rounds in sequences((HALF, ONE), tokens=2, rounds=2)
+        (markets.Market(memory, cost, start, growth), rounds)
+        for rounds in markets.sequences((HALF, ONE), tokens=2, rounds=2)
         for memory, cost in ((1, 1), (2, 1), (3, 2))
         for start in (HALF, Fraction(2))
         for growth in (Fraction(11, 10), Fraction(2))
     ),
     origin=Origin.READING,
-    kind="lemma",
 )
-def _repaired(market: Market, rounds: Rounds) -> bool:
+def _repaired(market: markets.Market, rounds: markets.Rounds) -> bool:
     """For any one price mu, if eta (n c - M) / M is at most 1.79, the sum of (mu - mu_t) (c k_t -
     M) is at most (M / eta) (mu log(mu / mu_1) - mu + mu_1) + (eta / M) times the sum of mu_t (c k_t
     - M)^2.
@@ -141,22 +128,19 @@ def _repaired(market: Market, rounds: Rounds) -> bool:
     mu_1 = 1/2, 2, e^(eta/M) = 11/10, 2, against prices 0, 1/8, 1 and 3, in balls
     Ours: mirror descent with this regulariser, at one price for all rounds
     Paper: the standard mirror-descent argument"""
-    turns, rate = played(market, rounds), ball(market.growth).log()
+    turns, rate = markets.played(market, rounds), markets.ball(market.growth).log()
     squares = sum((turn.price * turn.excess**2 for turn in turns), Fraction())
     for other in (Fraction(), Fraction(1, 8), ONE, Fraction(3)):
         left = sum(((other - turn.price) * turn.excess for turn in turns), Fraction())
-        log = ball(other / market.start).log() if other else 0
-        distance = ball(other) * log - ball(other - market.start)
-        if not rate * ball(left) <= distance + rate * rate * ball(squares):
+        log = markets.ball(other / market.start).log() if other else 0
+        distance = markets.ball(other) * log - markets.ball(other - market.start)
+        if not rate * markets.ball(left) <= distance + rate * rate * markets.ball(squares):
             return False
     return True
 
 
-@CLAIMS.fails(
-    "appendix-a.descent.log-ratio",
-    f"{_PLACE}, the displayed inequality",
-    origin=Origin.READING,
-    kind="lemma",
+@LEMMAS.fails(
+    "appendix-a.descent.log-ratio", f"{_PLACE}, the displayed inequality", origin=Origin.READING
 )
 def _log_ratio() -> bool | str:
     """log(mu_T / mu_1) is bounded on both sides, whatever T, with eta = 1 / sqrt(T).
@@ -167,15 +151,15 @@ def _log_ratio() -> bool | str:
     from fluidkv_papers.theory.price_rule.cases import pool_of
 
     ratios = {}
-    for horizon in HORIZONS:
+    for horizon in markets.HORIZONS:
         pool = pool_of([(ZERO,)] * (horizon - 1))
         run = tokenpd.literal_rounds(pool, 1, tokenpd.Pricing(1 / isqrt(horizon)))
         ratios[horizon] = Fraction(int(run.imbalance[-1]), isqrt(horizon))
-    falls = all(ratios[b] < 1.5 * ratios[a] for a, b in pairwise(HORIZONS))
+    falls = all(ratios[b] < 1.5 * ratios[a] for a, b in pairwise(markets.HORIZONS))
     return not falls or f"{ratios[4]} at T = 4, {ratios[1024]} at T = 1024"
 
 
-@CLAIMS.fails(
+@LEMMAS.fails(
     "appendix-a.descent.step-size",
     f"{_PLACE}, the choice of eta",
     over=Range(
@@ -187,7 +171,6 @@ def _log_ratio() -> bool | str:
         ),
         name=lambda horizon, growth: f"T = {horizon}, e^eta = {growth}",
     ),
-    kind="lemma",
 )
 def _step_size(horizon: int, growth: Fraction) -> bool:
     """eta = sqrt(log(mu_T / mu_1) / T) / B can be chosen.
@@ -196,5 +179,5 @@ def _step_size(horizon: int, growth: Fraction) -> bool:
     Paper: choosing eta = sqrt(log(mu_T / mu_1) / T) / B
     Note: Where it rose, mu_T depends on eta, and is known when all is over. With log(mu_max / mu_1)
     or a constant in its place the rate is right."""
-    market = Market(growth=growth)
-    return played(market, [(Fraction(),)] * (horizon - 1))[-1].following >= market.start
+    market = markets.Market(growth=growth)
+    return markets.played(market, [(Fraction(),)] * (horizon - 1))[-1].following >= market.start

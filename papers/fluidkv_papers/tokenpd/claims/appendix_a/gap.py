@@ -11,19 +11,8 @@ from fractions import Fraction
 from math import isqrt
 
 from fluidkv.ledger import Finding, Origin, Range
-from fluidkv_papers.tokenpd.instances.rounds import (
-    HALF,
-    ONE,
-    Market,
-    Rounds,
-    Turn,
-    Values,
-    outgrows,
-    played,
-    relaxed_best,
-    sequences,
-    shown,
-)
+from fluidkv_papers.tokenpd.instances import rounds as markets
+from fluidkv_papers.tokenpd.instances.rounds import HALF, ONE
 from fluidkv_papers.tokenpd.paper import statements
 
 CLAIMS = statements(origin=Origin.READING)
@@ -33,27 +22,27 @@ _BY_TURNS = ((ONE, ONE), ())
 """Rounds of two tokens and of none: M = c = 1."""
 
 
-def _rounds() -> Iterator[tuple[Market, Values]]:
-    for (values,) in sequences((Fraction(1, 4), HALF, ONE), tokens=3, rounds=1):
+def _rounds() -> Iterator[tuple[markets.Market, markets.Values]]:
+    for (values,) in markets.sequences((Fraction(1, 4), HALF, ONE), tokens=3, rounds=1):
         for memory, cost in ((1, 1), (2, 1), (3, 2)):
             for n in range(1, 5):
-                yield Market(memory, cost, Fraction(n, 4)), values
+                yield markets.Market(memory, cost, Fraction(n, 4)), values
 
 
 _ROUND = Range(
     "a round of up to three tokens worth 1/4, 1/2 or 1, prices 1/4 ... 1, (M, c) = (1, 1), (2, 1), "
     "(3, 2)",
     _rounds,
-    name=lambda market, values: f"one round of {shown([values])} at {market}",
+    name=lambda market, values: f"one round of {markets.shown([values])} at {market}",
 )
 
 
-def least(turn: Turn, prices: tuple[Fraction, ...]) -> Fraction:
+def least(turn: markets.Turn, prices: tuple[Fraction, ...]) -> Fraction:
     """min of L(x_t, mu) over these prices."""
     return sum(turn.kept, Fraction()) + min(-price * turn.excess for price in prices)
 
 
-def _gap(turn: Turn, ceiling: Fraction | None = None) -> Fraction | None:
+def _gap(turn: markets.Turn, ceiling: Fraction | None = None) -> Fraction | None:
     """G_t over prices from 0 to the ceiling; None where it is infinite.
 
     L is affine in mu, so that its least value is at an end.
@@ -65,37 +54,37 @@ def _gap(turn: Turn, ceiling: Fraction | None = None) -> Fraction | None:
 
 
 @APPENDIX_A_GAP.fails("finite", over=_ROUND)
-def _finite(market: Market, values: Values) -> bool:
+def _finite(market: markets.Market, values: markets.Values) -> bool:
     """The gap of a round, as it is defined, is finite, which a bound on the sum of gaps needs.
 
     Ours: infinite in each round that uses more than M, which (2) does not forbid
     Paper: max of L(x, mu_t) less min over mu >= 0 of L(x_t, mu)
     Note: Then the displayed bound on the sum fails too; it fails where all gaps are finite
     (appendix-a.descent.inequality). Finite with prices up to a ceiling (appendix-a.gap.ceiling)."""
-    (turn,) = played(market, [values])
+    (turn,) = markets.played(market, [values])
     return _gap(turn) is not None
 
 
 @APPENDIX_A_GAP.claim("feasible", over=_ROUND)
-def _feasible(market: Market, values: Values) -> bool:
+def _feasible(market: markets.Market, values: markets.Values) -> bool:
     """Where a round uses no more than M, its gap is mu_t (M - c k_t).
 
     Paper: max of L(x, mu_t) less min over mu >= 0 of L(x_t, mu)"""
-    (turn,) = played(market, [values])
+    (turn,) = markets.played(market, [values])
     most = market.memory * turn.price + sum(max(a - turn.price * market.cost, 0) for a in values)
     return turn.excess > 0 or most - least(turn, (Fraction(),)) == -turn.price * turn.excess
 
 
 @APPENDIX_A_GAP.claim("upper-bounds", over=_ROUND, origin=Origin.PRINTED)
-def _upper_bounds(market: Market, values: Values) -> bool:
+def _upper_bounds(market: markets.Market, values: markets.Values) -> bool:
     """The gap of a round, as printed, is no less than its regret, nor than what it uses above M.
 
     Ours: by weak duality where it is finite, and infinite where M is passed
     Paper: upper-bounds both the true regret and the cumulative feasibility violation
     Note: So it bounds the violation only where there is none, or by infinity."""
-    (turn,) = played(market, [values])
+    (turn,) = markets.played(market, [values])
     gap = _gap(turn)
-    lost = relaxed_best(market, values) - sum(turn.kept)
+    lost = markets.relaxed_best(market, values) - sum(turn.kept)
     return gap is None or gap >= max(lost, turn.excess)
 
 
@@ -103,36 +92,38 @@ _SIGNED = replace(_ROUND, words=f"{_ROUND.words}; -mu_t (c k_t - M), finite in e
 
 
 @APPENDIX_A_GAP.claim("signed.regret", over=_SIGNED)
-def _signed_regret(market: Market, values: Values) -> bool:
+def _signed_regret(market: markets.Market, values: markets.Values) -> bool:
     """With 0 for the second price, which makes it finite, the gap is no less than the regret.
 
     Paper: upper-bounds both
     Note: This is what the bound of section-4.guarantee.regret.netted adds up. It bounds no use
     above M: there it is negative or 0."""
-    (turn,) = played(market, [values])
-    return -turn.price * turn.excess >= relaxed_best(market, values) - sum(turn.kept)
+    (turn,) = markets.played(market, [values])
+    return -turn.price * turn.excess >= markets.relaxed_best(market, values) - sum(turn.kept)
 
 
 @APPENDIX_A_GAP.claim("ceiling", over=replace(_ROUND, words=f"{_ROUND.words}; a ceiling of 2"))
-def _ceiling(market: Market, values: Values) -> bool:
+def _ceiling(market: markets.Market, values: markets.Values) -> bool:
     """With prices up to a ceiling, the gap is no less than the regret, nor than (ceiling - mu_t)
     times what is used above M.
 
     Ours: so than the violation, if the ceiling is 1 above all prices
     Paper: upper-bounds both"""
-    (turn,) = played(market, [values])
+    (turn,) = markets.played(market, [values])
     ceiling = Fraction(2)
     gap = _gap(turn, ceiling) or Fraction()
-    lost = relaxed_best(market, values) - sum(turn.kept)
+    lost = markets.relaxed_best(market, values) - sum(turn.kept)
     return gap >= max(lost, (ceiling - turn.price) * turn.excess)
 
 
 # -------------------------------------------------------------------------------- sums of gaps
 
 
-def _sum(market: Market, rounds: Rounds, ceiling: Fraction | None = None) -> Fraction:
+def _sum(
+    market: markets.Market, rounds: markets.Rounds, ceiling: Fraction | None = None
+) -> Fraction:
     """Of the finite ones."""
-    gaps = (_gap(turn, ceiling) for turn in played(market, rounds))
+    gaps = (_gap(turn, ceiling) for turn in markets.played(market, rounds))
     return sum((gap for gap in gaps if gap is not None), Fraction())
 
 
@@ -150,21 +141,21 @@ def _with_ceiling() -> Finding:
 
     def summed(horizon: int) -> Fraction:
         growth = 1 + Fraction(1, isqrt(horizon))
-        return _sum(Market(growth=growth), _BY_TURNS * (horizon // 2), Fraction(2))
+        return _sum(markets.Market(growth=growth), _BY_TURNS * (horizon // 2), Fraction(2))
 
-    return Finding(outgrows(summed))
+    return Finding(markets.outgrows(summed))
 
 
 @APPENDIX_A_GAP.claim(
     "sum.never-full",
     over=lambda: (
-        (Market(memory, 1, start, Fraction(3, 2)), rounds)
-        for rounds in sequences((HALF, ONE), tokens=1, rounds=3)
+        (markets.Market(memory, 1, start, Fraction(3, 2)), rounds)
+        for rounds in markets.sequences((HALF, ONE), tokens=1, rounds=3)
         for memory in (1, 2)
         for start in (HALF, Fraction(2))
     ),
 )
-def _never_full(market: Market, rounds: Rounds) -> bool:
+def _never_full(market: markets.Market, rounds: markets.Rounds) -> bool:
     """Where no round uses more than M, the gaps are at most M mu_1 / (1 - e^(-eta)) in all.
 
     Checked: up to three rounds of up to one token worth 1/2 or 1, M = 1, 2, mu_1 = 1/2, 2,

@@ -5,16 +5,8 @@ from dataclasses import replace
 from fractions import Fraction
 
 from fluidkv.ledger import Origin, Range
-from fluidkv_papers.tokenpd.instances.rounds import (
-    HALF,
-    ONE,
-    Market,
-    Values,
-    played,
-    relaxed_best,
-    sequences,
-    shown,
-)
+from fluidkv_papers.tokenpd.instances import rounds as markets
+from fluidkv_papers.tokenpd.instances.rounds import HALF, ONE
 from fluidkv_papers.tokenpd.paper import statements
 
 CLAIMS = statements()
@@ -22,52 +14,52 @@ CLAIMS = statements()
 _PLACE = "Appendix A, integral rounding"
 
 
-def _rounds() -> Iterator[tuple[Market, Values]]:
-    for (values,) in sequences((Fraction(1, 4), HALF, ONE), tokens=3, rounds=1):
+def _rounds() -> Iterator[tuple[markets.Market, markets.Values]]:
+    for (values,) in markets.sequences((Fraction(1, 4), HALF, ONE), tokens=3, rounds=1):
         for memory, cost in ((1, 1), (2, 1), (3, 2)):
             for n in range(1, 9):
-                yield Market(memory, cost, Fraction(n, 8)), values
+                yield markets.Market(memory, cost, Fraction(n, 8)), values
 
 
 _ROUND = Range(
     "a round of up to three tokens worth 1/4, 1/2 or 1, prices 1/8 ... 1, (M, c) = (1, 1), (2, 1), "
     "(3, 2)",
     _rounds,
-    name=lambda market, values: f"one round of {shown([values])} at {market}",
+    name=lambda market, values: f"one round of {markets.shown([values])} at {market}",
 )
 
 
-def rounded(market: Market, values: Values) -> Values:
+def rounded(market: markets.Market, values: markets.Values) -> markets.Values:
     """What the rule of the last paragraph keeps."""
     return tuple(a for a in sorted(values, reverse=True) if a - market.start * market.cost > 0)
 
 
-def _tie(market: Market, values: Values) -> bool:
+def _tie(market: markets.Market, values: markets.Values) -> bool:
     return any(a == market.start * market.cost for a in values)
 
 
 @CLAIMS.fails("appendix-a.rounding.same", _PLACE, over=_ROUND, kind="lemma")
-def _same(market: Market, values: Values) -> bool:
+def _same(market: markets.Market, values: markets.Values) -> bool:
     """The rounding rule, a > mu c, keeps what (2), a >= mu c, keeps.
 
     Ours: not a token that is worth its price
     Paper: this is exactly the integral solution already produced by Token-PD
     Note: By ties alone (appendix-a.rounding.no-ties); (2) is integral and needs no rounding."""
-    (turn,) = played(market, [values])
+    (turn,) = markets.played(market, [values])
     return sorted(rounded(market, values)) == sorted(turn.kept)
 
 
 @CLAIMS.fails(
     "appendix-a.rounding.increases", _PLACE, over=_ROUND, origin=Origin.READING, kind="lemma"
 )
-def _increases(market: Market, values: Values) -> bool:
+def _increases(market: markets.Market, values: markets.Values) -> bool:
     """In each round, the rounding increases neither the regret nor what is left free of M.
 
     Ours: a token worth its price is discarded: a more of regret, and c more of slack
     Paper: cannot increase either the regret or the budget slack
     Note: By ties alone. Bounds on all rounds are as before (appendix-a.rounding.preserves), which
     may be what is meant."""
-    (turn,), after = played(market, [values]), rounded(market, values)
+    (turn,), after = markets.played(market, [values]), rounded(market, values)
     kept, most = turn.kept, turn.optimum
     return most - sum(after) <= most - sum(kept) and len(after) >= len(kept)
 
@@ -83,16 +75,16 @@ def _increases(market: Market, values: Values) -> bool:
     origin=Origin.READING,
     kind="lemma",
 )
-def _no_ties(market: Market, values: Values) -> bool:
+def _no_ties(market: markets.Market, values: markets.Values) -> bool:
     """Without ties the rounding rule keeps what (2) keeps.
 
     Paper: this is exactly the integral solution already produced by Token-PD"""
-    (turn,) = played(market, [values])
+    (turn,) = markets.played(market, [values])
     return sorted(rounded(market, values)) == sorted(turn.kept)
 
 
 @CLAIMS.claim("appendix-a.rounding.preserves", _PLACE, over=_ROUND, kind="lemma")
-def _preserves(market: Market, values: Values) -> bool:
+def _preserves(market: markets.Market, values: markets.Values) -> bool:
     """What the rounding keeps maximises L at its price as (2) does, so that the bounds on regret
     and violation hold for it.
 
@@ -103,7 +95,7 @@ def _preserves(market: Market, values: Values) -> bool:
     price = market.start * market.cost
     kept = rounded(market, values)
     most = sum((max(a - price, Fraction()) for a in values), Fraction())
-    weak = relaxed_best(market, values) <= sum(kept) + market.start * (
+    weak = markets.relaxed_best(market, values) <= sum(kept) + market.start * (
         market.memory - market.cost * len(kept)
     )
     return sum((a - price for a in kept), Fraction()) == most and weak

@@ -1,24 +1,16 @@
 """Token-PD, section 3: what regret is against, and what the guarantee says of each comparator."""
 
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
 from math import isqrt
 from typing import Any
 
-from fluidkv.ledger import Evidence, Finding, Origin, Range
+from fluidkv.ledger import Evidence, Finding, Instance, Origin, Range
 from fluidkv.tokenpd.pricing import Budget
 from fluidkv_papers.theory import price_rule
-from fluidkv_papers.tokenpd.instances.rounds import (
-    HALF,
-    ONE,
-    ZERO,
-    Market,
-    Rounds,
-    Values,
-    outgrows,
-    sequences,
-    shown,
-)
+from fluidkv_papers.tokenpd.instances import rounds as markets
+from fluidkv_papers.tokenpd.instances.rounds import HALF, ONE, ZERO
 from fluidkv_papers.tokenpd.paper import statements
 
 CLAIMS = statements(origin=Origin.READING)
@@ -27,7 +19,7 @@ REGRET = CLAIMS.section("section-4.guarantee.regret", "section 4, the theorem")
 _PLACE = "section 3, definition of regret"
 
 
-def _set_and_rounds(rounds: Rounds) -> tuple[Any, Any]:
+def _set_and_rounds(rounds: markets.Rounds) -> tuple[Any, Any]:
     """What the best one set brings, and the optima of rounds; column j of the rounds is token j."""
     from fluidkv_papers.theory.price_rule.cases import pool_of
 
@@ -38,12 +30,12 @@ def _set_and_rounds(rounds: Rounds) -> tuple[Any, Any]:
 _TOKENS = Range(
     "two tokens in two rounds, worth 0, 1/2 or 1, M = c = 1",
     lambda: (((rows[:2], rows[2:]),) for rows in product((ZERO, HALF, ONE), repeat=4)),
-    name=lambda rounds: f"rounds {shown(rounds)}",
+    name=lambda rounds: f"rounds {markets.shown(rounds)}",
 )
 
 
 @CLAIMS.claim("section-3.regret.one-set.below", _PLACE, over=_TOKENS)
-def _below(rounds: Rounds) -> bool:
+def _below(rounds: markets.Rounds) -> bool:
     """The best one set of tokens, kept in all rounds, earns no more than the optima of the rounds.
 
     Ours: so whatever bounds regret against these bounds it against that
@@ -53,7 +45,7 @@ def _below(rounds: Rounds) -> bool:
 
 
 @CLAIMS.fails("section-3.regret.one-set.clairvoyant", _PLACE, over=_TOKENS)
-def _clairvoyant(rounds: Rounds) -> bool:
+def _clairvoyant(rounds: markets.Rounds) -> bool:
     """The max over one x is what a clairvoyant earns who knows the entire conversation.
 
     Ours: who knows it may change x from round to round
@@ -67,12 +59,12 @@ def _clairvoyant(rounds: Rounds) -> bool:
     "section-3.regret.utility-2",
     f"{_PLACE}, with (2)",
     over=lambda: (
-        (Market(memory), values)
-        for (values,) in sequences((ZERO, HALF, ONE), tokens=3, rounds=1)
+        (markets.Market(memory), values)
+        for (values,) in markets.sequences((ZERO, HALF, ONE), tokens=3, rounds=1)
         for memory in (1, 2)
     ),
 )
-def _utility_2(market: Market, values: Values) -> bool:
+def _utility_2(market: markets.Market, values: markets.Values) -> bool:
     """With utility (2) as printed, all sets of as many tokens are worth the same, so regret is
     delta times a difference of counts.
 
@@ -134,7 +126,7 @@ def _in_all() -> Finding:
     Paper: sub-linear loss relative to the offline optimum
     Note: No rule can do it for every sequence: had tokens worth 1 come, those worth 1/2 had better
     been left. Reference [1] draws rounds independently of one law, and there it can."""
-    return Finding(outgrows(lambda horizon: _lost(horizon, Fraction(1, isqrt(horizon)))))
+    return Finding(markets.outgrows(lambda horizon: _lost(horizon, Fraction(1, isqrt(horizon)))))
 
 
 @REGRET.claim("in-all.fixed-price", over=range(4, 65, 4))
@@ -152,7 +144,7 @@ def _fixed_price(horizon: int) -> bool:
 
 
 @REGRET.claim("in-all.any-rule", evidence=Evidence.SAMPLED)
-def _any_rule() -> Finding:
+def _any_rule() -> Iterator[Instance]:
     """Of two sequences that are alike in their first half, every rule that is netted to M loses T /
     4 on one, against a clairvoyant who may use M on average.
 
@@ -161,11 +153,9 @@ def _any_rule() -> Finding:
     Paper: Regret(T) = O(sqrt(T))
     Note: Proof. The two add up to T / 2."""
     # Two tokens worth 1/2 a round; then two worth 1, or none. A rule keeps s in the first half.
-    bad = None
     for horizon in range(4, 65, 4):
         for kept in range(horizon + 1):
             # Then none come: T / 2 is to be had. Then two worth 1 come: T is, with s of T used.
             worst = max(HALF * (horizon - kept), horizon - (HALF * kept + (horizon - kept)))
-            if worst < Fraction(horizon, 4):
-                bad = bad or f"T = {horizon}: {kept} kept, at most {worst} lost"
-    return Finding(bad)
+            bad = f"T = {horizon}: {kept} kept, at most {worst} lost"
+            yield Instance(worst >= Fraction(horizon, 4), bad=bad)

@@ -12,20 +12,8 @@ from math import isqrt
 from fluidkv.ledger import Finding, Origin, Range
 from fluidkv.tokenpd.pricing import Budget, Demand
 from fluidkv_papers.theory import price_rule
-from fluidkv_papers.tokenpd.instances.rounds import (
-    HALF,
-    ONE,
-    ZERO,
-    Market,
-    Rounds,
-    Values,
-    outgrows,
-    played,
-    pool_of,
-    regret,
-    sequences,
-    shown,
-)
+from fluidkv_papers.tokenpd.instances import rounds as markets
+from fluidkv_papers.tokenpd.instances.rounds import HALF, ONE, ZERO
 from fluidkv_papers.tokenpd.paper import statements
 
 CLAIMS = statements(origin=Origin.READING)
@@ -40,18 +28,18 @@ _TOLD = "M = c = 1, mu_1 = 1; two tokens worth 1 a round, or those and one worth
     "section 3, with (4) and (5)",
     over=Range(
         "M = c = 1, mu_1 = 1, e^eta = 2, sequences of up to two tokens worth 1/2 or 1, by length",
-        lambda: sequences((HALF, ONE), tokens=2, rounds=2),
-        name=lambda *rounds: f"one round of {shown(rounds)}: 2 c is used",
+        lambda: markets.sequences((HALF, ONE), tokens=2, rounds=2),
+        name=lambda *rounds: f"one round of {markets.shown(rounds)}: 2 c is used",
     ),
 )
-def _never(*rounds: Values) -> bool:
+def _never(*rounds: markets.Values) -> bool:
     """Rule (4) with (5) never uses more than M.
 
     Ours: the first round of two tokens worth the price, with M = c, uses 2 c
     Paper: while never violating (3); a hard memory budget
     Note: Section 4 has a violation that is sub-linear, so that the two contradict each other;
     section 5's heap keeps to M, and is another rule."""
-    return all(turn.excess <= 0 for turn in played(Market(), rounds))
+    return all(turn.excess <= 0 for turn in markets.played(markets.Market(), rounds))
 
 
 @CLAIMS.claim(
@@ -99,7 +87,7 @@ def _hard_wanted() -> Finding:
         case = getattr(known, name)(horizon)
         return price_rule.run_case(case, Fraction(1, isqrt(horizon)), Budget.HARD).regret
 
-    found = [outgrows(partial(lost, name)) for name in _SEQUENCES]
+    found = [markets.outgrows(partial(lost, name)) for name in _SEQUENCES]
     return Finding(found[0] if all(found) else None)
 
 
@@ -136,29 +124,32 @@ def _smallest() -> Finding:
     first = found[0].period
     same = len(first) == 1 and len(first[0]) == 2 and len(set(first[0])) == 1 and first[0][0] > 0
     return Finding(
-        None if same else shown(first),
-        f"{shown(first)} in each round, of {len(found)} periods that do",
+        None if same else markets.shown(first),
+        f"{markets.shown(first)} in each round, of {len(found)} periods that do",
     )
 
 
-def _kept() -> Iterator[tuple[Market, Rounds]]:
-    for rounds in sequences((HALF, ONE), tokens=3, rounds=2):
+def _kept() -> Iterator[tuple[markets.Market, markets.Rounds]]:
+    for rounds in markets.sequences((HALF, ONE), tokens=3, rounds=2):
         for memory, cost in ((1, 1), (3, 2)):
             for start in (Fraction(1, 4), Fraction(2)):
                 for growth in (Fraction(11, 10), Fraction(3)):
-                    yield Market(memory, cost, start, growth, Budget.HARD, Demand.KEPT), rounds
+                    yield (
+                        markets.Market(memory, cost, start, growth, Budget.HARD, Demand.KEPT),
+                        rounds,
+                    )
 
 
 _KEPT = Range(
     "up to two rounds of up to three tokens worth 1/2 or 1, (M, c) = (1, 1), (3, 2), "
     "mu_1 = 1/4, 2, e^(eta/M) = 11/10, 3",
     _kept,
-    name=lambda market, rounds: f"{shown(rounds)} at {market}",
+    name=lambda market, rounds: f"{markets.shown(rounds)} at {market}",
 )
 
 
 @CLAIMS.claim("section-4.guarantee.regret.hard.kept", _PLACE, over=_KEPT)
-def _hard_kept(market: Market, rounds: Rounds) -> bool:
+def _hard_kept(market: markets.Market, rounds: markets.Rounds) -> bool:
     """Where (5) sees what is kept, regret is at most M mu_1 / (1 - e^(-eta)), so O(sqrt(T)) with no
     violation.
 
@@ -167,34 +158,34 @@ def _hard_kept(market: Market, rounds: Rounds) -> bool:
     Note: A round loses at most mu (M - c k); (5) takes at least mu (1 - e^(-eta)) (M - c k) / M off
     the price, by concavity, and the price can fall by mu_1 only once."""
     most = market.memory * market.start / (1 - market.growth**-market.memory)
-    never = all(turn.excess <= 0 for turn in played(market, rounds))
-    return never and regret(market, rounds) <= most
+    never = all(turn.excess <= 0 for turn in markets.played(market, rounds))
+    return never and markets.regret(market, rounds) <= most
 
 
 @CLAIMS.claim("section-4.guarantee.regret.hard.kept.price-only-falls", _PLACE, over=_KEPT)
-def _only_falls(market: Market, rounds: Rounds) -> bool:
+def _only_falls(market: markets.Market, rounds: markets.Rounds) -> bool:
     """There the price only falls, and at a price of 0 the rule keeps the best that fit, with a
     regret of 0.
 
     Ours: so a price that starts at 0 is best, and is none
     Paper: an equilibrium that tracks the batch's instantaneous demand"""
-    free = Market(
+    free = markets.Market(
         market.memory, market.cost, Fraction(0), market.growth, market.budget, market.demand
     )
-    falls = all(turn.following <= turn.price for turn in played(market, rounds))
-    return falls and regret(free, rounds) == 0
+    falls = all(turn.following <= turn.price for turn in markets.played(market, rounds))
+    return falls and markets.regret(free, rounds) == 0
 
 
 @CLAIMS.claim(
     "section-4.guarantee.regret.no-price", "section 4, the theorem, Appendix A", over=_KEPT
 )
-def _no_price(market: Market, rounds: Rounds) -> bool:
+def _no_price(market: markets.Market, rounds: markets.Rounds) -> bool:
     """Keeping the best that fit, without a price, has the optimum of each round.
 
     Ours: regret 0 and violation 0 in Appendix A's protocol, where a round is seen first
     Paper: at round t the learner observes a vector of coefficients and chooses
     Note: What a price adds is a decision for each token alone, without sorting."""
-    for turn, values in zip(played(market, rounds), rounds, strict=True):
+    for turn, values in zip(markets.played(market, rounds), rounds, strict=True):
         sets = (
             sum(each, ZERO)
             for n in range(min(market.tokens, len(values)) + 1)
@@ -206,12 +197,12 @@ def _no_price(market: Market, rounds: Rounds) -> bool:
 
 
 @CLAIMS.claim("section-4.guarantee.regret.hard.fixed-price", _PLACE, over=_KEPT)
-def _fixed_price(market: Market, rounds: Rounds) -> bool:
+def _fixed_price(market: markets.Market, rounds: markets.Rounds) -> bool:
     """Under a hard budget no fixed price earns more than a price of 0, which has the optimum of
     each round.
 
     Ours: so regret against the best fixed price is regret against the optima of rounds
     Paper: not said"""
-    pool = pool_of(rounds, market.cost)
+    pool = markets.pool_of(rounds, market.cost)
     best_price = price_rule.best_fixed_price(pool, market.memory, Budget.HARD)
     return best_price.reward == sum(price_rule.round_optimum(pool, market.memory))

@@ -13,20 +13,8 @@ from fluidkv import tokenpd
 from fluidkv.ledger import Evidence, Finding, Origin, Range
 from fluidkv.tokenpd.pricing import Budget
 from fluidkv_papers.theory import price_rule
-from fluidkv_papers.tokenpd.instances.rounds import (
-    HALF,
-    ONE,
-    ZERO,
-    Market,
-    Rounds,
-    outgrows,
-    played,
-    pool_of,
-    regret,
-    relaxed_best,
-    sequences,
-    shown,
-)
+from fluidkv_papers.tokenpd.instances import rounds as markets
+from fluidkv_papers.tokenpd.instances.rounds import HALF, ONE, ZERO
 from fluidkv_papers.tokenpd.paper import statements
 
 CLAIMS = statements(origin=Origin.READING)
@@ -37,20 +25,20 @@ _STEPS = (Fraction(1, 8), Fraction(1, 2))
 _WORDS = "mu_1 = 1/4, 2, eta = 1/8, 1/2; decisions exact, the bound from balls"
 _PROOF = "Proof in docs/price_theorem.md; the constant has M, n and mu_1, where the paper has B."
 
-_Case = tuple[int, int, Fraction, Fraction, Rounds]
+_Case = tuple[int, int, Fraction, Fraction, markets.Rounds]
 
 
 def _runs(sizes: tuple[tuple[int, int], ...]) -> Iterator[_Case]:
     """M, c, mu_1, eta and rounds."""
-    for rounds in sequences((HALF, ONE), tokens=2, rounds=2):
+    for rounds in markets.sequences((HALF, ONE), tokens=2, rounds=2):
         for memory, cost in sizes:
             for start in _STARTS:
                 for step in _STEPS:
                     yield memory, cost, start, step, rounds
 
 
-def _named(memory: int, cost: int, start: Fraction, step: Fraction, rounds: Rounds) -> str:
-    return f"{shown(rounds)}, M = {memory}, c = {cost}, mu_1 = {start}, eta = {step}"
+def _named(memory: int, cost: int, start: Fraction, step: Fraction, rounds: markets.Rounds) -> str:
+    return f"{markets.shown(rounds)}, M = {memory}, c = {cost}, mu_1 = {start}, eta = {step}"
 
 
 def _range(*sizes: tuple[int, int]) -> Range:
@@ -60,10 +48,10 @@ def _range(*sizes: tuple[int, int]) -> Range:
 
 
 def _played(
-    memory: int, cost: int, start: Any, step: Any, rounds: Rounds
+    memory: int, cost: int, start: Any, step: Any, rounds: markets.Rounds
 ) -> "tuple[tokenpd.PriceRun, price_rule.PriceSetting | None]":
     """The run, and what the bounds depend on; None where no token ever comes."""
-    pool, pricing = pool_of(rounds, cost), tokenpd.Pricing(step, start)
+    pool, pricing = markets.pool_of(rounds, cost), tokenpd.Pricing(step, start)
     run = price_rule.exact_rounds(pool, memory, pricing)
     return run, price_rule.setting_of(pool, memory, pricing)
 
@@ -71,7 +59,7 @@ def _played(
 @CLAIMS.claim(
     "section-4.guarantee.violation.netted", _PLACE, over=_range((1, 1), (3, 2)), note=_PROOF
 )
-def _violation(memory: int, cost: int, start: Any, step: Any, rounds: Rounds) -> bool:
+def _violation(memory: int, cost: int, start: Any, step: Any, rounds: markets.Rounds) -> bool:
     """Use above M less what is left free is at most (M / eta) log(mu_max / mu_1) in all, so
     O(sqrt(T)) for every sequence of rounds and every mu_1 above 0.
 
@@ -82,7 +70,7 @@ def _violation(memory: int, cost: int, start: Any, step: Any, rounds: Rounds) ->
 
 
 @CLAIMS.claim("section-4.guarantee.regret.netted", _PLACE, over=_range((1, 1), (3, 2)), note=_PROOF)
-def _regret(memory: int, cost: int, start: Any, step: Any, rounds: Rounds) -> bool:
+def _regret(memory: int, cost: int, start: Any, step: Any, rounds: markets.Rounds) -> bool:
     """Regret against the optimum of each round is at most M mu_1 / eta + eta T mu_max G^2 / (2 M),
     with G = max(M, n c - M), so O(sqrt(T)) for every sequence of rounds.
 
@@ -97,14 +85,16 @@ def _regret(memory: int, cost: int, start: Any, step: Any, rounds: Rounds) -> bo
     "Appendix A, integral rounding",
     over=_range((1, 1), (3, 2), (5, 3)),
 )
-def _small_cost(memory: int, cost: int, start: Any, step: Any, rounds: Rounds) -> bool:
+def _small_cost(memory: int, cost: int, start: Any, step: Any, rounds: markets.Rounds) -> bool:
     """The bound holds against the optimum of the relaxed round where a token costs as much as M, or
     half of it and more.
 
     Ours: c need not be small: (2) is integral as it is, and L bounds the relaxed optimum
     Paper: Since each token's cost c is small relative to M"""
     run, setting = _played(memory, cost, start, step, rounds)
-    most = sum((relaxed_best(Market(memory, cost), values) for values in rounds), ZERO)
+    most = sum(
+        (markets.relaxed_best(markets.Market(memory, cost), values) for values in rounds), ZERO
+    )
     return setting is None or most - sum(run.reward) <= price_rule.most_regret_simply(setting)
 
 
@@ -123,7 +113,7 @@ def _sharp(growth: Fraction) -> bool:
     while growth**waits < 2:
         waits += 1
     rounds = [(HALF,)] * (waits + 5)
-    return regret(Market(growth=growth), rounds) == HALF * waits
+    return markets.regret(markets.Market(growth=growth), rounds) == HALF * waits
 
 
 @CLAIMS.fails("section-4.guarantee.violation.netted-any-start", f"{_PLACE}, with mu >= 0")
@@ -140,7 +130,7 @@ def _any_start() -> Finding:
         step = Fraction(1, isqrt(horizon))
         return price_rule.run_case(zero_price(horizon), step, Budget.NETTED).violation
 
-    return Finding(outgrows(violation))
+    return Finding(markets.outgrows(violation))
 
 
 @CLAIMS.claim(
@@ -160,7 +150,10 @@ def _linear() -> Finding:
         for memory in range(1, 5)
         for rounds in range(1, 9)
         if sum(
-            turn.excess for turn in played(Market(memory, start=Fraction(0)), [(ONE,) * n] * rounds)
+            turn.excess
+            for turn in markets.played(
+                markets.Market(memory, start=Fraction(0)), [(ONE,) * n] * rounds
+            )
         )
         != (n - memory) * rounds
     )

@@ -7,15 +7,8 @@ from math import isqrt
 from fluidkv.ledger import Evidence, Finding, Origin
 from fluidkv.tokenpd.pricing import Budget
 from fluidkv_papers.theory import price_rule
-from fluidkv_papers.tokenpd.instances.rounds import (
-    HALF,
-    ONE,
-    Market,
-    Rounds,
-    outgrows,
-    played,
-    sequences,
-)
+from fluidkv_papers.tokenpd.instances import rounds as markets
+from fluidkv_papers.tokenpd.instances.rounds import HALF, ONE
 from fluidkv_papers.tokenpd.paper import statements
 
 CLAIMS = statements(origin=Origin.READING)
@@ -24,7 +17,7 @@ _PLACE = "section 4, after the theorem"
 _PAPER = "keeping aggregate memory violation sub-linear, hence vanishing per-step"
 
 
-def _halves(rounds: int) -> Rounds:
+def _halves(rounds: int) -> markets.Rounds:
     """No token in the first half, two worth 1 in each round of the second."""
     return ((),) * (rounds // 2) + ((ONE, ONE),) * (rounds // 2)
 
@@ -41,15 +34,15 @@ def _halves(rounds: int) -> Rounds:
     ),
     paper=_PAPER,
 )
-def _average(rounds: Rounds, growth: Fraction) -> bool:
+def _average(rounds: markets.Rounds, growth: Fraction) -> bool:
     """What is used above M less what is left free, a round on average, is at most M log(mu_max /
     mu_1) / (eta T), which vanishes for eta in proportion to 1 / sqrt(T).
 
     Checked: T = 4 ... 24, mu_1 = 1, M = c = 1, e^eta = 11/10, 2; no token for half of the rounds
     and two worth 1 in the others, these first or last, or by turns
     Ours: the price is at most mu_max = e^eta here, so the sum at most M, whatever T"""
-    market = Market(growth=growth)
-    return sum(turn.excess for turn in played(market, rounds)) <= market.memory
+    market = markets.Market(growth=growth)
+    return sum(turn.excess for turn in markets.played(market, rounds)) <= market.memory
 
 
 @CLAIMS.fails("section-4.guarantee.per-step.rounds", _PLACE, paper=_PAPER)
@@ -67,7 +60,7 @@ def _rounds() -> Finding:
         step = Fraction(1, isqrt(horizon))
         return price_rule.run_case(idle_then_busy(horizon), step, Budget.NETTED).overuse
 
-    return Finding(outgrows(overuse))
+    return Finding(markets.outgrows(overuse))
 
 
 @CLAIMS.claim(
@@ -91,15 +84,15 @@ def _half(horizon: int, step: Fraction) -> bool:
 # ----------------------------------------------------------------------------------- ten steps
 
 
-def _small() -> Iterator[tuple[Market, Rounds]]:
-    for rounds in sequences((HALF, ONE), tokens=3, rounds=2):
+def _small() -> Iterator[tuple[markets.Market, markets.Rounds]]:
+    for rounds in markets.sequences((HALF, ONE), tokens=3, rounds=2):
         for memory, cost in ((1, 1), (2, 1), (3, 2)):
             for start in (HALF, Fraction(2)):
-                yield Market(memory, cost, start, Fraction(3, 2)), rounds
+                yield markets.Market(memory, cost, start, Fraction(3, 2)), rounds
 
 
 @CLAIMS.claim("section-4.ten-steps.slowest", "section 4, with (5)", over=_small)
-def _slowest(market: Market, rounds: Rounds) -> bool:
+def _slowest(market: markets.Market, rounds: markets.Rounds) -> bool:
     """In k rounds log(mu) moves by at most k eta max(1, (n c - M) / M).
 
     Checked: up to two rounds of up to three tokens, (M, c) = (1, 1), (2, 1), (3, 2), mu_1 = 1/2, 2
@@ -107,7 +100,7 @@ def _slowest(market: Market, rounds: Rounds) -> bool:
     Paper: mu stabilises after about 10 decoding steps"""
     widest = max(market.memory, max(map(len, rounds)) * market.cost - market.memory)
     far = market.growth ** (widest * len(rounds))
-    return 1 / far <= played(market, rounds)[-1].following / market.start <= far
+    return 1 / far <= markets.played(market, rounds)[-1].following / market.start <= far
 
 
 @CLAIMS.fails("section-4.ten-steps.any-horizon", "section 4, with (5)", evidence=Evidence.FLOAT)

@@ -5,16 +5,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from fluidkv.ledger import Finding, Origin, Range, sympy
-from fluidkv_papers.tokenpd.instances.rounds import (
-    HALF,
-    ONE,
-    Market,
-    Rounds,
-    Values,
-    played,
-    sequences,
-    shown,
-)
+from fluidkv_papers.tokenpd.instances import rounds as markets
+from fluidkv_papers.tokenpd.instances.rounds import HALF, ONE
 from fluidkv_papers.tokenpd.paper import statements
 
 CLAIMS = statements()
@@ -22,28 +14,28 @@ CLAIMS = statements()
 _SIZES = ((1, 1), (2, 1), (3, 2))
 
 
-def _runs() -> Iterator[tuple[Market, Rounds]]:
-    for rounds in sequences((HALF, ONE), tokens=2, rounds=2):
+def _runs() -> Iterator[tuple[markets.Market, markets.Rounds]]:
+    for rounds in markets.sequences((HALF, ONE), tokens=2, rounds=2):
         for memory, cost in _SIZES:
             for start in (Fraction(0), HALF, Fraction(3)):
-                yield Market(memory, cost, start, Fraction(3, 2)), rounds
+                yield markets.Market(memory, cost, start, Fraction(3, 2)), rounds
 
 
 _RUNS = Range(
     "up to two rounds of up to two tokens worth 1/2 or 1, (M, c) = (1, 1), (2, 1), (3, 2), "
     "mu_1 = 0, 1/2, 3",
     _runs,
-    name=lambda market, rounds: f"{shown(rounds)} at {market}",
+    name=lambda market, rounds: f"{markets.shown(rounds)} at {market}",
 )
 
 
 @CLAIMS.claim("equation-5.non-negative", "(5)", over=_RUNS)
-def _non_negative(market: Market, rounds: Rounds) -> bool:
+def _non_negative(market: markets.Market, rounds: markets.Rounds) -> bool:
     """No price is below 0, and none that starts above 0 reaches it.
 
     Ours: by its form, whatever was used
     Paper: the multiplicative form preserves mu >= 0"""
-    prices = [turn.following for turn in played(market, rounds)]
+    prices = [turn.following for turn in markets.played(market, rounds)]
     return min(prices) >= 0 and (min(prices) > 0) is (market.start > 0)
 
 
@@ -51,20 +43,20 @@ def _non_negative(market: Market, rounds: Rounds) -> bool:
     "equation-5.sub-gradient",
     "(5)",
     over=lambda: (
-        (Market(memory, cost, Fraction(n, 4)), values)
-        for (values,) in sequences((Fraction(1, 4), HALF, ONE), tokens=3, rounds=1)
+        (markets.Market(memory, cost, Fraction(n, 4)), values)
+        for (values,) in markets.sequences((Fraction(1, 4), HALF, ONE), tokens=3, rounds=1)
         for memory, cost in _SIZES
         for n in range(6)
     ),
 )
-def _sub_gradient(market: Market, values: Values) -> bool:
+def _sub_gradient(market: markets.Market, values: markets.Values) -> bool:
     """M less what (4) uses is a sub-gradient of the round's dual function at its price, and (5) is
     an exponentiated step against it, divided by M.
 
     Checked: a round of up to three tokens worth 1/4, 1/2 or 1, prices 0 ... 5/4 and all others
     there
     Paper: exponentiated sub-gradient descent"""
-    (turn,) = played(market, [values])
+    (turn,) = markets.played(market, [values])
     slope = -turn.excess
     above = all(
         _dual(market, values, price)
@@ -74,7 +66,7 @@ def _sub_gradient(market: Market, values: Values) -> bool:
     return above and turn.following == turn.price * market.growth**-slope
 
 
-def _dual(market: Market, values: Values, price: Fraction) -> Fraction:
+def _dual(market: markets.Market, values: markets.Values, price: Fraction) -> Fraction:
     """max over x of L(x, mu)."""
     return market.memory * price + sum((max(a - price * market.cost, 0) for a in values), 0)
 

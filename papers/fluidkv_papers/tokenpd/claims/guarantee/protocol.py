@@ -9,20 +9,16 @@ from typing import Any
 
 from fluidkv import tokenpd
 from fluidkv.ledger import Finding, Origin
-from fluidkv_papers.tokenpd.instances.rounds import (
-    HALF,
-    ONE,
-    ZERO,
-    Market,
-    Rounds,
-    outgrows,
-)
+from fluidkv_papers.tokenpd.instances import rounds as markets
+from fluidkv_papers.tokenpd.instances.rounds import HALF, ONE, ZERO
 from fluidkv_papers.tokenpd.paper import statements
 
 CLAIMS = statements(origin=Origin.READING)
 
 
-def _predicting(market: Market, seen: Rounds, true: Rounds) -> "tokenpd.PriceRun":
+def _predicting(
+    market: markets.Market, seen: markets.Rounds, true: markets.Rounds
+) -> "tokenpd.PriceRun":
     """The rule where R is what is seen, over tokens that are there all the time."""
     from fluidkv_papers.theory.price_rule.cases import pool_of
 
@@ -36,16 +32,16 @@ def _predicting(market: Market, seen: Rounds, true: Rounds) -> "tokenpd.PriceRun
     )
 
 
-def _predicted() -> Iterator[tuple[Market, Rounds, Rounds]]:
+def _predicted() -> Iterator[tuple[markets.Market, markets.Rounds, markets.Rounds]]:
     """What is seen, and what comes: up to two rounds of two tokens."""
     grid = list(product((ZERO, HALF, ONE), repeat=2))
     for seen in product(grid, repeat=2):
         for true in product(grid[1::3], repeat=2):
-            yield Market(start=HALF, growth=Fraction(3, 2)), seen, true
+            yield markets.Market(start=HALF, growth=Fraction(3, 2)), seen, true
 
 
 @CLAIMS.claim("section-3.protocol.errors", "section 3, protocol", over=_predicted)
-def _errors(market: Market, seen: Rounds, true: Rounds) -> bool:
+def _errors(market: markets.Market, seen: markets.Rounds, true: markets.Rounds) -> bool:
     """Where R is seen after the choice, regret grows by at most the sum of |R - R^|.
 
     Checked: two rounds of two tokens, predictions 0, 1/2 or 1, of tokens worth (0, 1/2), (1/2, 1/2)
@@ -69,11 +65,11 @@ def _any_predictions() -> Finding:
     costs a part of T, here and with every rule (section-3.protocol.any-rule)."""
 
     def lost(horizon: int) -> Any:
-        market = Market(growth=Fraction(isqrt(horizon) + 1, isqrt(horizon)))
+        market = markets.Market(growth=Fraction(isqrt(horizon) + 1, isqrt(horizon)))
         run = _predicting(market, ((ZERO,),) * horizon, ((ONE,),) * horizon)
         return sum(run.optimum - run.reward)
 
-    return Finding(outgrows(lost))
+    return Finding(markets.outgrows(lost))
 
 
 @CLAIMS.claim("section-3.protocol.any-rule", "section 3, protocol")

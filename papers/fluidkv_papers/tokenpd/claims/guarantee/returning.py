@@ -1,12 +1,13 @@
 """Token-PD: whether a token that was evicted can come back, and what regret then counts."""
 
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial
 from math import isqrt
 from typing import Any
 
 from fluidkv import tokenpd
-from fluidkv.ledger import Evidence, Finding, Origin
+from fluidkv.ledger import Evidence, Finding, Instance, Origin
 from fluidkv.tokenpd.pricing import Budget, Demand
 from fluidkv_papers.theory import price_rule
 from fluidkv_papers.tokenpd.instances.rounds import HALF, HORIZONS, ONE, outgrows
@@ -32,23 +33,19 @@ def _lost(horizon: int, step: Fraction, *, gone: bool) -> Any:
     checked=f"{_ONE_TOKEN}; T = 1 ... 16; the best one set, and a flow through time",
     evidence=Evidence.SAMPLED,
 )
-def _comparators() -> Finding:
+def _comparators() -> Iterator[Instance]:
     """Who knows that conversation has the optima of its rounds, though what is gone is gone.
 
     Ours: T / 2
     Paper: a clairvoyant that knows the entire conversation"""
     from fluidkv_papers.theory.price_rule.cases import pool_of
 
-    bad = None
     for rounds in range(1, 17):
         pool = pool_of([(HALF,)] * rounds)
-        one, knowing = (
-            price_rule.best_fixed_set(pool, 1).reward,
-            price_rule.clairvoyant(pool, 1).reward,
-        )
-        if not one == knowing == sum(price_rule.round_optimum(pool, 1)):
-            bad = bad or f"T = {rounds}: {one}, {knowing}"
-    return Finding(bad)
+        one = price_rule.best_fixed_set(pool, 1).reward
+        knowing = price_rule.clairvoyant(pool, 1).reward
+        same = one == knowing == sum(price_rule.round_optimum(pool, 1))
+        yield Instance(same, bad=f"T = {rounds}: {one}, {knowing}")
 
 
 @REGRET.claim(
