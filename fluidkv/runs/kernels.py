@@ -8,9 +8,9 @@ half a second to load.
 The code is kept between processes, beside what JAX compiles. Numba's own way of keeping it looks
 only at the file of the function that is called, not at what that one calls; two processes that
 compile at once for other types may there find each other's code, and a full disk ends the
-computation. So a kernel calls nothing outside of its own folder but `inlined` functions of another
-`kernel` folder, which call no others; and its code is kept under a name that says what all these
-files contain, in a file for each set of types.
+computation. So a kernel calls nothing outside of its own folder but what is in files of another
+`kernel` folder, and in those that these have it from; and its code is kept under a name that says
+what all these files contain, in a file for each set of types.
 """
 
 import os
@@ -209,12 +209,14 @@ _ELSEWHERE = re.compile(r"^from (fluidkv(?:\.\w+)*\.kernel\.\w+) import ", re.MU
 
 @cache
 def _contents(folder: Path) -> str:
-    """Of all files there, of those elsewhere that have `inlined` functions for them, and of what
-    makes kernels of them; nothing in a zip file."""
+    """Of all files there, of those elsewhere that they have functions from, and these in turn, and
+    of what makes kernels of them; nothing in a zip file."""
     contents = sha256()
-    paths = sorted(folder.glob("*.py"))
-    imported = {name for path in paths for name in _ELSEWHERE.findall(path.read_text())}
-    paths += [Path(str(getattr(find_spec(name), "origin", ""))) for name in sorted(imported)]
+    paths, names = sorted(folder.glob("*.py")), set[str]()
+    for path in paths:  # to which those that it names are added
+        imported = set(_ELSEWHERE.findall(path.read_text())) - names
+        paths += [Path(str(getattr(find_spec(name), "origin", ""))) for name in sorted(imported)]
+        names |= imported
     paths += [Path(each) for each in (__file__, inlined.__file__, parts.__file__)] if paths else []
     for path in paths:
         contents.update(path.name.encode() + b"\0" + path.read_bytes())

@@ -5,11 +5,10 @@ A token is free, in the tree, or held by one request alone.
 
 from typing import Any
 
-from fluidkv.runs.kernels import routine
-from fluidkv.serving.caching.sglang.kernel.layout import Record, Space
-from fluidkv.serving.caching.sglang.kernel.tree import (
+from fluidkv.prefix.radix.kernel.tree import (
     ALL,
     LOWEST,
+    OF_ALL,
     OF_PROMPTS,
     evict,
     insert,
@@ -18,6 +17,8 @@ from fluidkv.serving.caching.sglang.kernel.tree import (
     unlock,
     walk,
 )
+from fluidkv.runs.kernels import routine
+from fluidkv.serving.caching.sglang.kernel.layout import Record, Space
 
 
 @routine
@@ -109,7 +110,8 @@ def store(run: Record, space: Space, r: int, tokens: int) -> None:
     prompt = request.input // run.page * run.page
     if not run.radix or whole == 0:
         return
-    run.available += insert(run, space, r, whole, request.inserted) - request.shared
+    had = insert(run, space, r, whole, OF_ALL, request.inserted)
+    run.available += had - request.shared
     request.inserted = max(request.inserted, whole)
     if 0 < prompt < whole:
         walk(run, space, r, prompt, OF_PROMPTS, prompt)

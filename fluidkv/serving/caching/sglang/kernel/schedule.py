@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from fluidkv.prefix.radix.kernel.layout import LRU
 from fluidkv.runs.kernels import routine, unfolded
 from fluidkv.serving.caching.sglang.kernel.admission import fill
 from fluidkv.serving.caching.sglang.kernel.layout import (
@@ -12,7 +13,6 @@ from fluidkv.serving.caching.sglang.kernel.layout import (
     DECODE,
     DECODING,
     IDLE,
-    LRU,
     MIXED,
     NONE,
     PASSING,
