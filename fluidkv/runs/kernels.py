@@ -61,12 +61,7 @@ def inner(function: Function) -> Function:
     which saves a third of the compilation; and it counts no references to arrays, which would cost
     more than what a short one does. So it must make no array, nor return one.
     """
-    settings: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": False}
-    alone: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
-    if compiler := parts.compiler():
-        alone["pipeline_class"] = compiler
-    compiled: Any = njit(**settings, **alone, forceinline=True)(function)
-    return cast(Function, compiled)
+    return _part(function, forceinline=True, pipeline_class=parts.compiler())
 
 
 @cache
@@ -139,9 +134,25 @@ def is_compiled(function: Callable, arguments: Sequence[Any]) -> bool:
 
 def routine(function: Function) -> Function:
     """As `inner`, but compiled once, however many call it: for what is long, or called often."""
-    settings: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": False}
+    return _part(function, pipeline_class=parts.compiler())
+
+
+def apart(function: Function) -> Function:
+    """As `routine`, but optimised by itself, too: for a loop over requests in every iteration.
+
+    Within a long function the optimiser gives up on such a loop, and the run takes a third longer.
+    With every part by itself the compilation would.
+    """
+    return _part(function)
+
+
+def _part(function: Function, **settings: Any) -> Function:
+    """Of a kernel. Where there is no `pipeline_class`, Numba's own compiler does it."""
+    if settings.get("pipeline_class", True) is None:
+        del settings["pipeline_class"]
     alone: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
-    return cast(Function, njit(**settings, **alone)(function))
+    compiled: Any = njit(nogil=True, error_model="numpy", **alone, **settings)(function)
+    return cast(Function, compiled)
 
 
 def unfolded(function: Function) -> Function:

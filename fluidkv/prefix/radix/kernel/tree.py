@@ -10,7 +10,7 @@ import numpy as np
 
 from fluidkv.prefix.radix.kernel.layout import NONE, ROOT, Number, Record, Records, Space
 from fluidkv.prefix.radix.kernel.leaves import lowest, offer
-from fluidkv.runs.kernels import routine
+from fluidkv.runs.kernels import inner, routine
 
 LOWEST, OF_ALL, OF_PROMPTS = np.array([-(2**62), 0, 1])
 """Priorities, of one type so that a walk is compiled once: none at all, a text's, its prompt's."""
@@ -123,13 +123,13 @@ def evict(run: Record, space: Space, tokens: int) -> Any:
 # --------------------------------------------------------------------------------------- the nodes
 
 
-@routine
+@inner
 def _tick(run: Record) -> Any:
     run.tick += 1
     return run.tick
 
 
-@routine
+@inner
 def _new(run: Record, nodes: Records) -> Any:
     node = run.given_back
     if node == NONE:

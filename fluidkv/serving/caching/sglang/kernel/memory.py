@@ -17,17 +17,17 @@ from fluidkv.prefix.radix.kernel.tree import (
     unlock,
     walk,
 )
-from fluidkv.runs.kernels import routine
+from fluidkv.runs.kernels import inner, routine
 from fluidkv.serving.caching.sglang.kernel.layout import Record, Space
 
 
-@routine
+@inner
 def free_tokens(run: Record) -> Any:
     """What can be had."""
     return run.available + run.total - run.protected
 
 
-@routine
+@inner
 def in_pages(run: Record, tokens: int) -> Any:
     """Tokens of the pages that hold so many of one request."""
     return (tokens + run.page - 1) // run.page * run.page
@@ -41,7 +41,7 @@ def make_room(run: Record, space: Space, tokens: int) -> Any:
     return run.available >= tokens
 
 
-@routine
+@inner
 def grow(run: Record, request: Record, tokens: int) -> None:
     """It gets places for so many tokens in all."""
     run.available -= in_pages(run, tokens) - in_pages(run, request.slots)
