@@ -26,7 +26,6 @@ from .radix.lots import Lots as Lots
 from .radix.overshoot import Overshoot as Overshoot
 from .radix.overshoot import overshoot as overshoot
 from .radix.reference import RadixTree as RadixTree
-from .radix.tree import FastRadixTree as FastRadixTree
 from .radix.values import SplitBirth as SplitBirth
 from .workloads import GENERATORS as GENERATORS
 from .workloads import ORDERS as ORDERS

@@ -17,7 +17,7 @@ MOST = 2**18
 """Passes of a kernel's loops that a process makes in Python, all in all: about a second."""
 
 _KERNELS = "fluidkv.runs.kernels"
-_DECORATORS = ("kernel", "inner", "routine", "unfolded")
+_DECORATORS = ("kernel", "inner", "routine", "apart", "unfolded")
 _modules: dict[str, Any] = {}
 _made, _making = 0, Lock()
 
@@ -38,13 +38,12 @@ def as_python(passes: int, is_compiled: Callable[[], bool]) -> bool:
 
 
 def interpreted(name: str, parts: Mapping[str, Any] | None = None) -> Any:
-    """The module of this name, and those of its folder that it imports, with kernels as functions.
+    """The module of this name, and those of kernels that it imports, with kernels as functions.
 
-    What a kernel calls outside of its folder is a function of Python, too (`inlined`). Call what
-    is in it under `numpy.errstate(all="ignore")`: in kernels x / 0 is no warning.
+    Call what is in it under `numpy.errstate(all="ignore")`: in kernels x / 0 is no warning.
 
     Args:
-        parts: modules of the folder by name, and what stands in their place, for this caller alone.
+        parts: such modules by name, and what stands in their place, for this caller alone.
     """
     return _loaded(name, _modules if parts is None else dict(parts))
 
@@ -57,13 +56,18 @@ def _loaded(name: str, modules: dict[str, Any]) -> Any:
     def importer(asked: str, *rest: Any) -> Any:
         if asked == _KERNELS:
             return SimpleNamespace(**dict.fromkeys(_DECORATORS, lambda f: f))
-        inside = asked.startswith(f"{folder}.")
+        inside = asked.startswith(f"{folder}.") or (".kernel." in asked and _has_kernels(asked))
         return _loaded(asked, modules) if inside else builtins.__import__(asked, *rest)
 
     module = ModuleType(name)
     vars(module)["__builtins__"] = {**vars(builtins), "__import__": importer}
     exec(_source(name), vars(module))
     return modules.setdefault(name, module)
+
+
+def _has_kernels(name: str) -> bool:
+    """Whether a module is for the compiler; `inlined` functions are Python's as they are."""
+    return _KERNELS in _source(name).co_names
 
 
 @cache

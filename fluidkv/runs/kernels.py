@@ -8,9 +8,9 @@ half a second to load.
 The code is kept between processes, beside what JAX compiles. Numba's own way of keeping it looks
 only at the file of the function that is called, not at what that one calls; two processes that
 compile at once for other types may there find each other's code, and a full disk ends the
-computation. So a kernel calls nothing outside of its own folder but `inlined` functions of another
-`kernel` folder, which call no others; and its code is kept under a name that says what all these
-files contain, in a file for each set of types.
+computation. So a kernel calls nothing outside of its own folder but what is in files of another
+`kernel` folder, and in those that these have it from; and its code is kept under a name that says
+what all these files contain, in a file for each set of types.
 """
 
 import os
@@ -61,12 +61,7 @@ def inner(function: Function) -> Function:
     which saves a third of the compilation; and it counts no references to arrays, which would cost
     more than what a short one does. So it must make no array, nor return one.
     """
-    settings: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": False}
-    alone: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
-    if compiler := parts.compiler():
-        alone["pipeline_class"] = compiler
-    compiled: Any = njit(**settings, **alone, forceinline=True)(function)
-    return cast(Function, compiled)
+    return _part(function, forceinline=True, pipeline_class=parts.compiler())
 
 
 @cache
@@ -139,9 +134,25 @@ def is_compiled(function: Callable, arguments: Sequence[Any]) -> bool:
 
 def routine(function: Function) -> Function:
     """As `inner`, but compiled once, however many call it: for what is long, or called often."""
-    settings: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": False}
+    return _part(function, pipeline_class=parts.compiler())
+
+
+def apart(function: Function) -> Function:
+    """As `routine`, but optimised by itself, too: for a loop over requests in every iteration.
+
+    Within a long function the optimiser gives up on such a loop, and the run takes a third longer.
+    With every part by itself the compilation would.
+    """
+    return _part(function)
+
+
+def _part(function: Function, **settings: Any) -> Function:
+    """Of a kernel. Where there is no `pipeline_class`, Numba's own compiler does it."""
+    if settings.get("pipeline_class", True) is None:
+        del settings["pipeline_class"]
     alone: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
-    return cast(Function, njit(**settings, **alone)(function))
+    compiled: Any = njit(nogil=True, error_model="numpy", **alone, **settings)(function)
+    return cast(Function, compiled)
 
 
 def unfolded(function: Function) -> Function:
@@ -209,12 +220,14 @@ _ELSEWHERE = re.compile(r"^from (fluidkv(?:\.\w+)*\.kernel\.\w+) import ", re.MU
 
 @cache
 def _contents(folder: Path) -> str:
-    """Of all files there, of those elsewhere that have `inlined` functions for them, and of what
-    makes kernels of them; nothing in a zip file."""
+    """Of all files there, of those elsewhere that they have functions from, and these in turn, and
+    of what makes kernels of them; nothing in a zip file."""
     contents = sha256()
-    paths = sorted(folder.glob("*.py"))
-    imported = {name for path in paths for name in _ELSEWHERE.findall(path.read_text())}
-    paths += [Path(str(getattr(find_spec(name), "origin", ""))) for name in sorted(imported)]
+    paths, names = sorted(folder.glob("*.py")), set[str]()
+    for path in paths:  # to which those that it names are added
+        imported = set(_ELSEWHERE.findall(path.read_text())) - names
+        paths += [Path(str(getattr(find_spec(name), "origin", ""))) for name in sorted(imported)]
+        names |= imported
     paths += [Path(each) for each in (__file__, inlined.__file__, parts.__file__)] if paths else []
     for path in paths:
         contents.update(path.name.encode() + b"\0" + path.read_bytes())

@@ -4,14 +4,44 @@ A request matches, what it lacks is made room for, and all of it is inserted. Me
 path is locked. Nodes are as long as the requests made them, so more goes than is needed.
 """
 
+import sys
 from dataclasses import dataclass, field
+from importlib import import_module
+from typing import NamedTuple
+
+import numpy as np
 
 from fluidkv.errors import InputError
 from fluidkv.prefix.on_trie.cache import capacity_units
 from fluidkv.prefix.on_trie.trie import Trie
 from fluidkv.prefix.policies import Policy
-from fluidkv.prefix.radix.tree import FastRadixTree
-from fluidkv.prefix.radix.values import Tree
+from fluidkv.prefix.radix.kernel.layout import (
+    NONE,
+    NUMBERS,
+    ROOT,
+    SPANS,
+    TREE,
+    Records,
+    empty_tree,
+    new_spans,
+    new_strands,
+)
+from fluidkv.prefix.radix.values import checked_policy
+from fluidkv.runs.inlined import as_objects
+from fluidkv.runs.interpreted import as_python, interpreted
+
+_KERNEL = "fluidkv.prefix.radix.kernel.cache"
+_PASSES = 10
+"""Of loops, that a request is about as much work as, in plain Python."""
+
+
+class _Space(NamedTuple):
+    """What the tree of a trie lies in: a node ends where a stretch does."""
+
+    requests: Records
+    nodes: Records
+    strands: Records
+    spans: Records
 
 
 @dataclass(eq=False)
@@ -22,7 +52,6 @@ class NodeCache:
         trie: what there is to ask for.
         capacity: tokens; whole pages of them are used.
         policy: one that SGLang's tree has.
-        tree: the tree, empty; None: a fast one.
 
     Raises:
         InputError: a request longer than the cache, another policy, units that go one by one.
@@ -37,7 +66,6 @@ class NodeCache:
     trie: Trie
     capacity: int
     policy: Policy
-    tree: Tree | None = None
     evicted: int = field(default=0, init=False)
     """Units that went for the last request, needed or not."""
 
@@ -45,27 +73,52 @@ class NodeCache:
         if not self.trie.granularity.nodes:
             raise InputError("granularity", self.trie.granularity, "whole nodes")
         self.units = capacity_units(self.trie, self.capacity)
-        page = self.trie.granularity.page
-        self._tree = FastRadixTree(page, self.policy) if self.tree is None else self.tree
+        self._page = self.trie.granularity.page
+        self._state = _tree_of(self.trie, checked_policy(self.policy))
+        if as_python(_PASSES * len(self.trie), lambda: _KERNEL in sys.modules):
+            self._kernel, self._state = interpreted(_KERNEL), tuple(map(as_objects, self._state))
+        else:
+            self._kernel = import_module(_KERNEL)
 
     @property
     def total(self) -> int:
         """Units cached."""
-        return self._tree.total // self.trie.granularity.page
+        runs, _ = self._state
+        return int(runs[0]["total"]) // self._page
 
     def found(self, request: int) -> int:
         """How many of its units, from the first, are cached now."""
-        return self._tree.found(self.trie.contents[request]) // self.trie.granularity.page
+        tokens = self.trie.units[request] * self._page
+        return self._kernel.found_tokens(*self._state, request, tokens) // self._page
 
     def request(self, request: int, priority: int = 0) -> int:
         """Serves it, and caches all of it; how many of its units, from the first, were there."""
-        tree, page = self._tree, self.trie.granularity.page
-        content = self.trie.contents[request]
-        node, found = tree.match(content)
-        tree.lock(node)
-        short = (self.trie.units[request] - self.units) * page - found + tree.total
-        gone = tree.evict(short) if short > 0 else []
-        self.evicted = sum(each.length for each in gone) // page
-        tree.unlock(node)
-        tree.insert(content, priority)
-        return found // page
+        tokens, capacity = self.trie.units[request] * self._page, self.units * self._page
+        found, gone = self._kernel.serve(*self._state, request, tokens, capacity, priority)
+        self.evicted = gone // self._page
+        return found // self._page
+
+
+def _tree_of(trie: Trie, policy: Policy) -> tuple[Records, _Space]:
+    """The record of an empty one, whose strands are the stretches, and its space."""
+    page, size = trie.granularity.page, len(trie.size)
+    before, ends = (
+        np.array(units) * page for units in (trie.before, np.add(trie.before, trie.size))
+    )
+    spans = np.array([stretch for path in trie.paths for stretch in path], np.int64)
+    requests = np.zeros(len(trie), SPANS)
+    requests["last_span"] = np.cumsum([len(path) for path in trie.paths])
+    requests["first_span"][1:] = requests["last_span"][:-1]
+    runs = np.zeros(1, TREE)
+    for name, value in (
+        *(("page", page), ("policy", NUMBERS[policy])),
+        *(("fresh", ROOT + 1), ("given_back", NONE), ("spare_nodes", size)),
+    ):
+        runs[name] = value
+    space = _Space(
+        requests,
+        empty_tree(size + 1),
+        new_strands(np.array(trie.parent), before),
+        new_spans(spans, ends[spans]),
+    )
+    return runs, space

@@ -9,19 +9,14 @@ them that the cache would not hold more; ours ends when it does not. `on_trie.dr
 paper's phases on nodes, for requests one by one, which lock nothing.
 """
 
-from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
+from fluidkv.prefix.radix.kernel.layout import NONE, ROOT, Record, Records
 
-class Leaf(Protocol):
-    """What lots know of a node."""
-
-    used: int
-    locks: int
-    parent: Any
-    children: Any
+LEAVES = "fluidkv.prefix.radix.kernel.leaves"
+"""The module whose functions lots have by the same names, where a tree is plain Python."""
 
 
 class Lots:
@@ -31,43 +26,41 @@ class Lots:
         seed: of the draws.
 
     Examples:
-        >>> from fluidkv.prefix import FastRadixTree, Lots, content
-        >>> tree = FastRadixTree(lots=Lots(seed=0))
-        >>> for segment in range(3):
-        ...     _ = tree.insert(content([(segment, 10)]))
-        >>> tree.evict(10)[0].segment, tree.total
-        (2, 20)
+        >>> from fluidkv.prefix import Lots
+        >>> from fluidkv.serving import SglangEngine, SglangSettings
+        >>> table, clock = fk.Requests([30, 30, 30], [2, 2, 2]), fk.IterationClock(1.0)
+        >>> server = SglangEngine(table, None, SglangSettings(80), clock, lots=Lots(seed=0))
+        >>> for request in range(3):
+        ...     server.offer(request)
+        ...     server.advance(until=100.0)
+        >>> [server.found(request) for request in range(3)]  # for the last one, one had to go
+        [31, 0, 31]
     """
 
     def __init__(self, seed: int) -> None:
         self._random = np.random.default_rng(seed)
-        self._offered: dict[Any, None] = {}
+        self._offered: dict[int, None] = {}
         self._phase = 0
 
-    def offer(self, leaf: Leaf) -> None:
-        """A leaf that nobody uses."""
-        self._offered[leaf] = None
+    def offer(self, run: Record, nodes: Records, node: int) -> None:
+        """It may be drawn, if it is a leaf that nobody uses."""
+        if node != ROOT and _may_go(nodes[node]):
+            self._offered[node] = None
 
-    def draw(self, now: int) -> Any:
-        """One of them, which goes; None where there is none.
-
-        Args:
-            now: later than all uses so far.
-        """
-        free = [leaf for leaf in self._offered if _may_go(leaf)]
+    def lowest(self, run: Record, nodes: Records) -> Any:
+        """One of them, which goes; NONE where there is none."""
+        run.tick += 1
+        free = [leaf for leaf in self._offered if _may_go(nodes[leaf])]
         self._offered = dict.fromkeys(free)
         if not free:
-            return None
-        left = self._without_mark(free)
+            return NONE
+        left = [leaf for leaf in free if nodes[leaf].used < self._phase]
         if not left:
-            self._phase, left = now, free
+            self._phase, left = run.tick, free
         chosen = left[int(self._random.integers(len(left)))]
         del self._offered[chosen]
         return chosen
 
-    def _without_mark(self, leaves: Iterable[Leaf]) -> list[Leaf]:
-        return [leaf for leaf in leaves if leaf.used < self._phase]
 
-
-def _may_go(leaf: Leaf) -> bool:
-    return leaf.parent is not None and not leaf.children and not leaf.locks
+def _may_go(leaf: Record) -> bool:
+    return not leaf.children and not leaf.locks

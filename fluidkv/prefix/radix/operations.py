@@ -9,7 +9,8 @@ from typing import Any
 
 from fluidkv.errors import InputError
 from fluidkv.prefix.pieces import Content, length
-from fluidkv.prefix.radix.values import Evicted, Match, Tree
+from fluidkv.prefix.radix.reference import RadixTree
+from fluidkv.prefix.radix.values import Evicted, Match
 
 COLUMNS = (
     *("op", "result", "evicted_tokens", "evicted_nodes"),
@@ -53,7 +54,7 @@ class Operations:
         capacity: tokens of the pool.
     """
 
-    def __init__(self, tree: Tree, capacity: int) -> None:
+    def __init__(self, tree: RadixTree, capacity: int) -> None:
         self.tree = tree
         self.available = capacity
         self._rows: dict[int, Row] = {}

@@ -38,9 +38,9 @@ def overshoot(rows: Iterable[Sequence[Any]]) -> Overshoot:
         rows: as `operations.COLUMNS` says.
 
     Examples:
-        >>> from fluidkv.prefix import FastRadixTree, content, overshoot
+        >>> from fluidkv.prefix import RadixTree, content, overshoot
         >>> from fluidkv.prefix.radix.operations import Operations
-        >>> server = Operations(FastRadixTree(), capacity=12)
+        >>> server = Operations(RadixTree(), capacity=12)
         >>> _ = server.allocate(0, 10), server.insert(0, content([(0, 10)]), 0, 0)
         >>> overshoot([server.allocate(1, 4)])  # 2 are free, and the whole leaf of 10 goes
         Overshoot(evicted=10, unneeded=8)

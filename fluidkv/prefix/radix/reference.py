@@ -1,7 +1,7 @@
 """SGLang's prefix tree, literally: a node is a run of tokens, and whole leaves are evicted.
 
-This is the meaning of `tree.FastRadixTree`, and the page to compare with SGLang's source. Nothing
-is stored that a look at the whole tree finds; slow on purpose. The clock counts its readings.
+This is the meaning of `radix.kernel`, and the page to compare with SGLang's source. Nothing is
+stored that a look at the whole tree finds; slow on purpose. The clock counts its readings.
 """
 
 from collections.abc import Iterator

@@ -1,10 +1,9 @@
-"""What both trees take and give: policies, birth times of split nodes, results."""
+"""What trees take and give: policies, birth times of split nodes, results."""
 
 from enum import Enum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from fluidkv.errors import InputError
-from fluidkv.prefix.pieces import Content
 from fluidkv.prefix.policies import Policy
 
 POLICIES = tuple(map(Policy, ("lru", "mru", "fifo", "filo", "lfu", "priority", "slru")))
@@ -43,30 +42,6 @@ class Evicted(NamedTuple):
     length: int
     segment: int
     offset: int
-
-
-class Tree(Protocol):
-    """What `reference.RadixTree` and `tree.FastRadixTree` both do; a node is opaque to callers."""
-
-    page_size: int
-
-    def match(self, content: Content) -> Match: ...
-    def found(self, content: Content) -> int: ...
-    def insert(self, content: Content, priority: int = 0, inserted: int = 0) -> int: ...
-    def lock(self, node: Any) -> int: ...
-    def unlock(self, node: Any) -> int: ...
-    def evict(self, tokens: int) -> list[Evicted]: ...
-    def holds(self, node: Any) -> bool: ...
-    @property
-    def total(self) -> int: ...
-    @property
-    def evictable(self) -> int: ...
-    @property
-    def protected(self) -> int: ...
-    @property
-    def nodes(self) -> int: ...
-    @property
-    def leaves(self) -> int: ...
 
 
 def checked_page(page_size: int) -> int:

@@ -13,7 +13,7 @@ from fluidkv.prefix.pieces import Content, content
 from fluidkv.prefix.policies import Policy
 from fluidkv.prefix.radix.operations import CALLS, COLUMNS, Operations
 from fluidkv.prefix.radix.reference import RadixTree
-from fluidkv.prefix.radix.values import POLICIES, SplitBirth, Tree
+from fluidkv.prefix.radix.values import POLICIES, SplitBirth
 from fluidkv.serving.engines import SGLANG
 from fluidkv.serving.records.comparison import EVERY, Progress, Record, Replay, difference
 from fluidkv.serving.records.fields import Fields, version_notes
@@ -59,8 +59,6 @@ class RadixRecord(Record):
         calls: in their order.
         columns: names out of `operations.COLUMNS`, in the file's order.
         rows: of each of the two trees, a row a call.
-        tree: what is replayed, from page size, policy and the birth of split nodes; the literal
-            tree where nothing else is said.
 
     Examples:
         >>> from fluidkv.prefix import Policy, SplitBirth, content
@@ -81,7 +79,6 @@ class RadixRecord(Record):
     calls: tuple[Call, ...]
     columns: tuple[str, ...]
     rows: Mapping[SplitBirth, tuple[list[Any], ...]]
-    tree: Callable[[int, Policy, SplitBirth], Tree] = RadixTree
     engine: ClassVar[str] = "sglang"
     unit: ClassVar[str] = "call"
 
@@ -108,7 +105,7 @@ class RadixRecord(Record):
 
     def run(self, birth: SplitBirth) -> Operations:
         """An empty tree and a full pool."""
-        return Operations(self.tree(self.page_size, self.policy, birth), self.capacity)
+        return Operations(RadixTree(self.page_size, self.policy, birth), self.capacity)
 
     def _made(self, number: int, call: Call, on: Operations) -> list[Any]:
         try:

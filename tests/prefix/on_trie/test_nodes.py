@@ -1,8 +1,9 @@
-"""A trace through SGLang's tree: the fast one as the literal one, and beside single tokens."""
+"""A trace through SGLang's tree: the kernel's as the literal one, and beside single tokens."""
 
 import pytest
 
 from fluidkv.errors import InputError
+from fluidkv.prefix.on_trie import nodes
 from fluidkv.prefix.on_trie.cache import TraceCache
 from fluidkv.prefix.on_trie.nodes import NodeCache
 from fluidkv.prefix.on_trie.run import run_cache
@@ -15,22 +16,32 @@ from fluidkv.prefix.radix.values import POLICIES
 from tests.prefix.cases import case
 
 
+@pytest.mark.parametrize("in_python", [True, False])
 @pytest.mark.parametrize("policy", POLICIES)
-def test_a_trace_through_the_fast_tree_is_one_through_the_literal_tree(policy: Policy) -> None:
+def test_a_trace_through_the_kernel_s_tree_is_one_through_the_literal_tree(
+    policy: Policy, in_python: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nodes, "as_python", lambda *_: in_python)
     went = 0
     for seed in range(60):
         of = case(seed, nodes=True)
         page = of.trie.granularity.page
-        fast = NodeCache(of.trie, of.capacity, policy)
-        slow = NodeCache(of.trie, of.capacity, policy, RadixTree(page, policy))
+        cache, tree = NodeCache(of.trie, of.capacity, policy), RadixTree(page, policy)
         for request in of.order:
-            assert fast.found(request) == slow.found(request)
-            hits = fast.request(request, of.priorities[request])
-            assert hits == slow.request(request, of.priorities[request])
-            assert fast.evicted == slow.evicted
-            assert fast.total == slow.total <= fast.units
-            assert fast.found(request) == of.trie.units[request]
-            went += fast.evicted
+            text, priority = of.trie.contents[request], of.priorities[request]
+            assert cache.found(request) * page == tree.found(text)
+            node, found = tree.match(text)
+            tree.lock(node)
+            gone = tree.evict(
+                of.trie.units[request] * page - found + tree.total - cache.units * page
+            )
+            tree.unlock(node)
+            tree.insert(text, priority)
+            assert cache.request(request, priority) * page == found
+            assert cache.evicted * page == sum(leaf.length for leaf in gone)
+            assert cache.total * page == tree.total <= cache.units * page
+            assert cache.found(request) == of.trie.units[request]
+            went += cache.evicted
     assert went > 500
 
 
@@ -39,10 +50,10 @@ def test_leaves_of_one_token_go_as_tokens_do() -> None:
     said = [(Piece(0, 0, 2), Piece(leaf, 0, 1)) for leaf in range(1, 6)]
     prompts = Prompts(said, [(Piece(9, 0, 1),)] * 5)
     order = list(range(5)) * 6
-    nodes = run_cache(trie_of(prompts, Granularity(nodes=True)), 6, Policy.LRU, order=order)
+    whole = run_cache(trie_of(prompts, Granularity(nodes=True)), 6, Policy.LRU, order=order)
     tokens = run_cache(trie_of(prompts), 6, Policy.LRU, order=order)
-    assert nodes.hit_units.tolist() == tokens.hit_units.tolist() == [0] + [2] * 29
-    assert nodes.evicted.tolist() == tokens.evicted.tolist()
+    assert whole.hit_units.tolist() == tokens.hit_units.tolist() == [0] + [2] * 29
+    assert whole.evicted.tolist() == tokens.evicted.tolist()
 
 
 def test_policies_that_the_tree_does_not_have_are_refused() -> None:

@@ -5,11 +5,11 @@ from typing import Any
 
 from fluidkv.prefix.pieces import content
 from fluidkv.prefix.radix.operations import CALLS, Operations
-from fluidkv.prefix.radix.values import Tree
+from fluidkv.prefix.radix.reference import RadixTree
 
 
 def rows(
-    tree: Tree, capacity: int, calls: Iterable[list[Any]], pool: type[Operations] = Operations
+    tree: RadixTree, capacity: int, calls: Iterable[list[Any]], pool: type[Operations] = Operations
 ) -> list[list[Any]]:
     """The row of each call, on a tree and a pool that are empty at first."""
     on = pool(tree, capacity)

@@ -1,4 +1,4 @@
-"""SGLang's own trees, call by call: every row of every record, both trees."""
+"""SGLang's own trees, call by call: every row of every record."""
 
 import json
 import os
@@ -9,7 +9,6 @@ import pytest
 
 from fluidkv.prefix.policies import Policy
 from fluidkv.prefix.radix.reference import RadixTree
-from fluidkv.prefix.radix.tree import FastRadixTree
 from fluidkv.prefix.radix.values import SplitBirth
 from tests.prefix.radix.calls import rows
 
@@ -42,12 +41,9 @@ def test_there_are_eight_oracles() -> None:
     assert sorted(path.stem for path in (ORACLES / "sglang_radix").glob("*.json")) == list(NAMES)
 
 
-@pytest.mark.parametrize("tree", [RadixTree, FastRadixTree])
 @pytest.mark.parametrize("birth", SplitBirth)
 @pytest.mark.parametrize("name", NAMES)
-def test_every_row_is_equal(
-    name: str, birth: SplitBirth, tree: type[RadixTree] | type[FastRadixTree]
-) -> None:
+def test_every_row_is_equal(name: str, birth: SplitBirth) -> None:
     record = oracle(name)
-    empty = tree(record["page_size"], Policy(record["policy"]), birth)
+    empty = RadixTree(record["page_size"], Policy(record["policy"]), birth)
     assert rows(empty, record["capacity_tokens"], record["ops"]) == recorded(record, birth)

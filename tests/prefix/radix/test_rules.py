@@ -1,4 +1,4 @@
-"""Each of SGLang's rules by hand, on both trees; and a wrong rule is seen, here and in records."""
+"""Each of SGLang's rules by hand; and a wrong rule is seen, here and in records."""
 
 from typing import Any
 
@@ -9,7 +9,6 @@ from fluidkv.prefix.pieces import content
 from fluidkv.prefix.policies import Policy
 from fluidkv.prefix.radix.operations import Operations
 from fluidkv.prefix.radix.reference import RadixTree
-from fluidkv.prefix.radix.tree import FastRadixTree
 from fluidkv.prefix.radix.values import SplitBirth
 from tests.prefix.radix.calls import rows
 from tests.prefix.radix.hand_lists import HAND_LISTS, HandList
@@ -32,11 +31,10 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize("tree", [RadixTree, FastRadixTree])
 @pytest.mark.parametrize("by_hand", HAND_LISTS, ids=lambda each: each.rule[:40])
-def test_every_row_is_as_by_hand(by_hand: HandList, tree: Any) -> None:
+def test_every_row_is_as_by_hand(by_hand: HandList) -> None:
     for birth in by_hand.births:
-        empty = tree(by_hand.page_size, by_hand.policy, birth)
+        empty = RadixTree(by_hand.page_size, by_hand.policy, birth)
         assert rows(empty, by_hand.capacity, by_hand.ops) == by_hand.rows
 
 
@@ -89,7 +87,6 @@ def test_the_birth_of_splits_is_seen_in_a_record_of_each_tree() -> None:
     assert ours == recorded(record, SplitBirth.NEW) != recorded(record, SplitBirth.OLD)
 
 
-@pytest.mark.parametrize("tree", [RadixTree, FastRadixTree])
 @pytest.mark.parametrize(
     ("calls", "said"),
     [
@@ -99,15 +96,14 @@ def test_the_birth_of_splits_is_seen_in_a_record_of_each_tree() -> None:
         ([["A", 0, 2], ["I", 0, [[1, 3]], 0, 0]], "sequence: got '3 tokens'; allowed: the 2 of"),
     ],
 )
-def test_a_call_that_no_server_makes_is_refused(calls: list[Any], said: str, tree: Any) -> None:
+def test_a_call_that_no_server_makes_is_refused(calls: list[Any], said: str) -> None:
     with pytest.raises(InputError) as caught:
-        rows(tree(), 9, calls)
+        rows(RadixTree(), 9, calls)
     assert str(caught.value).startswith(said)
 
 
-@pytest.mark.parametrize("tree", [RadixTree, FastRadixTree])
-def test_what_was_evicted_is_not_held(tree: Any) -> None:
-    on = Operations(tree(), 9)
+def test_what_was_evicted_is_not_held() -> None:
+    on = Operations(RadixTree(), 9)
     on.allocate(0, 3)
     on.insert(0, content([[1, 3]]), 0, 0)
     on.match(1, content([[1, 2]]))
@@ -119,7 +115,6 @@ def test_what_was_evicted_is_not_held(tree: Any) -> None:
         on.insert(0, content([[1, 4]]), 0, 0)
 
 
-@pytest.mark.parametrize("tree", [RadixTree, FastRadixTree])
 @pytest.mark.parametrize(
     ("page_size", "policy", "said"),
     [
@@ -127,7 +122,7 @@ def test_what_was_evicted_is_not_held(tree: Any) -> None:
         (1, Policy.OPT, "policy: got 'opt'; allowed: one of lru, mru, fifo, filo, lfu"),
     ],
 )
-def test_what_sglang_does_not_have_is_refused(tree: Any, page_size, policy, said) -> None:
+def test_what_sglang_does_not_have_is_refused(page_size, policy, said) -> None:
     with pytest.raises(InputError) as caught:
-        tree(page_size, policy)
+        RadixTree(page_size, policy)
     assert str(caught.value).startswith(said)

@@ -11,11 +11,10 @@ import numpy as np
 
 from fluidkv.errors import InputError
 from fluidkv.prefix.prompts import Prompts
-from fluidkv.prefix.radix.lots import Lots
+from fluidkv.prefix.radix.lots import LEAVES, Lots
 from fluidkv.runs.interpreted import interpreted
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.names import BlockNames, names_of
-from fluidkv.serving.caching.sglang.drawn_leaves import DrawnLeaves
 from fluidkv.serving.caching.sglang.kernel import layout
 from fluidkv.serving.caching.sglang.kernel.engine import (
     LOOP,
@@ -114,7 +113,7 @@ class SglangEngine(Worker[SglangRequest]):
         self._state = new_state(server, texts, offered=offered, literally=not compiled)
         self._loop = loop_of(self._state)
         if lots is not None:
-            self._loop = interpreted(LOOP, {DrawnLeaves.instead_of: DrawnLeaves(lots)})
+            self._loop = interpreted(LOOP, {LEAVES: lots})
         self._run = self._state.runs[0]
         every = [SglangRequest(self, index) for index in range(len(requests))]
         self._serves(every, offered=offered)

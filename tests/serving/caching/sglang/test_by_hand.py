@@ -225,7 +225,7 @@ def test_outputs_can_go_before_their_prompt():
     run = engine([alone(0, 6, 4)], 100)
     found = rows(run, 5)
     assert found[-1].evictable == 6 + 3  # the last output is never stored
-    tree = interpreted("fluidkv.serving.caching.sglang.kernel.tree")
+    tree = interpreted("fluidkv.prefix.radix.kernel.tree")
     assert tree.evict(run._run, run._state.space, 1) == 3
 
 

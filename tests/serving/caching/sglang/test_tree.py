@@ -25,9 +25,11 @@ class Beside:
         self.calls = {name: getattr(MEMORY, name) for name in CALLS}
         self.evicted = 0
 
-    def insert(self, run: Any, space: Any, r: int, tokens: int, inserted: int) -> int:
-        had = self.calls["insert"](run, space, r, tokens, inserted)
-        assert self.tree.insert(cut(self.texts[r], 0, tokens), 0, inserted) == had
+    def insert(
+        self, run: Any, space: Any, r: int, tokens: int, priority: int, inserted: int
+    ) -> int:
+        had = self.calls["insert"](run, space, r, tokens, priority, inserted)
+        assert self.tree.insert(cut(self.texts[r], 0, tokens), priority, inserted) == had
         return had
 
     def walk(self, run: Any, space: Any, r: int, tokens: int, priority: int, inserted: int) -> int:
@@ -63,9 +65,18 @@ class Beside:
         return depth, strand
 
 
-def test_every_call_is_that_of_the_literal_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "seeds",
+    [
+        range(400, 480),
+        *(pytest.param(range(n, n + 400), marks=pytest.mark.thorough) for n in (480, 880)),
+    ],
+)
+def test_every_call_is_that_of_the_literal_tree(
+    seeds: range, monkeypatch: pytest.MonkeyPatch
+) -> None:
     evicted = 0
-    for run in map(drawn, range(400, 480)):
+    for run in map(drawn, seeds):
         if not run.settings.radix:
             continue
         with monkeypatch.context() as patched:

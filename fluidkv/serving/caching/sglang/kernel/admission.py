@@ -59,7 +59,7 @@ def fill(run: Record, space: Space) -> None:
         space.requests[run.chunked].middle_chunks += 1
 
 
-@routine
+@inner
 def may_emit(run: Record, request: Record) -> Any:
     """Outputs that may still come, as far as they count."""
     return min(request.most - request.outputs, run.clip)
@@ -105,7 +105,7 @@ def charge(run: Record, tokens: int) -> None:
     run.reserved += tokens
 
 
-@routine
+@inner
 def _left(run: Record) -> Any:
     """Of what can be had, past the reservation."""
     return free_tokens(run) - run.reserved

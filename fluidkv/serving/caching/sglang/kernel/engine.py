@@ -7,6 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fluidkv.prefix.prompts import Prompts
+from fluidkv.prefix.radix.kernel.layout import (
+    NODE,
+    NUMBERS,
+    ROOT,
+    empty_tree,
+    new_spans,
+    new_strands,
+)
 from fluidkv.processes import cores
 from fluidkv.runs.batch import Progress, Watch, in_groups
 from fluidkv.runs.inlined import as_objects
@@ -19,17 +27,11 @@ from fluidkv.serving.caching.sglang.kernel.layout import (
     EVENT,
     FULL,
     IDLE,
-    NODE,
     NONE,
-    NUMBERS,
     REQUEST,
-    ROOT,
     ROWS,
     RUN,
     SHORT,
-    SPAN,
-    STRAND,
-    Records,
     Space,
     State,
 )
@@ -171,18 +173,14 @@ def new_state(
         requests[name] = column
     for name in ("admitted", "first_token", "last_token", "since"):
         requests[name] = np.nan
-    strands, spans = np.zeros(0, STRAND), np.zeros(0, SPAN)
-    if texts is not None:
-        strands, spans = np.zeros(texts.parent.size, STRAND), np.zeros(texts.run.size, SPAN)
-        strands["parent"], strands["base"], strands["deepest"] = texts.parent, texts.base, NONE
-        spans["strand"], spans["end"] = texts.run, texts.end
-        requests["first_span"], requests["last_span"] = texts.first[:-1], texts.first[1:]
+    texts = texts or _nothing_said(size)
+    requests["first_span"], requests["last_span"] = texts.first[:-1], texts.first[1:]
     space = Space(
         requests=requests,
         places=np.empty((ROWS, max(2 * size + 64, settings.page_size)), np.int64),
-        nodes=_tree(min(_NODES, settings.pages + 1)),
-        strands=strands,
-        spans=spans,
+        nodes=empty_tree(min(_NODES, settings.pages + 1)),
+        strands=new_strands(texts.parent, texts.base),
+        spans=new_spans(texts.run, texts.end),
         events=np.empty(3 * size + 1, EVENT),
     )
     runs = _run_record(server, offered)
@@ -190,12 +188,9 @@ def new_state(
     return as_objects(State(runs, space)) if literally else State(runs, space)
 
 
-def _tree(nodes: int) -> Records:
-    """Space for so many, of which the root alone is there."""
-    tree = np.zeros(nodes, NODE)
-    for name in ("parent", "strand", "place"):
-        tree[name][ROOT] = NONE
-    return tree
+def _nothing_said(requests: int) -> Strands:
+    nothing = np.zeros(0, np.int64)
+    return Strands(nothing, nothing, nothing, nothing, np.zeros(requests + 1, np.int64))
 
 
 def grown(state: State) -> State:

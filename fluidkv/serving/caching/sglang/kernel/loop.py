@@ -14,7 +14,7 @@ Compiled, sums alone change while nobody comes, goes or is tried (`glide`).
 
 import numpy as np
 
-from fluidkv.runs.kernels import kernel, routine, unfolded
+from fluidkv.runs.kernels import apart, inner, kernel, routine, unfolded
 from fluidkv.serving.caching.sglang.kernel.admission import needed_alone
 from fluidkv.serving.caching.sglang.kernel.counting import begin_pass, count, passes, show
 from fluidkv.serving.caching.sglang.kernel.glide import glides, settle
@@ -135,7 +135,7 @@ def _ends(run: Record, space: Space) -> bool:
     return run.stuck > 0 or run.done == run.requests
 
 
-@routine
+@inner
 def _idle(run: Record) -> bool:
     """Nothing runs and nothing waits."""
     waits = run.tail > run.head or run.chunked != NONE
@@ -221,13 +221,13 @@ def keep(run: Record, space: Space, r: int) -> None:
     request.prefix = request.end
 
 
-@routine
+@inner
 def _rests(run: Record) -> bool:
     waits = run.tail > run.head or run.chunked != NONE
     return not (waits or run.flying or run.decoding > 0)
 
 
-@routine
+@apart
 def _held(run: Record, space: Space, extends: bool) -> int:
     """Tokens of those who decode and, where prompts are extended, of those in the pass."""
     held = 0
@@ -249,7 +249,7 @@ def _run(run: Record, space: Space, held: int) -> None:
         run.now += run.base
 
 
-@routine
+@apart
 def _launch(run: Record, space: Space, extends: bool) -> None:
     """Its tokens are in flight."""
     run.launched += 1
@@ -291,7 +291,7 @@ def _land(run: Record, space: Space) -> None:
     run.cost += 4 * run.flight_size
 
 
-@routine
+@inner
 def _emit(request: Record, now: float) -> None:
     """One more output is known; it was there at this time."""
     request.outputs += 1

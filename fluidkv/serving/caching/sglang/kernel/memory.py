@@ -5,11 +5,10 @@ A token is free, in the tree, or held by one request alone.
 
 from typing import Any
 
-from fluidkv.runs.kernels import routine
-from fluidkv.serving.caching.sglang.kernel.layout import Record, Space
-from fluidkv.serving.caching.sglang.kernel.tree import (
+from fluidkv.prefix.radix.kernel.tree import (
     ALL,
     LOWEST,
+    OF_ALL,
     OF_PROMPTS,
     evict,
     insert,
@@ -18,15 +17,17 @@ from fluidkv.serving.caching.sglang.kernel.tree import (
     unlock,
     walk,
 )
+from fluidkv.runs.kernels import inner, routine
+from fluidkv.serving.caching.sglang.kernel.layout import Record, Space
 
 
-@routine
+@inner
 def free_tokens(run: Record) -> Any:
     """What can be had."""
     return run.available + run.total - run.protected
 
 
-@routine
+@inner
 def in_pages(run: Record, tokens: int) -> Any:
     """Tokens of the pages that hold so many of one request."""
     return (tokens + run.page - 1) // run.page * run.page
@@ -40,7 +41,7 @@ def make_room(run: Record, space: Space, tokens: int) -> Any:
     return run.available >= tokens
 
 
-@routine
+@inner
 def grow(run: Record, request: Record, tokens: int) -> None:
     """It gets places for so many tokens in all."""
     run.available -= in_pages(run, tokens) - in_pages(run, request.slots)
@@ -109,7 +110,8 @@ def store(run: Record, space: Space, r: int, tokens: int) -> None:
     prompt = request.input // run.page * run.page
     if not run.radix or whole == 0:
         return
-    run.available += insert(run, space, r, whole, request.inserted) - request.shared
+    had = insert(run, space, r, whole, OF_ALL, request.inserted)
+    run.available += had - request.shared
     request.inserted = max(request.inserted, whole)
     if 0 < prompt < whole:
         walk(run, space, r, prompt, OF_PROMPTS, prompt)

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from fluidkv.runs.kernels import routine, unfolded
+from fluidkv.prefix.radix.kernel.layout import LRU
+from fluidkv.runs.kernels import apart, routine, unfolded
 from fluidkv.serving.caching.sglang.kernel.admission import fill
 from fluidkv.serving.caching.sglang.kernel.layout import (
     ABORTED,
@@ -12,7 +13,6 @@ from fluidkv.serving.caching.sglang.kernel.layout import (
     DECODE,
     DECODING,
     IDLE,
-    LRU,
     MIXED,
     NONE,
     PASSING,
@@ -77,7 +77,7 @@ def _to_front(run: Record, space: Space) -> None:
 # -------------------------------------------------------------------------------- those who decode
 
 
-@routine
+@apart
 def _keep_those_who_decode(run: Record, space: Space, parting: bool) -> Any:
     """Who is done leaves; or, if they part, who has its last token in flight.
 
@@ -117,7 +117,7 @@ def _join(run: Record, space: Space) -> None:
     run.cost += run.pass_size
 
 
-@routine
+@apart
 def _fits(run: Record, space: Space) -> Any:
     """Whether each who decodes can get one more token; what nobody uses of the tree goes for it."""
     pages = run.decoding
@@ -129,7 +129,7 @@ def _fits(run: Record, space: Space) -> Any:
     return make_room(run, space, pages * run.page)
 
 
-@routine
+@apart
 def _next_tokens(run: Record, space: Space) -> None:
     """Places for them. In pages the source makes room for a page each."""
     make_room(run, space, run.decoding * run.page)
@@ -239,7 +239,7 @@ def _prefill(run: Record, space: Space) -> None:
         _mix(run, space)
 
 
-@routine
+@apart
 def _touch(run: Record, space: Space) -> None:
     """Now and then those who wait touch their prefixes, the head of the queue last."""
     if run.tail == run.head or run.policy != LRU:

@@ -1,4 +1,4 @@
-"""SGLang's prefix tree, as `prefix.radix.tree.FastRadixTree` call by call, without a look at texts.
+"""SGLang's prefix tree, as `radix.reference.RadixTree` call by call, without a look at texts.
 
 How far a text is in the tree is how many pages of its strands are. The node of that place is the
 deepest that the strand has, or one above it. Which node goes is what `leaves` says.
@@ -8,16 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from fluidkv.runs.kernels import routine
-from fluidkv.serving.caching.sglang.kernel.layout import (
-    NONE,
-    ROOT,
-    Number,
-    Record,
-    Records,
-    Space,
-)
-from fluidkv.serving.caching.sglang.kernel.leaves import lowest, offer
+from fluidkv.prefix.radix.kernel.layout import NONE, ROOT, Number, Record, Records, Space
+from fluidkv.prefix.radix.kernel.leaves import lowest, offer
+from fluidkv.runs.kernels import inner, routine
 
 LOWEST, OF_ALL, OF_PROMPTS = np.array([-(2**62), 0, 1])
 """Priorities, of one type so that a walk is compiled once: none at all, a text's, its prompt's."""
@@ -42,16 +35,18 @@ def reach(run: Record, space: Space, r: int, tokens: int) -> tuple[Any, Any]:
 
 
 @routine
-def insert(run: Record, space: Space, r: int, tokens: int, inserted: int) -> Any:
+def insert(
+    run: Record, space: Space, r: int, tokens: int, priority: Number, inserted: Number
+) -> Any:
     """Keep the first tokens of a text, whole pages; what the tree lacks of them becomes a leaf.
 
     Returns:
         The tokens that the tree had.
     """
-    node = walk(run, space, r, tokens, OF_ALL, inserted)
+    node = walk(run, space, r, tokens, priority, inserted)
     had = space.nodes[node].end
     if had < tokens:
-        _append(run, space, node, r, tokens, int(tokens > inserted))
+        _append(run, space, node, r, tokens, priority, int(tokens > inserted))
     return had
 
 
@@ -128,13 +123,13 @@ def evict(run: Record, space: Space, tokens: int) -> Any:
 # --------------------------------------------------------------------------------------- the nodes
 
 
-@routine
+@inner
 def _tick(run: Record) -> Any:
     run.tick += 1
     return run.tick
 
 
-@routine
+@inner
 def _new(run: Record, nodes: Records) -> Any:
     node = run.given_back
     if node == NONE:
@@ -171,12 +166,14 @@ def _split(run: Record, space: Space, node: int, depth: int, strand: int) -> Any
 
 
 @routine
-def _append(run: Record, space: Space, parent: int, r: int, end: int, hits: int) -> None:
+def _append(
+    run: Record, space: Space, parent: int, r: int, end: int, priority: Number, hits: int
+) -> None:
     """A leaf of the pages of a text from the end of a node on."""
     nodes, leaf, begin = space.nodes, _new(run, space.nodes), space.nodes[parent].end
     nodes[leaf].used = _tick(run)
     nodes[leaf].born = _tick(run)
-    nodes[leaf].priority, nodes[leaf].hits = OF_ALL, hits
+    nodes[leaf].priority, nodes[leaf].hits = priority, hits
     nodes[leaf].parent, nodes[leaf].children, nodes[leaf].locks = parent, 0, 0
     nodes[leaf].end, nodes[leaf].size = end, end - begin
     for place in range(space.requests[r].first_span, space.requests[r].last_span):

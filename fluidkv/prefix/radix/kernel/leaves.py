@@ -3,8 +3,7 @@
 from typing import Any
 
 from fluidkv.prefix.policies import PROTECTED_HITS
-from fluidkv.runs.kernels import routine
-from fluidkv.serving.caching.sglang.kernel.layout import (
+from fluidkv.prefix.radix.kernel.layout import (
     FIFO,
     FILO,
     LFU,
@@ -16,6 +15,7 @@ from fluidkv.serving.caching.sglang.kernel.layout import (
     Record,
     Records,
 )
+from fluidkv.runs.kernels import routine
 
 
 @routine
