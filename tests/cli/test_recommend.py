@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from fluidkv.answers.recommend import recommend_settings
+from fluidkv.answers import recommend_settings
+from fluidkv.answers.recommend.page import run_rows
 from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.setting import Setting
 from fluidkv.cli import main
-from fluidkv.cli.commands.recommend.runs import simulated_rows
 from fluidkv.prefix import Prompts, content
 from fluidkv.runs.measuring import metrics
 from fluidkv.runs.requests import Requests
@@ -416,7 +416,7 @@ def test_prompts_of_a_log_begin_alike_as_in_a_replay(tmp_path):
         for said in (prompts, None)
     )
     assert found.mean(0, "latency_mean") == shared.latency_mean.item() < apart.latency_mean.item()
-    rows = dict(simulated_rows(found))
+    rows = dict(run_rows(found))
     assert rows["prompts"] == "begin alike as the trace says"
     assert rows["not in it"] == "speculative decoding, swapping, scheduling cost"
 

@@ -6,29 +6,15 @@ the same requests in the same order.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
+from fluidkv.answers.recommend.objective import MARGIN, Felt
 from fluidkv.answers.served.setting import Setting
 from fluidkv.answers.served.slo import Slo
 from fluidkv.record import Record
-
-OBJECTIVES = (
-    *("throughput", "ttft_p99", "latency_p99", "tpot_p99", "longest_gap_p99"),
-    "goodput",
-)
-"""What a pick can be the best in; the first where nobody says."""
-
-MARGIN = 0.02
-"""What counts as no loss, and as no gain. Noise is no measure for it: few runs would call a tenth
-of the throughput a tie, and many runs nothing at all.
-
->>> from fluidkv.answers import MARGIN
->>> best, other = 10.0, 9.85  # requests a second
->>> other >= best * (1 - MARGIN)  # counts as no loss
-True
-"""
 
 RULE = (
     f"of those allowed, within {MARGIN:.0%} of the best in what is asked for; of these, within "
@@ -46,48 +32,20 @@ Table = Mapping[str, Float[np.ndarray, "setting run"]]
 
 
 @dataclass(frozen=True)
-class Felt(Record):
-    """What users feel, in the order in which it counts.
-
-    Fields:
-        order: metrics; the first is the objective.
-        throughput: the metric of throughput among them.
-    """
-
-    order: tuple[str, ...]
-    throughput: str
-
-    @classmethod
-    def of(cls, objective: str, throughput: str, tails: Sequence[str]) -> "Felt":
-        """The objective, then throughput, then tails.
-
-        Args:
-            objective: one of `OBJECTIVES`.
-            throughput: the metric of throughput on this clock.
-            tails: metrics of times.
-        """
-        first = throughput if objective == "throughput" else objective
-        return cls(tuple(dict.fromkeys((first, throughput, *tails))), throughput)
-
-    def more_is_better(self, metric: str) -> bool:
-        return metric in (self.throughput, "goodput")
-
-
-@dataclass(frozen=True)
 class Choice(Record):
-    """What to take, and what was left when it was taken; numbers are indices of settings.
+    """What to take of some settings; numbers are indices of settings.
 
     Fields:
         index: the setting to take; None if none is allowed.
+        candidate: what would be taken if every simulated difference were one of the server.
         allowed: those that meet what is asked.
-        ties: of those, the ones that are within `MARGIN` of the best in the objective.
         closest: where none is allowed, the one that misses by least.
     """
 
-    index: int | None
-    allowed: tuple[int, ...]
-    ties: tuple[int, ...]
-    closest: int | None
+    index: int | None = None
+    candidate: int | None = None
+    allowed: tuple[int, ...] = ()
+    closest: int | None = None
 
 
 def choose(
@@ -111,49 +69,38 @@ def choose(
         among: indices of the settings that may be taken; None: all.
     """
     means = {name: table[name].mean(axis=1) for name in felt.order}
-    if slos:
-        allowed = np.all([slo.met(table[slo.metric]) for slo in slos], axis=0)
-    else:
-        rest = [_no_worse(means[name], felt.more_is_better(name)) for name in felt.order[1:]]
-        allowed = np.all([np.ones(len(settings), bool), *rest], axis=0)
-    kept = [i for i in np.flatnonzero(allowed).tolist() if among is None or i in among]
-    if not kept:
-        return Choice(None, (), (), _closest(table, slos, among))
-    ties = left = _near_the_best(kept, means, felt, felt.order[0])
-    for name in felt.order[1:]:
-        left = _near_the_best(left, means, felt, name)
+    conditions = [slo.met(table[slo.metric]) for slo in slos]
+    for name in () if slos else felt.order[1:]:
+        today = means[name][0]  # what has no value now is nothing to compare with
+        conditions.append(
+            np.isnan(today) | _no_worse(means[name], today, felt.more_is_better(name))
+        )
+    fine = np.all([np.ones(len(settings), bool), *conditions], axis=0)
+    allowed = [i for i in np.flatnonzero(fine).tolist() if among is None or i in among]
+    if not allowed:
+        return Choice(closest=_closest(table, slos, among))
+    left = allowed
+    for name in felt.order:
+        left = _near_the_best(left, means[name], felt.more_is_better(name))
     fastest = means[felt.throughput]
     index = min(left, key=lambda i: (len(settings[i].changed(settings[0])), -fastest[i]))
-    return Choice(index, tuple(kept), tuple(ties), None)
+    return Choice(index, index, tuple(allowed))
 
 
 def _near_the_best(
-    kept: Sequence[int],
-    means: Mapping[str, Float[np.ndarray, " setting"]],
-    felt: Felt,
-    metric: str,
-) -> list[int]:
-    """Those within `MARGIN` of the best; all, where nobody has a value."""
-    values = means[metric]
-    there = [i for i in kept if np.isfinite(values[i])]
-    if not there:
-        return list(kept)
-    if felt.more_is_better(metric):
-        least = (1 - MARGIN) * max(values[i] for i in there)
-        return [i for i in there if values[i] >= least]
-    most = (1 + MARGIN) * min(values[i] for i in there)
-    return [i for i in there if values[i] <= most]
+    places: Sequence[int], values: Float[np.ndarray, " setting"], more_is_better: bool
+) -> Sequence[int]:
+    """Those within `MARGIN` of the best; all, where none has a value."""
+    finite = [i for i in places if np.isfinite(values[i])]
+    if not finite:
+        return places
+    best = (max if more_is_better else min)(values[i] for i in finite)
+    return [i for i in finite if _no_worse(values[i], best, more_is_better)]
 
 
-def _no_worse(
-    means: Float[np.ndarray, " setting"], more_is_better: bool
-) -> Bool[np.ndarray, " setting"]:
-    """What has no value now is nothing to compare with."""
-    if np.isnan(means[0]):
-        return np.ones(means.size, bool)
-    if more_is_better:
-        return means >= (1 - MARGIN) * means[0]
-    return means <= (1 + MARGIN) * means[0]
+def _no_worse(values: Any, than: float, more_is_better: bool) -> Any:
+    """Whether values are within `MARGIN` of one, or better."""
+    return values >= (1 - MARGIN) * than if more_is_better else values <= (1 + MARGIN) * than
 
 
 def _closest(table: Table, slos: Sequence[Slo], among: Sequence[int] | None) -> int | None:

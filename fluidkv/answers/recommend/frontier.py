@@ -38,6 +38,19 @@ def sweep(now: Setting, candidates: Mapping[str, Iterable[Any]]) -> tuple[Settin
     return tuple(dict.fromkeys(found))
 
 
+def frontier_of(
+    means: Float[np.ndarray, "setting objective"], settings: Sequence[Setting]
+) -> tuple[int, ...]:
+    """Settings that no other beats; of such with the same means the one with fewest knobs turned.
+
+    Args:
+        means: the first column is of a throughput, the others are to be small.
+    """
+    places = np.array(without_twins(means, settings))
+    higher = [True] + [False] * (means.shape[1] - 1)
+    return tuple(places[pareto(means[places], higher)].tolist())
+
+
 def pareto(
     values: Float[np.ndarray, "setting objective"], higher: Sequence[bool]
 ) -> Bool[np.ndarray, " setting"]:

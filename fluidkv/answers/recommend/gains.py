@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import xarray as xr
 
-from fluidkv.answers.recommend.choosing import MARGIN, Choice, Felt, Table, choose
+from fluidkv.answers.recommend.choosing import Choice, Table, choose
+from fluidkv.answers.recommend.objective import MARGIN, Felt
 from fluidkv.answers.served.bias import Bias
 from fluidkv.answers.served.paired import difference, gained
 from fluidkv.answers.served.setting import Setting
@@ -31,6 +32,7 @@ class Gain:
         half: half of its interval; NaN where there are no two pairs.
         bar: what the simulation misses on the log; None where no log says it.
         held: whether the log, if there is one, has this metric: else no gain in it counts.
+        sign: -1 of a metric of which less is better.
     """
 
     relative: float
@@ -38,6 +40,12 @@ class Gain:
     half: float
     bar: float | None
     held: bool = True
+    sign: int = 1
+
+    @property
+    def change(self) -> float:
+        """Of the metric itself: below 0 where it gets less."""
+        return self.sign * self.relative
 
     @property
     def needed(self) -> float:
@@ -98,9 +106,9 @@ class Gains(Record):
         bias, value = self.bias.get(metric), self.beside_log(index, metric)
         if bias is None:
             gain = sign * gained(value, self.beside_log(0, metric))
-            return Gain(gain, paired, half, None, held=not self.bias)
+            return Gain(gain, paired, half, None, held=not self.bias, sign=sign)
         gain = bias.gain(value, more_is_better=sign > 0)
-        return Gain(gain, paired, half, bias.error_bar)
+        return Gain(gain, paired, half, bias.error_bar, sign=sign)
 
     def beside_log(self, index: int, metric: str) -> float:
         """The mean over runs; where the log has the metric, as its clients would have seen it.
@@ -118,30 +126,13 @@ class Gains(Record):
         return any(gain.counts for gain in gains) and not any(gain.loses for gain in gains)
 
 
-@dataclass(frozen=True)
-class Pick(Record):
-    """What to take of some settings.
-
-    Fields:
-        choice: of those that gain; the first setting, as it is now, where none does.
-        candidate: what would be taken if every simulated difference were one of the server.
-    """
-
-    choice: Choice
-    candidate: int | None
-
-    @property
-    def index(self) -> int | None:
-        return self.choice.index
-
-
-def picked(
+def choose_gains(
     settings: Sequence[Setting],
     table: Table,
     slos: Sequence[Slo],
     gains: Gains,
     among: Sequence[int] | None = None,
-) -> Pick:
+) -> Choice:
     """The choice among settings that gain; without such, the server is left as it is.
 
     Where it does not meet what is asked as it is, what meets it is taken, and what else it gains or
@@ -152,8 +143,8 @@ def picked(
         gains: of the same settings.
     """
     choice = choose(settings, table, slos, felt=gains.felt, among=among)
-    if choice.index in (None, 0) or 0 not in choice.allowed:
-        return Pick(choice, choice.index)
+    if not choice.index or 0 not in choice.allowed:
+        return choice
     real = [i for i in choice.allowed if i and gains.real(i)]
     taken = choose(settings, table, slos, felt=gains.felt, among=real or [0])
-    return Pick(replace(choice, index=taken.index), choice.index)
+    return replace(choice, index=taken.index)

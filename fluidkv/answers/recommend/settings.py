@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from fluidkv.answers.recommend.choosing import OBJECTIVES
 from fluidkv.answers.recommend.frontier import sweep
+from fluidkv.answers.recommend.objective import OBJECTIVES
+from fluidkv.answers.served.cases import TIMED
 from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.goodput import bounds_of
 from fluidkv.answers.served.setting import Setting, engine_of, limits_of
@@ -26,8 +27,6 @@ _SEQUENCES = (1.0, 0.9, 0.8, 0.7, 0.6)  # of what the eviction-free equilibrium 
 _RAISED = (1.25, 1.5, 2.0)  # of a cap that is below that
 _RATES = (1.0, 0.95, 0.9, 0.8)  # of its rate x*
 _RATE_STEP = 10**6  # rates are multiples of 1/this, rounded down: x* itself is never exceeded
-
-TIMED = ("ttft", "latency")  # metrics that need arrival times
 
 
 def objectives_of(demand: Demand, clock: IterationClock) -> tuple[str, ...]:
@@ -62,24 +61,23 @@ def knobs(rules: EngineRules, demand: Demand, caching: bool = False) -> tuple[st
 
 
 def check_options(
-    rules: EngineRules,
+    engine: ServedEngine,
     demand: Demand,
-    caching: bool,
     clock: IterationClock,
     objective: str,
     slos: Sequence[Slo],
     now: Setting,
-    candidates: Mapping[str, Sequence[Any]] | None,
+    candidates: Mapping[str, Sequence[Any]],
 ) -> None:
     """Refuse knobs that the engine does not have, and what a demand gives no meaning to."""
-    there = knobs(rules, demand, caching)
+    available = knobs(engine.rules, demand, engine.caching)
     turned = {name: getattr(now, name) for name in now.changed(Setting(clients=now.clients))}
-    tried = [(name, values) for name, values in (candidates or {}).items() if len(values)]
+    tried = [(name, values) for name, values in candidates.items() if len(values)]
     for name, value in [*turned.items(), *tried]:
-        if name not in there:
-            no_flag = f"{rules.label}{CACHE * caching} has no such flag"
-            why = "no clients are given" if name == "clients" else no_flag
-            raise InputError(name, value, f"none: {why}; it has {', '.join(there)}")
+        if name not in available:
+            why = f"{engine.rules.label}{CACHE * engine.caching} has no such flag"
+            why = "no clients are given" if name == "clients" else why
+            raise InputError(name, value, f"none: {why}; it has {', '.join(available)}")
     if demand.kind == "replay" and clock.unit != "s":
         raise InputError("replay", "a clock in iterations", "together with a clock in seconds")
     if objective not in OBJECTIVES:
@@ -108,56 +106,45 @@ def settings_of(
     workload: Workload,
     equilibrium: Equilibrium,
     now: Setting,
-    candidates: Mapping[str, Sequence[Any]] | None,
+    candidates: Mapping[str, Sequence[Any]],
 ) -> tuple[Setting, ...]:
     """What is tried; refuses what is out of range."""
-    usual = _usual(engine, limits, demand, workload, equilibrium, now)
-    settings = sweep(now, usual | dict(candidates or {}))
+    rates = (
+        Fraction(math.floor(equilibrium.rate * Fraction(str(share)) * _RATE_STEP), _RATE_STEP)
+        for share in _RATES
+    )
+    # As SGLang is set: in what is set now, or in the text of the engine.
+    written = dict(engine.settings).get("conservativeness", 1.0)
+    set_now = written if now.conservativeness is None else now.conservativeness
+    usual: dict[str, list[Any]] = {
+        "watermark": list(WATERMARKS),
+        "max_num_seqs": _sequences(
+            max(1, limits.capacity // workload.largest_footprint),
+            float(equilibrium.in_flight),
+            now.max_num_seqs,
+        ),
+        "admission_rate": [rate for rate in rates if rate > 0],
+        "conservativeness": [value for value in CONSERVATIVENESS if value != float(set_now)],
+    }
+    available = knobs(engine.rules, demand, engine.caching)
+    usual = {name: values for name, values in usual.items() if name in available}
+    settings = sweep(now, usual | dict(candidates))
     for setting in settings:
         limits_of(limits, setting)  # these refuse what is out of range
         engine_of(engine, setting)
     return settings
 
 
-def _usual(
-    engine: ServedEngine,
-    limits: Limits,
-    demand: Demand,
-    workload: Workload,
-    equilibrium: Equilibrium,
-    now: Setting,
-) -> dict[str, list[Any]]:
-    rates = [
-        Fraction(math.floor(equilibrium.rate * Fraction(str(share)) * _RATE_STEP), _RATE_STEP)
-        for share in _RATES
-    ]
-    usual = {
-        "watermark": list(WATERMARKS),
-        "max_num_seqs": _sequences(limits, workload, equilibrium, now),
-        "admission_rate": [rate for rate in rates if rate > 0],
-        "conservativeness": [v for v in CONSERVATIVENESS if v != _conservativeness(engine, now)],
-    }
-    there = knobs(engine.rules, demand, engine.caching)
-    return {name: values for name, values in usual.items() if name in there}
+def _sequences(least: int, carried: float, cap: int | None) -> list[int]:
+    """About what memory carries, below today's cap; and above it where it is less than that.
 
-
-def _conservativeness(engine: ServedEngine, now: Setting) -> float:
-    """As SGLang is set: in what is set now, or in the text of the engine."""
-    if now.conservativeness is not None:
-        return now.conservativeness
-    return float(dict(engine.settings).get("conservativeness", 1.0))
-
-
-def _sequences(
-    limits: Limits, workload: Workload, equilibrium: Equilibrium, now: Setting
-) -> list[int]:
-    """About what memory carries, below today's cap; and above it where it is less than that."""
-    carried = float(equilibrium.in_flight)
-    # As many as fit if all are the longest: no cap needs to be lower.
-    least = max(1, limits.capacity // workload.largest_footprint)
-    found = {least, *(max(least, round(carried * share)) for share in _SEQUENCES)}
-    cap = now.max_num_seqs
+    Args:
+        least: as many as fit if all are the longest: no cap needs to be lower.
+        carried: requests that memory carries.
+        cap: today's.
+    """
+    below = {least, *(max(least, round(carried * share)) for share in _SEQUENCES)}
     if cap is None:
-        return sorted(found)
+        return sorted(below)
     raised = {math.ceil(cap * share) for share in _RAISED} if cap < carried else set()
-    return sorted({n for n in found if n <= cap or cap < carried} | raised)
+    return sorted({n for n in below if n <= cap or cap < carried} | raised)

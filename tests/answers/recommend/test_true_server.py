@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 import xarray as xr
 
-from fluidkv.answers.recommend import Recommendation
-from fluidkv.answers.recommend.choosing import Felt
+from fluidkv.answers import Recommendation
 from fluidkv.answers.recommend.gains import Gain, Gains
+from fluidkv.answers.recommend.objective import Felt
 from fluidkv.answers.served.bias import OUTPUT, Bias
 from tests.answers.recommend.true_server import TrueServer, drawn
 
@@ -44,7 +44,7 @@ def check(server: TrueServer, found: Recommendation) -> None:
 
 
 def test_the_cases_are_of_each_kind(advised):
-    kinds = [(found.choice.index == 0, found.candidate == 0) for found in advised.values()]
+    kinds = [(found.choice.index == 0, found.choice.candidate == 0) for found in advised.values()]
     assert kinds == [(True, True), (True, False), (False, False)]
 
 

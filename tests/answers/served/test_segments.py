@@ -14,6 +14,7 @@ from fluidkv.answers.served.setting import Setting
 from fluidkv.runs.arrivals import poisson
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.engines import served_engine
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
 from fluidkv.serving.server import Server
@@ -81,7 +82,7 @@ def test_a_single_run_is_recorded_by_the_iteration(requests: int, exact: bool):
     draws = Draws(requests, runs)
     limits = Limits(4_000, 16)
     of_one = of_settings.planned(
-        trace, limits, "vllm", demand, clock, Setting(), None, (), "throughput", draws
+        trace, limits, served_engine("vllm"), demand, clock, Setting(), {}, (), "throughput", draws
     )
     for plan in (of_two, of_one):
         assert len(plan.tables) == 40 // requests

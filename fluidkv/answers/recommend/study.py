@@ -5,21 +5,16 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from fluidkv.answers.recommend.choosing import Choice
 from fluidkv.answers.recommend.flags import at_hand, of_the_engine
-from fluidkv.answers.recommend.frontier import (
-    pareto,
-    smallest_without_preemptions,
-    without_twins,
-)
-from fluidkv.answers.recommend.gains import Gains, Pick, picked
-from fluidkv.answers.recommend.likes import days_of, likes_of, pick_that_holds
+from fluidkv.answers.recommend.frontier import frontier_of, smallest_without_preemptions
+from fluidkv.answers.recommend.gains import Gains, choose_gains
+from fluidkv.answers.recommend.likes import days_of, likes_of
 from fluidkv.answers.recommend.plan import Plan, planned
 from fluidkv.answers.recommend.result import Picks, Recommendation
-from fluidkv.answers.recommend.runs import Progress, Ran, case_of, run_all, run_now
-from fluidkv.answers.recommend.what_if import WhatIf, what_if
+from fluidkv.answers.recommend.runs import Progress, Ran, run_all, run_now
+from fluidkv.answers.recommend.what_if import what_if
 from fluidkv.answers.served.bias import Bias, Totals
 from fluidkv.answers.served.demand import Demand, Draws
 from fluidkv.answers.served.experiment import Backend
@@ -33,7 +28,7 @@ from fluidkv.errors import InputError
 from fluidkv.logs.timed import TimedRun
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engine_text import ServedEngine
-from fluidkv.serving.engines import with_cache
+from fluidkv.serving.engines import served_engine
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
 from fluidkv.traces import Trace
@@ -86,13 +81,17 @@ def recommend_settings(
         version: of the server, where `engine` names none; what it lacks is said to be needed.
         log: what was measured where these requests were served as `now` says, at their own times;
             a gain no larger than what the simulation misses there is none.
-        totals: what else it says. block_size: tokens; None: out of `BLOCK_SIZES`.
+        totals: what else the log says.
+        block_size: tokens; None: the engine's own.
         max_num_batched_tokens: most tokens an iteration computes.
         requests: in each run; None: all of a trace that is replayed, else ten times what memory
             carries, 200 to 2,000, and more where memory is always full.
-        runs, seed: of each setting (None: 4, or one of a trace, by its quarters); of the first run.
-        draws: fresh ones, on which a pick is run again; None: 20. horizon: of each.
-        backend: of `serve`. on_progress: told how many requests are served, of how many.
+        runs: of each setting; None: 4, or one of a trace that is replayed, by its quarters.
+        seed: of the first run.
+        draws: fresh ones, on which a pick is run again; None: 20.
+        horizon: of each draw; None: as long as the trace, 3,000 requests at most, or as a run.
+        backend: of `serve`.
+        on_progress: told how many requests are served, of how many.
         on_first: told what the log says and what the simulation of its server does.
 
     Raises:
@@ -104,119 +103,107 @@ def recommend_settings(
         >>> mix = fk.Workload.from_lengths([(8, 10), (8, 20)])
         >>> small = {"requests": 104, "runs": 2, "backend": "reference"}
         >>> tried = {"max_num_seqs": [12], "watermark": [], "admission_rate": []}
-        >>> found = fk.recommend_settings(mix, 400, candidates=tried, **small)
-        >>> [found.mean(index, "preemptions") for index in range(len(found.settings))]
+        >>> answer = fk.recommend_settings(mix, 400, candidates=tried, **small)
+        >>> [answer.mean(index, "preemptions") for index in range(len(answer.settings))]
         [13.0, 0.0]
     """
-    if log is not None:
-        _check_log(log, source)
-    block = block_size or BLOCK_SIZES.get(with_cache(engine)[0].name, 1)
+    _check_log(log, source)
+    served = served_engine(engine)
+    block = block_size or BLOCK_SIZES.get(served.rules.name, 1)
     plan = planned(
         source,
         Limits(capacity, block, max_num_batched_tokens=max_num_batched_tokens),
-        engine,
+        served,
         demand or Demand(),
         clock or IterationClock.iterations(),
         now or Setting(),
-        candidates,
+        candidates or {},
         tuple(slos),
         objective,
         Draws(requests_of_log(requests, log, demand), runs, seed),
     )
-    bias = {} if log is None else _bias(plan, log, totals)
+    bias = _bias(plan, log, totals)
     if on_first is not None and bias:
         on_first(bias)
-    seen = bool(totals and totals.preemptions)  # then something preempts, whatever we simulate
-    ran = (None if seen else run_now(plan, backend)) or run_all(plan, backend, on_progress)
-    changes = what_if(plan, backend) if _is_little(plan, ran) else ()
-    found = _answer(plan, ran, changes, bias, totals, plan.engine.version or version)
-    return _on_fresh_draws(found, source, draws_of(draws), horizon or Horizon(), seed, backend)
+    ran = _run(plan, totals, backend, on_progress)
+    answer = _answer(plan, ran, bias, totals, version, backend)
+    return _on_fresh_draws(answer, source, draws_of(draws), horizon or Horizon(), backend)
 
 
-def _on_fresh_draws(
-    found: Recommendation,
-    source: Workload | Trace,
-    draws: int,
-    horizon: Horizon,
-    seed: int,
-    backend: Backend,
-) -> Recommendation:
-    """What would be taken, run again where it was not chosen; what gains nothing there is not."""
-    if not draws:
-        return found
-    days = days_of(source, found.plan, draws, horizon, seed)
-    picks = (found.picks.of_engine, found.picks.at_hand, found.picks.in_front)
-    first = (pick.index or pick.candidate for pick in picks)
-    indices = [index for index in dict.fromkeys(first) if index]
-    if not indices:
-        return found
-    likes = likes_of(found.plan, found.settings, indices, days, backend)
-    picks = Picks(*(pick_that_holds(pick, likes, found.gains) for pick in picks))
-    return replace(found, picks=picks, likes=likes)
-
-
-def _check_log(log: TimedRun, source: Workload | Trace) -> None:
+def _check_log(log: TimedRun | None, source: Workload | Trace) -> None:
     """Refuse a source of other requests than the log's."""
-    there = source.input_lengths if isinstance(source, Trace) else ()
-    if not np.array_equal(np.sort(there), np.sort(log.input_lengths)):
-        allowed = f"the {len(there)} of the source"
+    lengths = source.input_lengths if isinstance(source, Trace) else ()
+    if log is not None and not np.array_equal(np.sort(lengths), np.sort(log.input_lengths)):
+        allowed = f"the {len(lengths)} of the source"
         raise InputError("log", f"{len(log.input_lengths)} requests", allowed)
 
 
-def _bias(plan: Plan, log: TimedRun, totals: Totals | None) -> Mapping[str, Bias]:
+def _bias(plan: Plan, log: TimedRun | None, totals: Totals | None) -> Mapping[str, Bias]:
     """What the simulation of the log's own server misses."""
-    server = case_of(plan, plan.settings[0])
+    if log is None:
+        return {}
     metrics = (*plan.felt.order, *plan.objectives, *(slo.metric for slo in plan.slos))
-    return plan.bias(server, log, metrics, totals, bounds_of(plan.slos))
+    return plan.bias(plan.case(plan.settings[0]), log, metrics, totals, bounds_of(plan.slos))
 
 
-def _is_little(plan: Plan, ran: Ran) -> bool:
-    """Whether a few runs more are soon done; where nothing can be gained, an answer comes first."""
-    return not ran.nothing_to_gain or len(plan.tables) * plan.size <= LITTLE
+def _run(plan: Plan, totals: Totals | None, backend: Backend, on_progress: Progress | None) -> Ran:
+    """Today alone, if that says that nothing can be gained; what preempts in the log can be."""
+    preempts = bool(totals and totals.preemptions)
+    return (None if preempts else run_now(plan, backend)) or run_all(plan, backend, on_progress)
 
 
 def _answer(
     plan: Plan,
     ran: Ran,
-    changes: tuple[WhatIf, ...],
     bias: Mapping[str, Bias],
     totals: Totals | None,
     version: str | None,
+    backend: Backend,
 ) -> Recommendation:
     """What the runs say: the frontier, and what to take."""
-    table = ran.table
-    values = {str(name): column.values for name, column in table.data_vars.items()}
-    gains = Gains(table, ran.segments, bias, plan.felt)
-    rules, settings = plan.rules, ran.settings
-    end = smallest_without_preemptions(settings, values["preemptions"])
-    picks = Picks(
-        *(
-            picked(settings, values, plan.asked, gains, among)
-            for among in (of_the_engine(settings), at_hand(rules, settings, version), None)
-        )
-    )
-    if plan.short:  # they say nothing of later
-        nothing = Pick(Choice(None, (), (), None), None)
-        picks, end = Picks(nothing, nothing, nothing), None
+    values = {str(name): column.values for name, column in ran.table.data_vars.items()}
+    version, settings = plan.engine.version or version, ran.settings
+    gains = Gains(ran.table, ran.segments, bias, plan.felt)
+    picks, end = [Choice()] * 3, None  # runs that are mostly start say nothing of later
+    if not plan.short:
+        end = smallest_without_preemptions(settings, values["preemptions"])
+        known = at_hand(plan.engine.rules, settings, version)
+        picks = [
+            choose_gains(settings, values, plan.asked, gains, among)
+            for among in (of_the_engine(settings), known, None)
+        ]
+    # Where nothing can be gained, the answer comes first, and a few runs more are soon done.
+    few = not ran.nothing_to_gain or len(plan.tables) * plan.size <= LITTLE
     objectives = np.stack([values[name].mean(axis=1) for name in plan.objectives], axis=1)
     return Recommendation(
         plan=plan,
+        version=version,
         ran=ran,
         gains=gains,
-        frontier=_frontier(objectives, settings),
-        picks=picks,
-        totals=totals or Totals(),
-        version=version,
+        frontier=frontier_of(objectives, settings),
+        picks=Picks(*picks),
         end_of_preemption=end,
         unfinished=int(plan.unfinished(ran.statuses).sum()),
-        what_if=changes,
-        likes=None,
+        what_if=what_if(plan, backend) if few else (),
+        totals=totals,
     )
 
 
-def _frontier(
-    means: Float[np.ndarray, "setting objective"], settings: Sequence[Setting]
-) -> tuple[int, ...]:
-    kept = np.array(without_twins(means, settings))
-    higher = [True] + [False] * (means.shape[1] - 1)
-    return tuple(kept[pareto(means[kept], higher)].tolist())
+def _on_fresh_draws(
+    answer: Recommendation,
+    source: Workload | Trace,
+    draws: int,
+    horizon: Horizon,
+    backend: Backend,
+) -> Recommendation:
+    """What would be taken, run again where it was not chosen; what gains nothing there is not."""
+    if not draws:
+        return answer
+    days = days_of(source, answer.plan, draws, horizon)
+    first = (choice.index or choice.candidate for choice in answer.picks)
+    indices = [index for index in dict.fromkeys(first) if index]
+    if not indices:
+        return answer
+    likes = likes_of(answer.plan, answer.settings, indices, days, backend)
+    picks = Picks(*(likes.that_holds(choice, answer.gains) for choice in answer.picks))
+    return replace(answer, picks=picks, likes=likes)
