@@ -10,11 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from fluidkv.answers.recommend.choosing import Choice
-from fluidkv.answers.recommend.gains import Gain, Gains
-from fluidkv.answers.recommend.objective import MARGIN
-from fluidkv.answers.recommend.plan import Plan
-from fluidkv.answers.recommend.runs import Backend, run_settings
+from fluidkv.answers.recommend.choosing import Gain, Gains
+from fluidkv.answers.recommend.objective import MARGIN, Choice
+from fluidkv.answers.recommend.runs import Backend, Plan, run_settings
 from fluidkv.answers.served.demand import tables_of
 from fluidkv.answers.served.experiment import workload_of
 from fluidkv.answers.served.fresh import HORIZON, Days, Horizon, days_like

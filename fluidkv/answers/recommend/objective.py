@@ -1,4 +1,4 @@
-"""What a pick is the best in, what else users feel, and what counts as a difference."""
+"""What a pick is the best in, what else users feel, what counts as a difference; and the pick."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -48,3 +48,20 @@ class Felt(Record):
 
     def more_is_better(self, metric: str) -> bool:
         return metric in (self.throughput, "goodput")
+
+
+@dataclass(frozen=True)
+class Choice(Record):
+    """What to take of some settings; numbers are indices of settings.
+
+    Fields:
+        index: the setting to take; None if none is allowed.
+        candidate: what would be taken if every simulated difference were one of the server.
+        allowed: those that meet what is asked.
+        closest: where none is allowed, the one that misses by least.
+    """
+
+    index: int | None = None
+    candidate: int | None = None
+    allowed: tuple[int, ...] = ()
+    closest: int | None = None

@@ -3,11 +3,10 @@
 import math
 from collections.abc import Iterable
 
-from fluidkv.answers.recommend.flags import without_flag
-from fluidkv.answers.recommend.frontier import watermarks_alone
+from fluidkv.answers.recommend.choosing import watermarks_alone
 from fluidkv.answers.recommend.objective import MARGIN
 from fluidkv.answers.recommend.result import Recommendation
-from fluidkv.answers.recommend.settings import knobs
+from fluidkv.answers.recommend.settings import knobs, without_flag
 from fluidkv.answers.served.fresh import share_in, spread
 from fluidkv.answers.served.paired import gained
 from fluidkv.answers.served.published import misses_of

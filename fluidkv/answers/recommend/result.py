@@ -12,11 +12,10 @@ from fluidkv.report.page import Row
 if TYPE_CHECKING:
     import xarray as xr
 
-    from fluidkv.answers.recommend.choosing import Choice
-    from fluidkv.answers.recommend.gains import Gains
+    from fluidkv.answers.recommend.choosing import Gains
     from fluidkv.answers.recommend.likes import Likes
-    from fluidkv.answers.recommend.plan import Plan
-    from fluidkv.answers.recommend.runs import Ran
+    from fluidkv.answers.recommend.objective import Choice
+    from fluidkv.answers.recommend.runs import Plan, Ran
     from fluidkv.answers.recommend.what_if import WhatIf
     from fluidkv.answers.served.bias import Bias, Totals
     from fluidkv.answers.served.cost import Cost
@@ -247,7 +246,7 @@ class Recommendation(Answer):
     @property
     def in_front(self) -> int | None:
         """What a rate limiter or fewer clients gain beyond the pick; None where they do not."""
-        from fluidkv.answers.recommend.flags import of_the_engine
+        from fluidkv.answers.recommend.settings import of_the_engine
 
         index = self.picks.in_front.index
         return None if index is None or index in of_the_engine(self.settings) else index
@@ -269,13 +268,13 @@ class Recommendation(Answer):
 
     def flags(self, index: int) -> tuple[tuple[str, str], ...]:
         """(flag, value) for what differs from now and has a flag in this engine."""
-        from fluidkv.answers.recommend.flags import flags_of
+        from fluidkv.answers.recommend.settings import flags_of
 
         return flags_of(self.plan.engine.rules, self.settings[index], self.settings[0])
 
     def needs(self, index: int) -> tuple[tuple[str, str], ...]:
         """(flag, first version known to have it) for the flags that the server lacks."""
-        from fluidkv.answers.recommend.flags import needs_of
+        from fluidkv.answers.recommend.settings import needs_of
 
         rules = self.plan.engine.rules
         return needs_of(rules, self.settings[index], self.settings[0], self.version)

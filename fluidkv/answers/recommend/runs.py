@@ -5,25 +5,43 @@ after the other and are many, pairs of knobs are only those of the values that a
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from fluidkv.answers.recommend.frontier import IN_PAIRS
-from fluidkv.answers.recommend.plan import Plan
-from fluidkv.answers.served.experiment import Backend
+from fluidkv.answers.compare.plan import Setup
+from fluidkv.answers.recommend.objective import Felt
+from fluidkv.answers.recommend.settings import (
+    IN_PAIRS,
+    check_options,
+    objectives_of,
+    settings_of,
+)
+from fluidkv.answers.served.cases import Case
+from fluidkv.answers.served.demand import Draws
+from fluidkv.answers.served.experiment import Backend, Experiment, experiment, workload_of
 from fluidkv.answers.served.goodput import bounds_of, goodput, shares_by_segment
+from fluidkv.answers.served.memory import check_memory, equilibrium_of
 from fluidkv.answers.served.segments import by_segment
-from fluidkv.answers.served.setting import KNOBS, Setting
+from fluidkv.answers.served.setting import KNOBS, Setting, engine_of
+from fluidkv.answers.served.slo import Slo
+from fluidkv.answers.served.window import check_rows
 from fluidkv.labels import completed, variable
 from fluidkv.record import Record
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.run import one_by_one
+from fluidkv.serving.engine_text import ServedEngine
+from fluidkv.serving.limits import Limits
+from fluidkv.traces import Trace
+from fluidkv.workload import Workload
 
 Progress = Callable[[int, int], None]
 
+RUNS = 4
+"""Runs of each setting, where requests are drawn and nobody says how many."""
 WORK = 40_000_000
 """Output tokens in all settings, from which on pairs are picked: about a minute, one by one."""
 ENOUGH = 10_000
@@ -36,6 +54,110 @@ _KNOBS = {  # of `KNOBS`: unit, what it is
     "clients": ("request", "requests in the system at once; NaN: they come at their times"),
     "conservativeness": ("1", "of SGLang's admission; NaN: as the engine has it"),
 }
+
+
+@dataclass(frozen=True, eq=False)
+class Plan(Experiment):
+    """Fields:
+    engine: as it is passed on.
+    setup: memory, clock, when requests come; caps as they are set now.
+    slos: what is asked.
+    felt: what users feel, in the order in which it counts.
+    settings: what may be tried; the first is how the server is set now.
+    chosen: whether a user said what is to be tried.
+    objectives: metrics that the frontier is about: throughput, preemptions, tails of times.
+    """
+
+    engine: ServedEngine
+    setup: Setup
+    slos: tuple[Slo, ...]
+    felt: Felt
+    settings: tuple[Setting, ...]
+    chosen: bool
+    objectives: tuple[str, ...]
+
+    @property
+    def limits(self) -> Limits:
+        """Memory, and most tokens of an iteration; caps are those of a setting."""
+        return self.case(Setting()).limits
+
+    @property
+    def bounds(self) -> Mapping[str, float]:
+        """Of the times of each request, where goodput is asked for."""
+        return bounds_of(self.slos) if "goodput" in self.felt.order else {}
+
+    @property
+    def asked(self) -> tuple[Slo, ...]:
+        """What has to hold in every run; bounds of goodput are about each request."""
+        bounds = self.bounds
+        return tuple(slo for slo in self.slos if slo.metric.rpartition("_")[0] not in bounds)
+
+    def case(self, setting: Setting) -> Case:
+        """The server as it is set so."""
+        case = replace(self.setup, now=setting).case(engine_of(self.engine, setting))
+        return replace(case, clients=setting.clients)
+
+    def check_rows(self, tables: Sequence[Requests], setting: Setting, start: int = 0) -> None:
+        """Refuse a setting under which a request of a trace can never be served, with its row.
+
+        Args:
+            tables: of requests.
+            setting: of the server.
+            start: row of the trace with which the first table begins.
+        """
+        if self.window is not None:
+            limits = self.case(setting).limits
+            check_rows(tables, engine_of(self.engine, setting), limits, self.window, start)
+
+
+def planned(
+    source: Workload | Trace,
+    engine: ServedEngine,
+    setup: Setup,
+    candidates: Mapping[str, Sequence[Any]],
+    slos: tuple[Slo, ...],
+    objective: str,
+) -> Plan:
+    """All that will be run, decided and checked before anything runs.
+
+    Raises:
+        InputError: as `recommend_settings`.
+    """
+    demand = setup.demand
+    limits = replace(setup, now=Setting()).limits(engine)
+    setup = replace(setup, now=replace(setup.now, clients=demand.clients))
+    workload = workload_of(source)
+    check_options(engine, setup, objective, slos, candidates)
+    if demand.kind != "replay":
+        check_memory(engine.rules, limits, workload, demand.asks)
+    equilibrium = equilibrium_of(workload, setup.capacity)
+    settings = settings_of(engine, setup, workload, equilibrium, candidates)
+    runs = experiment(
+        source,
+        workload,
+        equilibrium,
+        demand,
+        setup.clock,
+        Draws(setup.requests, setup.runs, setup.seed),
+        runs=RUNS,
+        servers=[setup.case(engine_of(engine, setup.now))] * len(settings),
+        called="settings",
+        settings=settings,
+        caching=engine.finds_prefixes,
+    )
+    objectives = objectives_of(setup)
+    plan = Plan(
+        **vars(runs),
+        engine=engine,
+        setup=setup,
+        slos=slos,
+        felt=Felt.of(objective, objectives[0], objectives[2:]),
+        settings=settings,
+        chosen=any(len(values) for values in candidates.values()),
+        objectives=objectives,
+    )
+    plan.check_rows(plan.to_hold, settings[0])
+    return plan
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,21 +6,24 @@ from typing import Any
 
 import numpy as np
 
-from fluidkv.answers.recommend.choosing import Choice
-from fluidkv.answers.recommend.flags import at_hand, of_the_engine
-from fluidkv.answers.recommend.frontier import frontier_of, smallest_without_preemptions
-from fluidkv.answers.recommend.gains import Gains, choose_gains
+from fluidkv.answers.compare.plan import Setup
+from fluidkv.answers.recommend.choosing import (
+    Gains,
+    choose_gains,
+    frontier_of,
+    smallest_without_preemptions,
+)
 from fluidkv.answers.recommend.likes import days_of, likes_of
-from fluidkv.answers.recommend.plan import Plan, planned
+from fluidkv.answers.recommend.objective import Choice
 from fluidkv.answers.recommend.result import Picks, Recommendation
-from fluidkv.answers.recommend.runs import Progress, Ran, run_all, run_now
+from fluidkv.answers.recommend.runs import Plan, Progress, Ran, planned, run_all, run_now
+from fluidkv.answers.recommend.settings import at_hand, of_the_engine
 from fluidkv.answers.recommend.what_if import what_if
 from fluidkv.answers.served.bias import Bias, Totals
-from fluidkv.answers.served.demand import Demand, Draws
+from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.experiment import Backend
 from fluidkv.answers.served.fresh import Horizon, draws_of
 from fluidkv.answers.served.goodput import bounds_of
-from fluidkv.answers.served.memory import BLOCK_SIZES
 from fluidkv.answers.served.setting import Setting
 from fluidkv.answers.served.slo import Slo
 from fluidkv.answers.served.window import requests_of_log
@@ -29,7 +32,6 @@ from fluidkv.logs.timed import TimedRun
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.engines import served_engine
-from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
 from fluidkv.traces import Trace
 from fluidkv.workload import Workload
@@ -108,20 +110,18 @@ def recommend_settings(
         [13.0, 0.0]
     """
     _check_log(log, source)
-    served = served_engine(engine)
-    block = block_size or BLOCK_SIZES.get(served.rules.name, 1)
-    plan = planned(
-        source,
-        Limits(capacity, block, max_num_batched_tokens=max_num_batched_tokens),
-        served,
+    setup = Setup(
+        capacity,
         demand or Demand(),
         clock or IterationClock.iterations(),
         now or Setting(),
-        candidates or {},
-        tuple(slos),
-        objective,
-        Draws(requests_of_log(requests, log, demand), runs, seed),
+        block_size,
+        max_num_batched_tokens,
+        requests_of_log(requests, log, demand),
+        runs,
+        seed,
     )
+    plan = planned(source, served_engine(engine), setup, candidates or {}, tuple(slos), objective)
     bias = _bias(plan, log, totals)
     if on_first is not None and bias:
         on_first(bias)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import xarray as xr
 
-from fluidkv.answers.recommend.plan import Plan
+from fluidkv.answers.recommend.runs import Plan
 from fluidkv.answers.served.cases import Case, measured_cases
 from fluidkv.answers.served.experiment import Backend
 from fluidkv.answers.served.scaled import longer_prompts, scaled

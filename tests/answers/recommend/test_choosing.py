@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from fluidkv.answers.recommend.choosing import choose
-from fluidkv.answers.recommend.gains import Gain
+from fluidkv.answers.recommend.choosing import Gain, choose
 from fluidkv.answers.recommend.objective import MARGIN, OBJECTIVES, Felt
 from fluidkv.answers.served.setting import Setting
 from fluidkv.answers.served.slo import Slo

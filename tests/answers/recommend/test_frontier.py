@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fluidkv.answers.recommend.frontier import (
+from fluidkv.answers.recommend.choosing import (
     pareto,
     smallest_without_preemptions,
-    sweep,
     watermarks_alone,
     without_twins,
 )
+from fluidkv.answers.recommend.settings import sweep
 from fluidkv.answers.served.paired import difference, within_noise
 from fluidkv.answers.served.setting import Setting
 from fluidkv.answers.served.slo import SLO_METRICS, Slo

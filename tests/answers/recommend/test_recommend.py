@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fluidkv.answers import recommend_settings
-from fluidkv.answers.recommend.flags import without_flag
+from fluidkv.answers.recommend.settings import without_flag
 from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.setting import Setting
 from fluidkv.answers.served.slo import Slo

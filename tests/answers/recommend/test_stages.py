@@ -8,8 +8,8 @@ import pytest
 
 from fluidkv.answers import recommend_settings
 from fluidkv.answers.recommend import runs
-from fluidkv.answers.recommend.flags import at_hand, of_the_engine
 from fluidkv.answers.recommend.runs import run_all
+from fluidkv.answers.recommend.settings import at_hand, of_the_engine
 from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.scaled import longer_prompts
 from fluidkv.answers.served.setting import Setting

@@ -6,7 +6,7 @@ import pytest
 import xarray as xr
 
 from fluidkv.answers import Recommendation
-from fluidkv.answers.recommend.gains import Gain, Gains
+from fluidkv.answers.recommend.choosing import Gain, Gains
 from fluidkv.answers.recommend.objective import Felt
 from fluidkv.answers.served.bias import OUTPUT, Bias
 from tests.answers.recommend.true_server import TrueServer, drawn
