@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
-from fluidkv.answers.recommend.objective import MARGIN, Choice, Felt
+from fluidkv.answers.recommend.objective import MARGIN, Choice, more_is_better
 from fluidkv.answers.served.bias import Bias
+from fluidkv.answers.served.described import THROUGHPUTS
 from fluidkv.answers.served.paired import difference, gained
 from fluidkv.answers.served.setting import Setting
 from fluidkv.answers.served.slo import Slo
@@ -44,7 +45,7 @@ def choose(
     table: Table,
     slos: Sequence[Slo] = (),
     *,
-    felt: Felt,
+    felt: Sequence[str],
     among: Sequence[int] | None = None,
 ) -> Choice:
     """The setting to take, by `RULE`. Allowed is what meets every SLO in every run.
@@ -56,24 +57,23 @@ def choose(
         settings: the first is how the server is set now.
         table: metric -> values; of `felt` and of what SLOs name.
         slos: what is asked.
-        felt: what is to be had, in which order.
+        felt: metrics that users feel, in the order in which they count; the first is the
+            objective.
         among: indices of the settings that may be taken; None: all.
     """
-    means = {name: table[name].mean(axis=1) for name in felt.order}
+    means = {name: table[name].mean(axis=1) for name in felt}
     conditions = [slo.met(table[slo.metric]) for slo in slos]
-    for name in () if slos else felt.order[1:]:
+    for name in () if slos else felt[1:]:
         today = means[name][0]  # what has no value now is nothing to compare with
-        conditions.append(
-            np.isnan(today) | _no_worse(means[name], today, felt.more_is_better(name))
-        )
+        conditions.append(np.isnan(today) | _no_worse(means[name], today, more_is_better(name)))
     fine = np.all([np.ones(len(settings), bool), *conditions], axis=0)
     allowed = [i for i in np.flatnonzero(fine).tolist() if among is None or i in among]
     if not allowed:
         return Choice(closest=_closest(table, slos, among))
     left = allowed
-    for name in felt.order:
-        left = _near_the_best(left, means[name], felt.more_is_better(name))
-    fastest = means[felt.throughput]
+    for name in felt:
+        left = _near_the_best(left, means[name], more_is_better(name))
+    fastest = next(means[name] for name in felt if name in THROUGHPUTS)
     index = min(left, key=lambda i: (len(settings[i].changed(settings[0])), -fastest[i]))
     return Choice(index, index, tuple(allowed))
 
@@ -163,19 +163,19 @@ class Gains(Record):
         table: metrics [setting, run].
         segments: metrics [setting, run, segment] where there is one run; else None.
         bias: of the first setting, on its log; empty without a log.
-        felt: what is to be had.
+        felt: metrics that users feel, in the order in which they count.
         widen: of intervals, for runs that are draws of one log; `fresh.Days` has it.
     """
 
     table: xr.Dataset
     segments: xr.Dataset | None
     bias: Mapping[str, Bias]
-    felt: Felt
+    felt: tuple[str, ...]
     widen: float = 1.0
 
     def of(self, index: int, metric: str) -> Gain:
         """What a setting gains in a metric."""
-        sign = 1 if self.felt.more_is_better(metric) else -1
+        sign = 1 if more_is_better(metric) else -1
         values = self.table[metric].values
         pairs = values
         if self.segments is not None and metric in self.segments:
@@ -208,7 +208,7 @@ class Gains(Record):
 
     def real(self, index: int) -> bool:
         """Whether a setting gains in something that users feel, and loses in nothing of it."""
-        gains = [self.of(index, metric) for metric in self.felt.order]
+        gains = [self.of(index, metric) for metric in self.felt]
         return any(gain.counts for gain in gains) and not any(gain.loses for gain in gains)
 
 
@@ -242,42 +242,23 @@ def choose_gains(
 def frontier_of(
     means: Float[np.ndarray, "setting objective"], settings: Sequence[Setting]
 ) -> tuple[int, ...]:
-    """Settings that no other beats; of such with the same means the one with fewest knobs turned.
+    """Settings that no other beats: as good in every objective, and better in one.
 
-    Args:
-        means: the first column is of a throughput, the others are to be small.
-    """
-    places = np.array(without_twins(means, settings))
-    higher = [True] + [False] * (means.shape[1] - 1)
-    return tuple(places[pareto(means[places], higher)].tolist())
-
-
-def pareto(
-    values: Float[np.ndarray, "setting objective"], higher: Sequence[bool]
-) -> Bool[np.ndarray, " setting"]:
-    """Which rows no other row beats: as good in every objective, and better in one.
-
-    Args:
-        values: one column an objective; NaN counts as worse than any number.
-        higher: whether more is better, for each column.
-    """
-    signs = np.where(higher, 1.0, -1.0)
-    good = np.where(np.isnan(values), -np.inf, values * signs)
-    as_good = (good[:, None, :] >= good[None, :, :]).all(axis=2)
-    better = (good[:, None, :] > good[None, :, :]).any(axis=2)
-    return np.logical_not((as_good & better).any(axis=0))
-
-
-def without_twins(
-    values: Float[np.ndarray, "setting objective"], settings: Sequence[Setting]
-) -> tuple[int, ...]:
-    """Of settings with the same results, the one with the fewest knobs turned; a cap that never
+    Of settings with the same means, the one with the fewest knobs turned stays: a cap that never
     binds is no setting of its own.
+
+    Args:
+        means: the first column is of a throughput, the others are to be small; NaN counts as worse
+            than any number.
     """
-    first: dict[bytes, int] = {}
-    for index in sorted(range(len(settings)), key=lambda i: len(settings[i].changed(settings[0]))):
-        first.setdefault(values[index].tobytes(), index)
-    return tuple(sorted(first.values()))
+    signs = np.array([1.0] + [-1.0] * (means.shape[1] - 1))
+    good = np.where(np.isnan(means), -np.inf, means * signs)
+    as_good = (good[:, None] >= good[None]).all(axis=2)
+    places = range(len(settings))
+    order = sorted(places, key=lambda i: len(settings[i].changed(settings[0])))
+    rank = np.array([order.index(place) for place in places])
+    beats = as_good & (~as_good.T | (rank[:, None] < rank[None]))
+    return tuple(np.flatnonzero(~beats.any(axis=0)).tolist())
 
 
 def smallest_without_preemptions(
@@ -288,11 +269,8 @@ def smallest_without_preemptions(
     Returns:
         Index of the setting; None if no watermark that was tried ends it.
     """
-    return min(
-        (i for i in watermarks_alone(settings) if not preemptions[i].any()),
-        key=lambda i: settings[i].watermark,
-        default=None,
-    )
+    ending = (i for i in watermarks_alone(settings) if not preemptions[i].any())
+    return next(ending, None)
 
 
 def watermarks_alone(settings: Sequence[Setting]) -> tuple[int, ...]:

@@ -68,7 +68,7 @@ class Likes(Record):
         place = self.indices.index(index)
         if for_slos:
             return self.met[place] >= self.met[0]
-        felt = gains.felt.order
+        felt = gains.felt
         fresh = {metric: self.gains.of(place, metric) for metric in felt}
         if any(gain.relative < -MARGIN and -gain.paired > gain.half for gain in fresh.values()):
             return False
@@ -77,7 +77,7 @@ class Likes(Record):
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         stretch = self.days.stretch
-        felt = self.gains.felt.order
+        felt = self.gains.felt
         return {
             "count": self.draws,
             "requests": self.days.requests,

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fluidkv.answers.served.described import THROUGHPUTS
 from fluidkv.record import Record
 
 OBJECTIVES = (
@@ -22,32 +23,21 @@ True
 """
 
 
-@dataclass(frozen=True)
-class Felt(Record):
-    """What users feel, in the order in which it counts.
+def felt_of(objective: str, throughput: str, tails: Sequence[str]) -> tuple[str, ...]:
+    """What users feel, in the order in which it counts: the objective, then throughput, then tails.
 
-    Fields:
-        order: metrics; the first is the objective.
-        throughput: the metric of throughput among them.
+    Args:
+        objective: one of `OBJECTIVES`.
+        throughput: the metric of throughput on this clock.
+        tails: metrics of times.
     """
+    first = throughput if objective == "throughput" else objective
+    return tuple(dict.fromkeys((first, throughput, *tails)))
 
-    order: tuple[str, ...]
-    throughput: str
 
-    @classmethod
-    def of(cls, objective: str, throughput: str, tails: Sequence[str]) -> "Felt":
-        """The objective, then throughput, then tails.
-
-        Args:
-            objective: one of `OBJECTIVES`.
-            throughput: the metric of throughput on this clock.
-            tails: metrics of times.
-        """
-        first = throughput if objective == "throughput" else objective
-        return cls(tuple(dict.fromkeys((first, throughput, *tails))), throughput)
-
-    def more_is_better(self, metric: str) -> bool:
-        return metric in (self.throughput, "goodput")
+def more_is_better(metric: str) -> bool:
+    """Of what users feel: of all others less is."""
+    return metric in (*THROUGHPUTS, "goodput")
 
 
 @dataclass(frozen=True)

@@ -12,36 +12,31 @@ from fluidkv.answers.recommend.result import Recommendation
 from fluidkv.answers.served.cost import cost_of
 from fluidkv.answers.served.load import Arrivals, Asking, Origin
 from fluidkv.answers.served.server_options import (
-    BATCHED_TOKENS,
-    BLOCK_SIZE,
-    CLOCK,
-    CLOCK_FROM,
-    COUNT,
     DRAWS,
     ENGINE,
     HORIZON,
-    PRICE,
+    REQUESTS,
+    SEED,
+    PricedServer,
     ServedLoad,
-    as_set,
     engine_of,
     knob_values,
+    runs_of,
     served_load,
-    server_as_set,
 )
 from fluidkv.answers.served.slo_option import read_slo, slos_of
 from fluidkv.figures.figure import Figure
 from fluidkv.questions.answer import table_csv
-from fluidkv.questions.kinds import Text, Whole, Word, Written
-from fluidkv.questions.options import RUN, SERVER, Made, Option, as_options, only_with
+from fluidkv.questions.kinds import Text, Word, Written
+from fluidkv.questions.options import SERVER, Made, Option, as_options, only_with
 from fluidkv.questions.question import Question
 from fluidkv.report.page import Page
 
 if TYPE_CHECKING:
     from fluidkv.answers.served.bias import Bias
     from fluidkv.answers.served.fresh import Horizon
-    from fluidkv.answers.served.logged import LoggedServer, ServerSettings
+    from fluidkv.answers.served.logged import LoggedServer
     from fluidkv.answers.served.slo import Slo
-    from fluidkv.serving.clock import IterationClock
 
 _goal = partial(Option, panel="What to try and to ask for")
 
@@ -97,36 +92,17 @@ _CLIENT_CAP = _goal(
     _values_of("clients"),
     "Other numbers of clients to try, with --clients.",
 )
-_REQUESTS = Option(
-    "--requests N",
-    COUNT,
-    "Number of requests in each run; of a trace at its own times the first N. "
-    r"\[default: all of such a trace, else 200 to 2,000]",
-    RUN,
-)
-_RUNS = Option(
-    "--runs N",
-    COUNT,
-    "Number of runs of each setting, each with other requests; of a trace at its own times parts "
-    r"of N requests. \[default: 4, or 1 of such a trace]",
-    RUN,
-)
-_SEED = Option("--seed N", Whole(0, 2**62), "Seed of the first run.", RUN)
 
 
-def _server(
-    engine: Annotated[str | None, _ENGINE] = None,
-    clock: Annotated["IterationClock | None", CLOCK] = None,
-    clock_from: Annotated[str | None, CLOCK_FROM] = None,
-    price: Annotated[Fraction | None, PRICE] = None,
-    now: Annotated[Sequence[str] | None, _NOW] = None,
-    block_size: Annotated[int | None, BLOCK_SIZE] = None,
-    max_num_batched_tokens: Annotated[int | None, BATCHED_TOKENS] = None,
-) -> "tuple[ServerSettings, str | None, Fraction | None]":
-    """The server as options say it, but for its memory; its engine; the price of a GPU."""
-    knobs = as_set(now or ())
-    server = server_as_set(clock, clock_from, block_size, max_num_batched_tokens, knobs)
-    return server, engine, price
+@dataclass(frozen=True)
+class _Server(PricedServer):
+    """The same, with a limit on admissions."""
+
+    now: Annotated[Sequence[str] | None, _NOW] = None
+
+
+def _engine(engine: Annotated[str | None, _ENGINE] = None) -> str | None:
+    return engine
 
 
 def _load(
@@ -134,17 +110,18 @@ def _load(
     arrivals: Annotated[Arrivals, Made(Arrivals)],
     reading: Annotated[Asking, Made(Asking)],
     memory: Annotated[LoggedMemory, Made(LoggedMemory)],
-    server: Annotated["tuple[ServerSettings, str | None, Fraction | None]", Made(_server)],
+    engine: Annotated[str | None, Made(_engine)],
+    server: Annotated[_Server, Made(_Server)],
     on_read: Callable[[Any], object] | None = None,
 ) -> tuple[ServedLoad, Fraction | None]:
     """What is served by whom, and the price of a GPU."""
-    settings, name, price = server
+    settings = server.settings()
 
-    def engine(logged: "LoggedServer | None") -> str:
-        return engine_of(name, logged, "vllm")
+    def rules(logged: "LoggedServer | None") -> str:
+        return engine_of(engine, logged, "vllm")
 
-    served = served_load(origin, arrivals, reading, memory, settings, engine, on_read=on_read)
-    return served, price
+    served = served_load(origin, arrivals, reading, memory, settings, rules, on_read=on_read)
+    return served, server.price
 
 
 @dataclass(frozen=True)
@@ -173,11 +150,11 @@ class _Goal:
 def which_settings(
     load: Annotated[tuple[ServedLoad, Fraction | None], Made(_load, doing="reading requests")],
     goal: Annotated[_Goal, Made(_Goal)],
-    requests: Annotated[int | None, _REQUESTS] = None,
-    runs: Annotated[int | None, _RUNS] = None,
+    requests: Annotated[int | None, REQUESTS] = None,
+    runs: Annotated[int | None, runs_of("setting", 4)] = None,
     draws: Annotated[int | None, DRAWS] = None,
     horizon: Annotated["Horizon | None", HORIZON] = None,
-    seed: Annotated[int, _SEED] = 0,
+    seed: Annotated[int, SEED] = 0,
     on_progress: Callable[[int, int, str], None] | None = None,
     on_first: Callable[[list[str]], None] | None = None,
 ) -> Recommendation:

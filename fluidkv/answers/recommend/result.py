@@ -119,7 +119,7 @@ def _plan_json(plan: "Plan") -> dict[str, Any]:
             "rate": float(plan.equilibrium.rate),
             "in_flight": float(plan.equilibrium.in_flight),
         },
-        "objective": plan.felt.order[0],
+        "objective": plan.felt[0],
         "slos": {slo.metric: slo.bound for slo in plan.slos},
     }
 
@@ -226,7 +226,7 @@ class Recommendation(Answer):
     @property
     def felt(self) -> tuple[str, ...]:
         """What the pick is about: the objective, then what else users feel."""
-        return self.plan.felt.order
+        return self.plan.felt
 
     @property
     def choice(self) -> "Choice":

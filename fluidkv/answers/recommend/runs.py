@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 
 from fluidkv.answers.compare.plan import Setup
-from fluidkv.answers.recommend.objective import Felt
+from fluidkv.answers.recommend.objective import felt_of, more_is_better
 from fluidkv.answers.recommend.settings import (
     IN_PAIRS,
     check_options,
@@ -62,7 +62,7 @@ class Plan(Experiment):
     engine: as it is passed on.
     setup: memory, clock, when requests come; caps as they are set now.
     slos: what is asked.
-    felt: what users feel, in the order in which it counts.
+    felt: metrics that users feel, in the order in which it counts.
     settings: what may be tried; the first is how the server is set now.
     chosen: whether a user said what is to be tried.
     objectives: metrics that the frontier is about: throughput, preemptions, tails of times.
@@ -71,7 +71,7 @@ class Plan(Experiment):
     engine: ServedEngine
     setup: Setup
     slos: tuple[Slo, ...]
-    felt: Felt
+    felt: tuple[str, ...]
     settings: tuple[Setting, ...]
     chosen: bool
     objectives: tuple[str, ...]
@@ -84,7 +84,7 @@ class Plan(Experiment):
     @property
     def bounds(self) -> Mapping[str, float]:
         """Of the times of each request, where goodput is asked for."""
-        return bounds_of(self.slos) if "goodput" in self.felt.order else {}
+        return bounds_of(self.slos) if "goodput" in self.felt else {}
 
     @property
     def asked(self) -> tuple[Slo, ...]:
@@ -151,7 +151,7 @@ def planned(
         engine=engine,
         setup=setup,
         slos=slos,
-        felt=Felt.of(objective, objectives[0], objectives[2:]),
+        felt=felt_of(objective, objectives[0], objectives[2:]),
         settings=settings,
         chosen=any(len(values) for values in candidates.values()),
         objectives=objectives,
@@ -267,7 +267,7 @@ def _also(plan: Plan, run: xr.Dataset) -> xr.Dataset:
 
 def _parts(plan: Plan, run: xr.Dataset) -> xr.Dataset:
     """What users feel in the parts of a single run."""
-    parts = by_segment(run, plan.felt.order, plan.warm_up)
+    parts = by_segment(run, plan.felt, plan.warm_up)
     return parts.assign(goodput=shares_by_segment(run, plan.bounds)) if plan.bounds else parts
 
 
@@ -277,7 +277,7 @@ def _parts(plan: Plan, run: xr.Dataset) -> xr.Dataset:
 def _caps_cannot_help(plan: Plan) -> bool:
     """Whether what is asked for is nothing that a smaller batch may better by itself."""
     bounded = bounds_of(plan.slos)
-    return not plan.felt.order[0].startswith(("tpot", "longest_gap")) and not bounded
+    return not plan.felt[0].startswith(("tpot", "longest_gap")) and not bounded
 
 
 def _nothing_to_gain(ran: Ran, plan: Plan) -> bool:
@@ -297,8 +297,8 @@ def _nothing_to_gain(ran: Ran, plan: Plan) -> bool:
 
 def _best_pairs(plan: Plan, ran: Ran) -> tuple[Setting, ...]:
     """Of the planned pairs, those of the values that are the best alone in the objective."""
-    objective = plan.felt.order[0]
-    sign = -1 if plan.felt.more_is_better(objective) else 1
+    objective = plan.felt[0]
+    sign = -1 if more_is_better(objective) else 1
     means = sign * ran.table[objective].values.mean(axis=1)
     now = ran.settings[0]
     best = {}

@@ -142,7 +142,7 @@ def _bias(plan: Plan, log: TimedRun | None, totals: Totals | None) -> Mapping[st
     """What the simulation of the log's own server misses."""
     if log is None:
         return {}
-    metrics = (*plan.felt.order, *plan.objectives, *(slo.metric for slo in plan.slos))
+    metrics = (*plan.felt, *plan.objectives, *(slo.metric for slo in plan.slos))
     return plan.bias(plan.case(plan.settings[0]), log, metrics, totals, bounds_of(plan.slos))
 
 

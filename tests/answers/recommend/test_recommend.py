@@ -197,19 +197,6 @@ def test_a_trace_is_a_workload_where_it_is_not_replayed():
     assert small(trace).table.equals(small(TIERS).table)
 
 
-def test_as_dict_is_json_and_has_no_nan():
-    found = small(
-        demand=Demand(rate=0.5), now=Setting(watermark=0.01), slos=[Slo("latency_p95", 500)]
-    )
-    answer = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    version = ENGINES["vllm"].version
-    assert answer["engine"] == {"name": "vllm", "version": version, "text": "vllm"}
-    assert answer["demand"] == {"kind": "rate", "rate": 0.5}
-    assert answer["now"]["watermark"] == 0.01
-    assert answer["simulated"]["evidence"] == "sampled"
-    assert answer["slos"] == {"latency_p95": 500}
-
-
 @pytest.mark.parametrize(
     ("options", "argument"),
     [
@@ -246,12 +233,6 @@ def test_the_largest_request_is_named_whether_or_not_it_is_drawn():
         small(rare)
     assert refused.value.argument == "capacity"
     assert "vllm" in str(refused.value)
-
-
-def test_a_trace_with_times_that_go_backwards_is_refused():
-    trace = Trace((8, 8, 8), (10, 10, 10), (0.0, 2.0, 1.0))
-    with pytest.raises(InputError, match="backwards"):
-        small(trace, demand=Demand(replay=True), clock=IterationClock(0.01))
 
 
 @pytest.mark.parametrize(
