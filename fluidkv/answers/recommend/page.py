@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 
 from fluidkv.answers.recommend.objective import MARGIN
-from fluidkv.answers.recommend.pick_page import in_short, pick_heading, pick_rows, setting_text
+from fluidkv.answers.recommend.pick_page import outcome_of, setting_text
 from fluidkv.answers.recommend.result import Recommendation
 from fluidkv.answers.served.bias import OUTPUT, Bias
 from fluidkv.answers.served.cost import PER_MILLION
@@ -34,12 +34,12 @@ _HEADINGS = {
 
 def say_recommendation(page: Page, answer: Recommendation) -> None:
     """What it does today, what to set and how sure, what if, the frontier, how it was run."""
-    at = f"{answer.name} at " if answer.name else ""
-    page.verdict(in_short(answer))
+    at, outcome = f"{answer.name} at " if answer.name else "", outcome_of(answer)
+    page.verdict(outcome.sentence)
     page.title(f"{at}{answer.plan.limits.capacity:,} KV tokens, rules of {_rules(answer)}")
     _say_today(page, answer)
-    page.heading(pick_heading(answer))
-    page.rows(pick_rows(answer))
+    page.heading(outcome.heading)
+    page.rows(outcome.rows)
     _say_what_if(page, answer)
     if len(answer.settings) > 1:
         _say_frontier(page, answer)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from fluidkv.answers.recommend.choosing import watermarks_alone
 from fluidkv.answers.recommend.objective import MARGIN
@@ -18,63 +19,61 @@ FAR = 2.0
 """Times what the simulation misses, from which on a gain is worth a test that cannot be sold."""
 
 
-def pick_heading(answer: Recommendation) -> str:
-    """What the rows below it say."""
+class Outcome(NamedTuple):
+    """What is said of a pick.
+
+    Fields:
+        sentence: what to do, what it brings in the first thing that users feel, how sure that is.
+        heading: of the rows.
+        rows: what to take, what it gains, what holds that, and what else there is.
+    """
+
+    sentence: str
+    heading: str
+    rows: list[Row]
+
+
+def outcome_of(answer: Recommendation) -> Outcome:
+    """Whether nothing can be gained, nothing can be said, nothing is good enough, or what to do."""
+    gains, felt, requests = answer.gains, answer.felt, answer.plan.size
+    index, candidate, best = answer.choice.index, answer.choice.candidate, answer.best or 0
     if answer.ran.nothing_to_gain:
-        return "Nothing to gain: leave it as it is"
+        sentence = f"Leave it as it is: nothing is preempted in {requests:,} requests"
+        rows: list[Row] = [("why", _why_nothing(answer))]
+        return Outcome(sentence, "Nothing to gain: leave it as it is", rows)
     if answer.plan.short:
-        return "No pick"
-    if answer.choice.index is None:
-        return "No setting meets what is asked"
-    return "What to set, and how sure"
-
-
-def in_short(answer: Recommendation) -> str:
-    """What to do, what it brings in the first thing that users feel, and how sure that is."""
-    choice, gains, felt = answer.choice, answer.gains, answer.felt
-    requests = answer.plan.size
-    if answer.ran.nothing_to_gain:
-        return f"Leave it as it is: nothing is preempted in {requests:,} requests"
-    if answer.plan.short:
-        return f"No pick: runs of {requests:,} requests are mostly their start"
-    if choice.index is None:
-        return f"No setting meets what is asked, of {len(answer.settings):,} that were tried"
-    if choice.index:
-        what = _flags(answer, choice.index) or setting_text(answer, choice.index)
-        won = next((m for m in felt if gains.of(choice.index, m).counts), felt[0])
-        return f"Set {what}: {_with_bar(answer, choice.index, won)}"
-    if choice.candidate:
-        brings = _with_bar(answer, choice.candidate, felt[0])
-        needed = percent(gains.of(choice.candidate, felt[0]).needed)
-        return f"Leave it as it is: the best tried brings {brings}, and {needed} would count"
-    return f"Leave it as it is: nothing tried is better by more than {MARGIN:.0%}"
-
-
-def pick_rows(answer: Recommendation) -> list[Row]:
-    """What to take, what it gains, what holds that, and what else there is."""
-    if answer.ran.nothing_to_gain:
-        return [("why", _why_nothing(answer))]
-    if answer.plan.short:
+        sentence = f"No pick: runs of {requests:,} requests are mostly their start"
         start = "memory holds a good part of all requests at once: these runs are mostly their"
-        return [("why", f"{start} start; take more --requests"), *_prefill_rows(answer)]
-    index, best = answer.choice.index, answer.best or 0
+        rows = [("why", f"{start} start; take more --requests"), *_prefill_rows(answer)]
+        return Outcome(sentence, "No pick", rows)
+    heading = "What to set, and how sure"
     if index is None:
-        rows: list[Row] = [("closest", setting_text(answer, best))]
-    elif index == 0:
-        rows = [("leave it", _why_left(answer)), *_uneven_rows(answer)]
-    else:
+        heading = "No setting meets what is asked"
+        sentence = f"{heading}, of {len(answer.settings):,} that were tried"
+        rows = [("closest", setting_text(answer, best))]
+    elif index:
+        what = _flags(answer, index) or setting_text(answer, index)
+        won = next((metric for metric in felt if gains.of(index, metric).counts), felt[0])
+        sentence = f"Set {what}: {_with_bar(answer, index, won)}"
         rows = [*_flag_rows(answer, index), ("gain", _gains(answer, index))]
+    else:
+        why = f"nothing tried is better by more than {MARGIN:.0%}"
+        if candidate:
+            needed = percent(gains.of(candidate, felt[0]).needed)
+            brings = _with_bar(answer, candidate, felt[0])
+            why = f"the best tried brings {brings}, and {needed} would count"
+        sentence = f"Leave it as it is: {why}"
+        rows = [("leave it", _why_left(answer)), *_uneven_rows(answer)]
     rows += _slo_rows(answer, best if index is None else index)
     rows += _like_rows(answer)
     rows += _version_rows(answer)
     rows += _limiter_rows(answer)
-    if not answer.bias and (answer.choice.candidate or index is None):
+    if not answer.bias and (candidate or index is None):
         engine = answer.plan.engine
         rows.append(("not measured", not_measured(engine.rules.name, engine.caching)))
     rows += _prefill_rows(answer)
     rows += published_rows(misses_of(answer.settings[best].changed(answer.settings[0])))
-    rows.append(("no preemption", _end(answer)))
-    return rows
+    return Outcome(sentence, heading, [*rows, ("no preemption", _end(answer))])
 
 
 # --- why it is left as it is --------------------------------------------------------------------

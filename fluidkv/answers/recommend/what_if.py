@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import xarray as xr
 
 from fluidkv.answers.recommend.runs import Plan
-from fluidkv.answers.served.cases import Case, measured_cases
+from fluidkv.answers.served.cases import Case
 from fluidkv.answers.served.experiment import Backend
 from fluidkv.answers.served.scaled import longer_prompts, scaled
 from fluidkv.errors import InputError
@@ -113,18 +113,15 @@ def _run(
     plan: Plan, cases: Sequence[Case], backend: Backend
 ) -> list[tuple[dict[str, float] | None, str]]:
     """The metrics of each, or why there are none."""
+    until_served = replace(plan, horizon=None, warm_up=0, ends=RunStatus.DONE)
     try:
-        table, statuses = measured_cases(cases, plan.tables, every=plan.every, backend=backend)
+        table, _, statuses = until_served.measured(cases, backend)
     except InputError as error:
         return [(None, f"refused: {error}")] * len(cases)
-    runs = len(plan.tables)
-    ended = [
-        set(statuses[place * runs : (place + 1) * runs]) == {RunStatus.DONE.name}
-        for place in range(len(cases))
-    ]
+    late = until_served.unfinished(statuses).reshape(len(cases), -1)
     return [
-        (_means(table.isel(case=place)), "") if done else (None, "it gets stuck")
-        for place, done in enumerate(ended)
+        (None, "it gets stuck") if late[place].any() else (_means(table.isel(case=place)), "")
+        for place in range(len(cases))
     ]
 
 
