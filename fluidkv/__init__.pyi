@@ -20,7 +20,7 @@ from .answers.preempt.study import preempt_study as preempt_study
 from .answers.price.ask import price_tokens as price_tokens
 from .answers.prompted import prompted_generator as prompted_generator
 from .answers.prompted import prompted_trace as prompted_trace
-from .answers.recommend import recommend_settings as recommend_settings
+from .answers.recommend.study import recommend_settings as recommend_settings
 from .answers.replay import replay_log as replay_log
 from .answers.route.ask import route_study as route_study
 from .answers.size.study import size_server as size_server

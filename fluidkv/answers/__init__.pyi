@@ -34,11 +34,11 @@ from .prompted import prompted_generator as prompted_generator
 from .prompted import prompted_trace as prompted_trace
 from .pulse import PulseAnswer as PulseAnswer
 from .pulse import pulse_answer as pulse_answer
-from .recommend.choosing import MARGIN as MARGIN
 from .recommend.choosing import RULE as RULE
+from .recommend.objective import MARGIN as MARGIN
 from .recommend.result import Recommendation as Recommendation
 from .recommend.settings import knobs as knobs
-from .recommend.sweep import recommend_settings as recommend_settings
+from .recommend.study import recommend_settings as recommend_settings
 from .records import RecordAnswer as RecordAnswer
 from .records import read_files as read_files
 from .records import replay_records as replay_records

@@ -238,6 +238,6 @@ ORACLE = Question(
     say=say_oracle,
     doing="replaying",
     examples=("fluidkv oracle records/",),
-    differs=lambda answer: not answer.equal,
+    fails=lambda answer: not answer.equal,
     sweep=None,
 )

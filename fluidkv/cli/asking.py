@@ -10,7 +10,7 @@ import typer
 
 from fluidkv.cli.arguments import as_options, places
 from fluidkv.cli.asked import begin, note_read
-from fluidkv.cli.codes import DIFFERS
+from fluidkv.cli.codes import FAILS
 from fluidkv.cli.options import Html, Json, keyword, out, part_of
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
@@ -60,7 +60,7 @@ def command_of(question: Question) -> Callable[..., int]:
             notes=notes,
             assumes=question.assumes,
         )
-        return DIFFERS if question.differs(answer) else 0
+        return FAILS if question.fails(answer) else 0
 
     context = Parameter("running", Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
     run.__signature__ = Signature([context, *parameters])  # read by typer

@@ -156,8 +156,8 @@ def filled(
         values: key -> value of every option.
         doing: what takes its time in it; "": nothing does.
         progress: surrounds what takes its time, and counts it where the function says how far it
-            is (`on_progress`), and says what it does where the function says that (`on_step`);
-            None: nobody waits.
+            is (`on_progress`), and says what it does where the function says that (`on_step`), and
+            what is known before the rest (`on_first`, lines); None: nobody waits.
         hooks: name of a parameter -> what it gets in every function that has it.
     """
     parameters = signature(function).parameters
@@ -174,7 +174,7 @@ def filled(
     if progress is None or not doing:
         return function(**arguments)
     with progress(doing) as line:
-        tells = {"on_progress": line.count, "on_step": line.show}
+        tells = {"on_progress": line.count, "on_step": line.show, "on_first": line.tell}
         arguments |= {name: tells[name] for name in tells if name in parameters}
         return function(**arguments)
 

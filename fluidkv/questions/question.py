@@ -71,7 +71,8 @@ class Question:
         tables: name of a file -> its text, written beside the JSON.
         time: unit of its durations, or what says it of an answer; None: there are none.
         sweep: of it at many points; None: there is none.
-        differs: whether an answer is another one than recorded: the command then exits with 1.
+        fails: whether an answer is not what is hoped for, such as no setting that meets what is
+            asked, or another outcome than recorded: the command then exits with 1.
     """
 
     name: str
@@ -86,7 +87,7 @@ class Question:
     tables: Callable[[Any], Mapping[str, str]] = lambda answer: {}
     time: str | Callable[[Any], str | None] | None = None
     sweep: Sweep | None = field(default_factory=Sweep)
-    differs: Callable[[Any], bool] = lambda answer: False
+    fails: Callable[[Any], bool] = lambda answer: False
 
     @property
     def options(self) -> dict[str, Declared]:

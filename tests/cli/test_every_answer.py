@@ -19,7 +19,7 @@ from typer.main import get_command
 
 from fluidkv.cli import main
 from fluidkv.cli.app import app
-from fluidkv.cli.codes import BAD_INPUT, NO_PICK
+from fluidkv.cli.codes import BAD_INPUT, FAILS
 from fluidkv.figures.render import MANIFEST
 from fluidkv.serving.engine_text import CACHE
 from fluidkv.serving.engines import ENGINES, WITH_CACHE
@@ -276,7 +276,7 @@ def check(line: Line, source: list[str], folder: Path, capsys: pytest.CaptureFix
         assert not text.out, where
         assert not made, where
         return code
-    assert code in (0, NO_PICK) if line.command == "recommend" else code == 0, where
+    assert code in (0, FAILS) if line.command == "recommend" else code == 0, where
     assert not text.err, where
     assert not _no_number(text.out), where
     if "--json" in words:

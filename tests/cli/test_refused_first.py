@@ -16,7 +16,6 @@ BAD = ("", "nan", "-1", "x")
 _LARGE = "--capacity 40000"
 FINE = {
     "study": _LARGE,
-    "recommend": _LARGE,
     "size": f"{_LARGE} --slo ttft_p99=2s",
     "replay": "",
 }

@@ -17,6 +17,10 @@ _TIMED = f"{_TWO} --clock 0.1:1e-4:2e-3"
 PREEMPTS = f"{_TIMED} --capacity 128 --rate 4 --requests 24 --seeds 2"
 FEW = "--victim fewest-outputs --victim most-blocks"
 COMPARES = f"{_TIMED} --capacity 160 --rate 4 --requests 40 --runs 3"
+RECOMMENDS = "--class 8:10 --class 8:20 --capacity 400 --requests 104 --runs 2"
+"""Requests for 20 iterations, as long as the longest answer."""
+TRIED = "--watermark 0,0.1 --max-num-seqs 12,20 --rate-cap 1/2"
+LOGGED = "sample:vllm-rtx4090 --watermark 0.05 --max-num-seqs 34"
 ENGINES = "--engine vllm --engine trtllm-no-evict"
 
 _TYPES = "--type 1:1:1 --type 1:1:2"
@@ -39,6 +43,12 @@ CASES: dict[str, list[str]] = {
         f"{PREEMPTS} --slo 0.5:2.5",
         f"{PREEMPTS} {FEW} --seeds 1 --slo ttft=2s --slo tbt=400ms --swap-per-token 1e-4",
         f"{_TWO} {FEW} --capacity 128 --requests 40 --seeds 2",
+    ],
+    "recommend": [
+        f"{RECOMMENDS} {TRIED} --clients 25 --clock 0.01:1e-6:1e-4 --slo preemptions=0 --price 2",
+        f"{RECOMMENDS} --max-num-seqs 12 --engine sglang --block-size 1",
+        f"{RECOMMENDS} --rate 1/2 --now watermark=0.01 --draws 3 --horizon 60",
+        f"{LOGGED} --draws 2 --price 1",
     ],
     "compare": [
         f"{COMPARES} {ENGINES} --price 2",
@@ -99,6 +109,7 @@ NEEDED: dict[str, str] = {
     "cache": "",
     "route": "--workers 2 --capacity 400",
     "preempt": "--capacity 320",
+    "recommend": "--capacity 40000",
     "compare": f"--capacity 320 {ENGINES}",
     "price": "--budget 20",
     "mix": "--class 30:5 --class 30:6 --nodes 2",

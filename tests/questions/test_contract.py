@@ -70,7 +70,12 @@ def test_the_json_is_the_answer_with_the_keys_of_its_fields(
     assert head[1] == name
     assert said == json.loads(json.dumps(answer.to_dict(), allow_nan=False))
     if isinstance(answer, Answer):
-        assert list(said) == list(dict.fromkeys(_top(path) for path, _, _ in answer.json_keys()))
+        keys = [
+            _top(path)
+            for path, _, title in answer.json_keys()
+            if _top(path) in said or not title.startswith("if ")
+        ]
+        assert list(said) == list(dict.fromkeys(keys))
 
 
 def _top(path: str) -> str:

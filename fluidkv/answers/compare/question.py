@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fluidkv.answers.compare.result import EngineComparison
@@ -10,25 +9,20 @@ from fluidkv.answers.memory import LoggedMemory
 from fluidkv.answers.served.cost import cost_of
 from fluidkv.answers.served.load import Arrivals, Asking, Origin
 from fluidkv.answers.served.server_options import (
-    BATCHED_TOKENS,
-    BLOCK_SIZE,
-    CLOCK,
-    CLOCK_FROM,
-    COUNT,
     DRAWS,
     ENGINE,
     HORIZON,
-    PRICE,
+    REQUESTS,
+    SEED,
+    PricedServer,
     ServedLoad,
-    as_set,
     engine_of,
+    runs_of,
     served_load,
-    server_as_set,
 )
 from fluidkv.errors import InputError
 from fluidkv.figures.figure import Figure
 from fluidkv.questions.answer import table_csv
-from fluidkv.questions.kinds import Text, Whole
 from fluidkv.questions.options import RUN, SERVER, Made, Option, as_options
 from fluidkv.questions.question import Question
 from fluidkv.report.page import Page
@@ -36,7 +30,6 @@ from fluidkv.report.page import Page
 if TYPE_CHECKING:
     from fluidkv.answers.served.fresh import Horizon
     from fluidkv.answers.served.logged import LoggedServer, ServerSettings
-    from fluidkv.serving.clock import IterationClock
 
 _ENGINES = Option(
     "--engine NAME",
@@ -48,14 +41,6 @@ _ENGINES = Option(
     many=True,
     means=("engines",),
 )
-_NOW = Option(
-    "--now KNOB=VALUE",
-    Text(),
-    r"How servers are set: watermark, max_num_seqs; repeatable. \[default: 0 and no cap]",
-    SERVER,
-    many=True,
-    means=("max_num_seqs", "watermark"),
-)
 _CROSSOVER = Option(
     "--crossover",
     None,
@@ -63,38 +48,10 @@ _CROSSOVER = Option(
     "max_tokens and along the pool.",
     RUN,
 )
-_REQUESTS = Option(
-    "--requests N",
-    COUNT,
-    "Number of requests in each run; of a trace at its own times the first N. "
-    r"\[default: all of such a trace, else 200 to 2,000]",
-    RUN,
-)
-_RUNS = Option(
-    "--runs N",
-    COUNT,
-    "Number of runs of each engine, each with other requests; of a trace at its own times parts of "
-    r"N requests. \[default: 8, or 1 of such a trace]",
-    RUN,
-)
-_SEED = Option("--seed N", Whole(0, 2**62), "Seed of the first run.", RUN)
 
 
 def _names(engine: Annotated[Sequence[str] | None, _ENGINES] = None) -> list[str]:
     return list(engine or ())
-
-
-def _server(
-    clock: Annotated["IterationClock | None", CLOCK] = None,
-    clock_from: Annotated[str | None, CLOCK_FROM] = None,
-    price: Annotated[Fraction | None, PRICE] = None,
-    now: Annotated[Sequence[str] | None, _NOW] = None,
-    block_size: Annotated[int | None, BLOCK_SIZE] = None,
-    max_num_batched_tokens: Annotated[int | None, BATCHED_TOKENS] = None,
-) -> "tuple[ServerSettings, Fraction | None]":
-    """Every server as the options say it, but for its memory; and the price of a GPU."""
-    knobs = as_set(now or ())
-    return server_as_set(clock, clock_from, block_size, max_num_batched_tokens, knobs), price
 
 
 def _load(
@@ -103,17 +60,17 @@ def _load(
     reading: Annotated[Asking, Made(Asking)],
     names: Annotated[list[str], Made(_names)],
     memory: Annotated[LoggedMemory, Made(LoggedMemory)],
-    server: Annotated["tuple[ServerSettings, Fraction | None]", Made(_server)],
+    server: Annotated[PricedServer, Made(PricedServer)],
     on_read: Callable[[Any], object] | None = None,
-) -> tuple[ServedLoad, list[str], Fraction | None, int | None]:
-    """What is served by whom, the engines that are named, a price, and a size of blocks."""
-    settings, price = server
+) -> tuple[ServedLoad, list[str], PricedServer]:
+    """What is served by whom, the engines that are named, and options of the server."""
+    settings = server.settings()
     in_blocks = memory.capacity is not None and memory.capacity.unit == "blocks"
     if memory.capacity is not None and in_blocks and settings.block_size is None:
         allowed = "tokens, or --block-size beside it: each engine has blocks of its own size"
         raise InputError("--capacity", memory.capacity.text, allowed)
     served = served_load(origin, arrivals, reading, memory, settings, on_read=on_read)
-    return served, names, price, settings.block_size
+    return served, names, server
 
 
 def _engines(names: list[str], logged: "LoggedServer | None", crossover: bool) -> list[str]:
@@ -152,15 +109,14 @@ def _log(served: ServedLoad, engines: list[str], requests: int | None) -> dict[s
 
 def which_engine(
     load: Annotated[
-        tuple[ServedLoad, list[str], Fraction | None, int | None],
-        Made(_load, doing="reading requests"),
+        tuple[ServedLoad, list[str], PricedServer], Made(_load, doing="reading requests")
     ],
     crossover: Annotated[bool, _CROSSOVER] = False,
-    requests: Annotated[int | None, _REQUESTS] = None,
-    runs: Annotated[int | None, _RUNS] = None,
+    requests: Annotated[int | None, REQUESTS] = None,
+    runs: Annotated[int | None, runs_of("engine", 8)] = None,
     draws: Annotated[int | None, DRAWS] = None,
     horizon: Annotated["Horizon | None", HORIZON] = None,
-    seed: Annotated[int, _SEED] = 0,
+    seed: Annotated[int, SEED] = 0,
     on_progress: Callable[[int, int, str], None] | None = None,
 ) -> EngineComparison:
     """Which engine, version or setting of a scheduler is better for these requests?
@@ -175,16 +131,16 @@ def which_engine(
     from fluidkv.answers.compare.study import compare_engines
     from fluidkv.serving.clock import IterationClock
 
-    served, names, price, block_size = load
+    served, names, options_of_server = load
     server = served.server
-    cost = cost_of(price, server.clock)
+    cost = cost_of(options_of_server.price, server.clock)
     engines = _engines(names, served.logged, crossover)
     options: dict[str, Any] = {
         "capacity": server.capacity,
         "demand": served.demand,
         "clock": server.clock or IterationClock.iterations(),
         "now": server.now,
-        "block_size": _block_size(block_size, server, engines),
+        "block_size": _block_size(options_of_server.block_size, server, engines),
         "max_num_batched_tokens": server.max_num_batched_tokens,
         "requests": requests,
         "runs": runs,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fluidkv.answers.served.described import BIAS, GAP, THROUGHPUTS, below
+from fluidkv.answers.served.described import BIAS, GAP, STRETCH, THROUGHPUTS, below, cost_keys
 from fluidkv.plain import finite
 from fluidkv.questions.answer import Answer, Described, described
 from fluidkv.report.page import Row
@@ -25,14 +25,6 @@ if TYPE_CHECKING:
     from fluidkv.answers.served.window import Window
     from fluidkv.serving.engine_text import ServedEngine
     from fluidkv.serving.limits import Limits
-
-_STRETCH = (
-    ("requests", "count", "in the part of the trace that draws are like"),
-    ("of", "count", "in the whole trace"),
-    ("rate", "a unit of time", "arrivals in the part"),
-    ("rate_of_all", "a unit of time", "arrivals in the trace"),
-    ("arrivals", "text", "how its requests come"),
-)
 
 
 class Difference(Enum):
@@ -194,7 +186,7 @@ class EngineComparison(Answer):
         below=(
             ("count", "count", "fresh draws"),
             ("requests", "count", "in the largest draw"),
-            *below("stretch", tuple((n, k, f"if there is a trace: {t}") for n, k, t in _STRETCH)),
+            *below("stretch", STRETCH),
         ),
     )
     def fresh(self) -> "dict[str, Any] | None":
@@ -208,15 +200,7 @@ class EngineComparison(Answer):
     @described(
         "what a million output tokens cost by each engine, where a price is known",
         flat=True,
-        below=(
-            ("cost.per_gpu_hour", "money", "if `--price` is given: the price of a GPU"),
-            ("cost.gpus", "count", "if `--price` is given: GPUs of a replica"),
-            (
-                "cost.per_million_output_tokens.*",
-                "money",
-                "if `--price` is given: what a million output tokens cost, by engine",
-            ),
-        ),
+        below=cost_keys("by engine"),
     )
     def costs(self) -> dict[str, Any]:
         """What a million output tokens cost by each engine; empty where no price is known."""

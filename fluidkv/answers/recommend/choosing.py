@@ -1,34 +1,29 @@
 """Which setting to take: the best in what is asked for, then in what else users feel.
 
+Two things can pretend a gain: chance, which differences between pairs of the same requests show,
+and the model, which the log of a run shows. A gain counts if it is beyond both.
+
 Nothing here runs an engine. Results come as tables [setting, run]; the runs of all settings serve
-the same requests in the same order.
+the same requests in the same order, so that differences are taken run by run.
 """
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+import xarray as xr
+from jaxtyping import Float
 
+from fluidkv.answers.recommend.objective import MARGIN, Choice, more_is_better
+from fluidkv.answers.served.bias import Bias
+from fluidkv.answers.served.described import THROUGHPUTS
+from fluidkv.answers.served.paired import difference, gained
 from fluidkv.answers.served.setting import Setting
 from fluidkv.answers.served.slo import Slo
+from fluidkv.plain import finite
 from fluidkv.record import Record
-
-OBJECTIVES = (
-    *("throughput", "ttft_p99", "latency_p99", "tpot_p99", "longest_gap_p99"),
-    "goodput",
-)
-"""What a pick can be the best in; the first where nobody says."""
-
-MARGIN = 0.02
-"""What counts as no loss, and as no gain. Noise is no measure for it: few runs would call a tenth
-of the throughput a tie, and many runs nothing at all.
-
->>> from fluidkv.answers import MARGIN
->>> best, other = 10.0, 9.85  # requests a second
->>> other >= best * (1 - MARGIN)  # counts as no loss
-True
-"""
 
 RULE = (
     f"of those allowed, within {MARGIN:.0%} of the best in what is asked for; of these, within "
@@ -45,57 +40,12 @@ RULE = (
 Table = Mapping[str, Float[np.ndarray, "setting run"]]
 
 
-@dataclass(frozen=True)
-class Felt(Record):
-    """What users feel, in the order in which it counts.
-
-    Fields:
-        order: metrics; the first is the objective.
-        throughput: the metric of throughput among them.
-    """
-
-    order: tuple[str, ...]
-    throughput: str
-
-    @classmethod
-    def of(cls, objective: str, throughput: str, tails: Sequence[str]) -> "Felt":
-        """The objective, then throughput, then tails.
-
-        Args:
-            objective: one of `OBJECTIVES`.
-            throughput: the metric of throughput on this clock.
-            tails: metrics of times.
-        """
-        first = throughput if objective == "throughput" else objective
-        return cls(tuple(dict.fromkeys((first, throughput, *tails))), throughput)
-
-    def more_is_better(self, metric: str) -> bool:
-        return metric in (self.throughput, "goodput")
-
-
-@dataclass(frozen=True)
-class Choice(Record):
-    """What to take, and what was left when it was taken; numbers are indices of settings.
-
-    Fields:
-        index: the setting to take; None if none is allowed.
-        allowed: those that meet what is asked.
-        ties: of those, the ones that are within `MARGIN` of the best in the objective.
-        closest: where none is allowed, the one that misses by least.
-    """
-
-    index: int | None
-    allowed: tuple[int, ...]
-    ties: tuple[int, ...]
-    closest: int | None
-
-
 def choose(
     settings: Sequence[Setting],
     table: Table,
     slos: Sequence[Slo] = (),
     *,
-    felt: Felt,
+    felt: Sequence[str],
     among: Sequence[int] | None = None,
 ) -> Choice:
     """The setting to take, by `RULE`. Allowed is what meets every SLO in every run.
@@ -107,53 +57,41 @@ def choose(
         settings: the first is how the server is set now.
         table: metric -> values; of `felt` and of what SLOs name.
         slos: what is asked.
-        felt: what is to be had, in which order.
+        felt: metrics that users feel, in the order in which they count; the first is the
+            objective.
         among: indices of the settings that may be taken; None: all.
     """
-    means = {name: table[name].mean(axis=1) for name in felt.order}
-    if slos:
-        allowed = np.all([slo.met(table[slo.metric]) for slo in slos], axis=0)
-    else:
-        rest = [_no_worse(means[name], felt.more_is_better(name)) for name in felt.order[1:]]
-        allowed = np.all([np.ones(len(settings), bool), *rest], axis=0)
-    kept = [i for i in np.flatnonzero(allowed).tolist() if among is None or i in among]
-    if not kept:
-        return Choice(None, (), (), _closest(table, slos, among))
-    ties = left = _near_the_best(kept, means, felt, felt.order[0])
-    for name in felt.order[1:]:
-        left = _near_the_best(left, means, felt, name)
-    fastest = means[felt.throughput]
+    means = {name: table[name].mean(axis=1) for name in felt}
+    conditions = [slo.met(table[slo.metric]) for slo in slos]
+    for name in () if slos else felt[1:]:
+        today = means[name][0]  # what has no value now is nothing to compare with
+        conditions.append(np.isnan(today) | _no_worse(means[name], today, more_is_better(name)))
+    fine = np.all([np.ones(len(settings), bool), *conditions], axis=0)
+    allowed = [i for i in np.flatnonzero(fine).tolist() if among is None or i in among]
+    if not allowed:
+        return Choice(closest=_closest(table, slos, among))
+    left = allowed
+    for name in felt:
+        left = _near_the_best(left, means[name], more_is_better(name))
+    fastest = next(means[name] for name in felt if name in THROUGHPUTS)
     index = min(left, key=lambda i: (len(settings[i].changed(settings[0])), -fastest[i]))
-    return Choice(index, tuple(kept), tuple(ties), None)
+    return Choice(index, index, tuple(allowed))
 
 
 def _near_the_best(
-    kept: Sequence[int],
-    means: Mapping[str, Float[np.ndarray, " setting"]],
-    felt: Felt,
-    metric: str,
-) -> list[int]:
-    """Those within `MARGIN` of the best; all, where nobody has a value."""
-    values = means[metric]
-    there = [i for i in kept if np.isfinite(values[i])]
-    if not there:
-        return list(kept)
-    if felt.more_is_better(metric):
-        least = (1 - MARGIN) * max(values[i] for i in there)
-        return [i for i in there if values[i] >= least]
-    most = (1 + MARGIN) * min(values[i] for i in there)
-    return [i for i in there if values[i] <= most]
+    places: Sequence[int], values: Float[np.ndarray, " setting"], more_is_better: bool
+) -> Sequence[int]:
+    """Those within `MARGIN` of the best; all, where none has a value."""
+    finite = [i for i in places if np.isfinite(values[i])]
+    if not finite:
+        return places
+    best = (max if more_is_better else min)(values[i] for i in finite)
+    return [i for i in finite if _no_worse(values[i], best, more_is_better)]
 
 
-def _no_worse(
-    means: Float[np.ndarray, " setting"], more_is_better: bool
-) -> Bool[np.ndarray, " setting"]:
-    """What has no value now is nothing to compare with."""
-    if np.isnan(means[0]):
-        return np.ones(means.size, bool)
-    if more_is_better:
-        return means >= (1 - MARGIN) * means[0]
-    return means <= (1 + MARGIN) * means[0]
+def _no_worse(values: Any, than: float, more_is_better: bool) -> Any:
+    """Whether values are within `MARGIN` of one, or better."""
+    return values >= (1 - MARGIN) * than if more_is_better else values <= (1 + MARGIN) * than
 
 
 def _closest(table: Table, slos: Sequence[Slo], among: Sequence[int] | None) -> int | None:
@@ -164,3 +102,178 @@ def _closest(table: Table, slos: Sequence[Slo], among: Sequence[int] | None) -> 
     missed = (excess > 0).sum(axis=0)
     order = np.lexsort((excess.max(axis=0), missed)).tolist()
     return next((i for i in order if among is None or i in among), None)
+
+
+# --- what a setting gains on the server as it is ------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Gain:
+    """One setting in one metric against the server as it is; above 0 is better.
+
+    Fields:
+        relative: by the means over runs, infinite where today's is 0; where a log is given, the
+            lesser of what is gained on the simulated and on the measured server.
+        paired: mean over pairs: runs, or parts of the one run.
+        half: half of its interval; NaN where there are no two pairs.
+        bar: what the simulation misses on the log; None where no log says it.
+        held: whether the log, if there is one, has this metric: else no gain in it counts.
+        sign: -1 of a metric of which less is better.
+    """
+
+    relative: float
+    paired: float
+    half: float
+    bar: float | None
+    held: bool = True
+    sign: int = 1
+
+    @property
+    def change(self) -> float:
+        """Of the metric itself: below 0 where it gets less."""
+        return self.sign * self.relative
+
+    @property
+    def needed(self) -> float:
+        """What the gain has to exceed."""
+        return max(MARGIN, self.bar or 0.0)
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is beyond chance, by both means, and beyond what the simulation misses."""
+        beyond_chance = min(self.relative, self.paired) > self.half
+        return bool(self.held and self.relative > self.needed and beyond_chance)
+
+    @property
+    def loses(self) -> bool:
+        """Whether it is a loss that is beyond what the simulation misses."""
+        return bool(self.relative < -self.needed)
+
+    def to_dict(self) -> dict[str, float | None]:
+        """Plain values for JSON."""
+        numbers = {"relative": self.relative, "paired": self.paired, "half_width": self.half}
+        return finite(numbers) | {"error_bar": self.bar, "counts": self.counts}
+
+
+@dataclass(frozen=True, eq=False)
+class Gains(Record):
+    """Against the first setting.
+
+    Fields:
+        table: metrics [setting, run].
+        segments: metrics [setting, run, segment] where there is one run; else None.
+        bias: of the first setting, on its log; empty without a log.
+        felt: metrics that users feel, in the order in which they count.
+        widen: of intervals, for runs that are draws of one log; `fresh.Days` has it.
+    """
+
+    table: xr.Dataset
+    segments: xr.Dataset | None
+    bias: Mapping[str, Bias]
+    felt: tuple[str, ...]
+    widen: float = 1.0
+
+    def of(self, index: int, metric: str) -> Gain:
+        """What a setting gains in a metric."""
+        sign = 1 if more_is_better(metric) else -1
+        values = self.table[metric].values
+        pairs = values
+        if self.segments is not None and metric in self.segments:
+            pairs = self.segments[metric].values.reshape(len(values), -1)
+        there = np.isfinite(pairs[[0, index]]).all(axis=0)
+        now, then = pairs[0][there], pairs[index][there]
+        paired, half = math.nan, math.nan
+        if there.sum() > 1:
+            mean, width = difference(then, now)
+            if scale := abs(float(now.mean())):
+                paired, half = sign * mean / scale, self.widen * width / scale
+            elif abs(mean) > width:
+                paired, half = sign * gained(mean, 0.0), 0.0
+        bias, value = self.bias.get(metric), self.beside_log(index, metric)
+        if bias is None:
+            gain = sign * gained(value, self.beside_log(0, metric))
+            return Gain(gain, paired, half, None, held=not self.bias, sign=sign)
+        gain = bias.gain(value, more_is_better=sign > 0)
+        return Gain(gain, paired, half, bias.error_bar, sign=sign)
+
+    def beside_log(self, index: int, metric: str) -> float:
+        """The mean over runs; where the log has the metric, as its clients would have seen it.
+
+        They count the delay to the scheduler and back, which a run does not have.
+        """
+        values = self.table[metric].values
+        value, base = float(values[index].mean()), float(values[0].mean())
+        bias = self.bias.get(metric)
+        return value if bias is None else value + (bias.simulated - base)
+
+    def real(self, index: int) -> bool:
+        """Whether a setting gains in something that users feel, and loses in nothing of it."""
+        gains = [self.of(index, metric) for metric in self.felt]
+        return any(gain.counts for gain in gains) and not any(gain.loses for gain in gains)
+
+
+def choose_gains(
+    settings: Sequence[Setting],
+    table: Table,
+    slos: Sequence[Slo],
+    gains: Gains,
+    among: Sequence[int] | None = None,
+) -> Choice:
+    """The choice among settings that gain; without such, the server is left as it is.
+
+    Where it does not meet what is asked as it is, what meets it is taken, and what else it gains or
+    loses is no matter.
+
+    Args:
+        settings, table, slos, among: as in `choose`.
+        gains: of the same settings.
+    """
+    choice = choose(settings, table, slos, felt=gains.felt, among=among)
+    if not choice.index or 0 not in choice.allowed:
+        return choice
+    real = [i for i in choice.allowed if i and gains.real(i)]
+    taken = choose(settings, table, slos, felt=gains.felt, among=real or [0])
+    return replace(choice, index=taken.index)
+
+
+# --- the frontier -------------------------------------------------------------------------------
+
+
+def frontier_of(
+    means: Float[np.ndarray, "setting objective"], settings: Sequence[Setting]
+) -> tuple[int, ...]:
+    """Settings that no other beats: as good in every objective, and better in one.
+
+    Of settings with the same means, the one with the fewest knobs turned stays: a cap that never
+    binds is no setting of its own.
+
+    Args:
+        means: the first column is of a throughput, the others are to be small; NaN counts as worse
+            than any number.
+    """
+    signs = np.array([1.0] + [-1.0] * (means.shape[1] - 1))
+    good = np.where(np.isnan(means), -np.inf, means * signs)
+    as_good = (good[:, None] >= good[None]).all(axis=2)
+    places = range(len(settings))
+    order = sorted(places, key=lambda i: len(settings[i].changed(settings[0])))
+    rank = np.array([order.index(place) for place in places])
+    beats = as_good & (~as_good.T | (rank[:, None] < rank[None]))
+    return tuple(np.flatnonzero(~beats.any(axis=0)).tolist())
+
+
+def smallest_without_preemptions(
+    settings: Sequence[Setting], preemptions: Float[np.ndarray, "setting run"]
+) -> int | None:
+    """The smallest watermark that ends preemption in every run, all else as it is now.
+
+    Returns:
+        Index of the setting; None if no watermark that was tried ends it.
+    """
+    ending = (i for i in watermarks_alone(settings) if not preemptions[i].any())
+    return next(ending, None)
+
+
+def watermarks_alone(settings: Sequence[Setting]) -> tuple[int, ...]:
+    """Settings that differ from the first in the watermark only, the first included."""
+    alone = [i for i, s in enumerate(settings) if set(s.changed(settings[0])) <= {"watermark"}]
+    return tuple(sorted(alone, key=lambda i: settings[i].watermark))

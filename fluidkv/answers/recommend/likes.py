@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fluidkv.answers.recommend.choosing import MARGIN
-from fluidkv.answers.recommend.gains import Gain, Gains, Pick
-from fluidkv.answers.recommend.plan import Plan
-from fluidkv.answers.recommend.runs import Backend, run_settings
+import numpy as np
+
+from fluidkv.answers.recommend.choosing import Gain, Gains
+from fluidkv.answers.recommend.objective import MARGIN, Choice
+from fluidkv.answers.recommend.runs import Backend, Plan, run_settings
 from fluidkv.answers.served.demand import tables_of
+from fluidkv.answers.served.experiment import workload_of
 from fluidkv.answers.served.fresh import HORIZON, Days, Horizon, days_like
 from fluidkv.answers.served.setting import Setting
 from fluidkv.errors import InputError
@@ -49,27 +51,33 @@ class Likes(Record):
             return None
         return self.gains.of(self.indices.index(index), metric)
 
-    def holds(self, index: int, gains: Gains, *, for_slos: bool) -> bool:
-        """Whether a pick is one on fresh draws too.
+    def that_holds(self, choice: Choice, gains: Gains) -> Choice:
+        """The choice where it is one on fresh draws too; else the server as it is.
 
         Args:
+            choice: of the settings.
             gains: on the requests that chose it.
-            for_slos: whether it was chosen since the server as it is misses an SLO.
         """
+        index = choice.index
+        if not index or index not in self.indices:
+            return choice
+        for_slos = 0 not in choice.allowed  # since the server as it is misses one
+        return choice if self._holds(index, gains, for_slos) else replace(choice, index=0)
+
+    def _holds(self, index: int, gains: Gains, for_slos: bool) -> bool:
         place = self.indices.index(index)
         if for_slos:
             return self.met[place] >= self.met[0]
-        felt = gains.felt.order
-        lost = [self.gains.of(place, metric) for metric in felt]
-        if any(gain.relative < -MARGIN and -gain.paired > gain.half for gain in lost):
+        felt = gains.felt
+        fresh = {metric: self.gains.of(place, metric) for metric in felt}
+        if any(gain.relative < -MARGIN and -gain.paired > gain.half for gain in fresh.values()):
             return False
-        sold = [metric for metric in felt if gains.of(index, metric).counts]
-        return any(self.gains.of(place, metric).counts for metric in sold)
+        return any(gains.of(index, name).counts and fresh[name].counts for name in felt)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         stretch = self.days.stretch
-        felt = self.gains.felt.order
+        felt = self.gains.felt
         return {
             "count": self.draws,
             "requests": self.days.requests,
@@ -87,7 +95,7 @@ class Likes(Record):
         }
 
 
-def days_of(source: Workload | Trace, plan: Plan, draws: int, horizon: Horizon, seed: int) -> Days:
+def days_of(source: Workload | Trace, plan: Plan, draws: int, horizon: Horizon) -> Days:
     """Fresh draws of what was run.
 
     Raises:
@@ -95,22 +103,20 @@ def days_of(source: Workload | Trace, plan: Plan, draws: int, horizon: Horizon, 
             from the start.
     """
     demand, clock = plan.demand, plan.clock
-    if plan.window is not None:
+    if plan.window is not None and plan.window.rate is not None:
         log = plan.window.drawn_from(source)
-        if plan.window.rate is not None:
-            caching = plan.engine.finds_prefixes
-            how = {"usual": min(len(log), HORIZON), "caching": caching, "seed": seed}
-            return days_like(log, draws, horizon, demand, clock, **how)
+        how = {"usual": min(len(log), HORIZON), "caching": plan.engine.finds_prefixes}
+        return days_like(log, draws, horizon, demand, clock, seed=plan.seed, **how)
     size = plan.size
     if horizon != Horizon():
         if demand.kind == "saturated" or (horizon.seconds is not None and demand.rate is None):
             allowed = "a number of requests that come at a rate, or from clients"
             raise InputError("horizon", str(horizon.requests or horizon.seconds), allowed)
         size = horizon.of(demand.rate or 0.0)
-    workload = source.workload() if isinstance(source, Trace) else source
     if demand.kind == "replay":  # all at once: there is nothing to draw but who comes
         demand = replace(demand, replay=False, speed=1.0)
-    tables = tables_of(source, workload, demand, clock, size, draws, seed + _SEEDS)
+    workload = workload_of(source)
+    tables = tables_of(source, workload, demand, clock, size, draws, plan.seed + _SEEDS)
     return Days(tables, (None,) * draws, None)
 
 
@@ -118,27 +124,12 @@ def likes_of(
     plan: Plan, settings: Sequence[Setting], indices: Sequence[int], days: Days, backend: Backend
 ) -> Likes:
     """Settings, and the server as it is, on fresh draws."""
-    places = (0, *(index for index in indices if index))
+    places = (0, *indices)
     fresh = replace(plan, tables=list(days.tables), prompts=tuple(days.prompts))
     ran = run_settings(fresh, [settings[index] for index in places], backend)
     gains = Gains(ran.table, None, {}, plan.felt, days.widen)
-    asked = [slo.over(days.requests / plan.size) for slo in plan.asked]
-    met = tuple(
-        sum(
-            all(bool(slo.met(ran.table[slo.metric].values[[place]][:, [run]])[0]) for slo in asked)
-            for run in range(len(days.tables))
-        )
-        for place in range(len(places))
-    )
-    return Likes(places, gains, met, days)
-
-
-def pick_that_holds(pick: Pick, likes: Likes, gains: Gains) -> Pick:
-    """The pick where it is one on fresh draws too; else the server as it is."""
-    index = pick.index
-    if not index or index not in likes.indices:
-        return pick
-    for_slos = 0 not in pick.choice.allowed
-    if likes.holds(index, gains, for_slos=for_slos):
-        return pick
-    return replace(pick, choice=replace(pick.choice, index=0))
+    fine = np.ones((len(places), len(days.tables)), bool)
+    for slo in plan.asked:
+        values = ran.table[slo.metric].values.reshape(-1, 1)
+        fine &= slo.over(days.requests / plan.size).met(values).reshape(fine.shape)
+    return Likes(places, gains, tuple(fine.sum(axis=1).tolist()), days)

@@ -1,33 +1,130 @@
-"""What a sweep found."""
+"""What a recommendation shows: settings on the same requests, and which to take."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import xarray as xr
-
-from fluidkv.answers.recommend.choosing import MARGIN, Choice
-from fluidkv.answers.recommend.flags import IN_FRONT, flags_of, needs_of, without_flag
-from fluidkv.answers.recommend.frontier import watermarks_alone
-from fluidkv.answers.recommend.gains import Gains, Pick
-from fluidkv.answers.recommend.likes import Likes
-from fluidkv.answers.recommend.plan import Plan
-from fluidkv.answers.recommend.plan import as_dict as of_plan
-from fluidkv.answers.recommend.runs import Ran
-from fluidkv.answers.recommend.what_if import WhatIf
-from fluidkv.answers.served.bias import Bias, Totals
-from fluidkv.answers.served.bias import as_dict as of_log
-from fluidkv.answers.served.demand import mostly_start
-from fluidkv.answers.served.paired import gained, within_noise
-from fluidkv.answers.served.published import Published, misses_of
-from fluidkv.answers.served.setting import KNOBS, Setting
+from fluidkv.answers.served.described import BIAS, STRETCH, below, cost_keys
 from fluidkv.plain import finite
-from fluidkv.record import Record
-from fluidkv.serving.engines import CACHE
+from fluidkv.questions.answer import Answer, Described, described
+from fluidkv.report.page import Row
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from fluidkv.answers.recommend.choosing import Gains
+    from fluidkv.answers.recommend.likes import Likes
+    from fluidkv.answers.recommend.objective import Choice
+    from fluidkv.answers.recommend.runs import Plan, Ran
+    from fluidkv.answers.recommend.what_if import WhatIf
+    from fluidkv.answers.served.bias import Bias, Totals
+    from fluidkv.answers.served.cost import Cost
+    from fluidkv.answers.served.setting import Setting
+
+_PLAN = (
+    ("engine.name", "text", "of its rules"),
+    ("engine.version", "text", "of its rules"),
+    ("engine.text", "text", "as asked for"),
+    ("prefix_cache", "yes/no", "whether a preempted request finds what is left of itself"),
+    ("capacity", "tokens", "KV memory"),
+    ("block_size", "tokens", "of a KV block"),
+    ("max_num_batched_tokens", "tokens", "most of an iteration; null: no limit"),
+    ("demand.*", "", "`kind` (saturated, rate, clients, replay), `rate`, `clients`, `speed`"),
+    ("window", "", "→ [window](#window)"),
+    ("clock", "", "→ [clock](#clock)"),
+    ("equilibrium.rate", "per iteration", "x*, completions of a full memory without eviction"),
+    ("equilibrium.in_flight", "requests", "that memory carries then"),
+    ("objective", "text", "what the pick is the best in"),
+    ("slos.*", "as the metric", "bounds, by metric"),
+)
+_GAIN = (
+    ("relative", "relative", "gain over today"),
+    ("paired", "relative", "the same, pair by pair"),
+    ("half_width", "relative", "half of the interval of that"),
+    ("error_bar", "relative", "what it has to exceed"),
+    ("counts", "yes/no", "whether it does"),
+)
+_FINDINGS = (
+    ("simulated.evidence", "text", "how this is known: sampled"),
+    ("simulated.settings", "count", "that were run"),
+    ("simulated.settings_left_out", "count", "pairs of values that are not the best alone"),
+    ("simulated.runs_each", "count", "of each setting"),
+    ("simulated.requests_each", "count", "of each run"),
+    ("simulated.iterations", "iterations", "of a run; null: until all are served"),
+    ("simulated.warm_up", "iterations", "left out at the start"),
+    ("simulated.unfinished", "count", "runs without an end"),
+    ("simulated.all_start", "yes/no", "whether runs are too short for a pick"),
+    ("nothing_to_gain", "yes/no", "whether only today's setting was run"),
+    ("now", "", "today → [setting](#setting)"),
+    *below("measured", BIAS),
+    ("measured_preemptions.count", "count", "if there is a log: so many, or at least so many"),
+    ("measured_preemptions.counted", "yes/no", "if there is a log: whether it counts them"),
+    ("pick", "", "what to take → [setting](#setting)"),
+    ("candidate", "", "if every simulated difference were the server's → [setting](#setting)"),
+    ("pick_at_hand", "", "with flags of the logged version → [setting](#setting)"),
+    ("pick_in_front", "", "with a rate limiter, where it gains more → [setting](#setting)"),
+    ("closest", "", "where nothing meets what is asked → [setting](#setting)"),
+    ("flags.*", "text", "of the pick"),
+    ("needs.*", "text", "flag of the pick -> version that has it"),
+    ("published[].claim", "text", "a published benchmark that a prediction missed"),
+    ("published[].knob", "text", "that it is about"),
+    ("published[].what", "text", "the number"),
+    ("published[].published", "as `unit`", "measured there"),
+    ("published[].ours", "as `unit`", "predicted"),
+    ("published[].unit", "text", "of both"),
+    (
+        "published[].chance",
+        "as `unit`",
+        "what two such runs are apart by chance, in 95 of 100 pairs at most; null where none are "
+        "on record",
+    ),
+    ("frontier[]", "", "what no other setting beats → [setting](#setting)"),
+    ("end_of_preemption", "share", "smallest watermark tried without a preemption"),
+    ("draws.count", "count", "fresh draws; without any `draws` is null"),
+    ("draws.requests", "count", "in the largest draw"),
+    *below("draws.stretch", STRETCH),
+    ("draws.settings[].setting", "count", "its number; 0 as it is now"),
+    ("draws.settings[].meet_slos", "count", "draws that meet every SLO"),
+    *below("draws.settings[].gains.*", _GAIN),
+    ("what_if[].of", "text", "what is changed"),
+    ("what_if[].factor", "number", "on it"),
+    ("what_if[].capacity", "tokens", "KV memory then"),
+    ("what_if[].metrics", "", "→ [metrics](#metrics)"),
+    ("what_if[].why", "text", "it was not run"),
+    *cost_keys("of the server as it is set (`now`) and the best that was tried (`tried`)"),
+)
 
 
-@dataclass(frozen=True)
-class Picks(Record):
+def _plan_json(plan: "Plan") -> dict[str, Any]:
+    """What was asked for and of whom."""
+    from fluidkv.answers.served.clock import clock_values
+
+    demand, engine, limits = plan.demand, plan.engine, plan.limits
+    numbers = {name: getattr(demand, name) for name in ("rate", "clients", "speed")}
+    return {
+        "engine": {
+            "name": engine.rules.name,
+            "version": engine.rules.version,
+            "text": engine.name,
+        },
+        "prefix_cache": engine.caching,
+        "capacity": limits.capacity,
+        "block_size": limits.block_size,
+        "max_num_batched_tokens": limits.max_num_batched_tokens,
+        "demand": {"kind": demand.kind}
+        | {name: value for name, value in numbers.items() if value not in (None, 1.0)},
+        "window": None if plan.window is None else plan.window.to_dict(),
+        "clock": clock_values(plan.clock),
+        "equilibrium": {
+            "rate": float(plan.equilibrium.rate),
+            "in_flight": float(plan.equilibrium.in_flight),
+        },
+        "objective": plan.felt[0],
+        "slos": {slo.metric: slo.bound for slo in plan.slos},
+    }
+
+
+class Picks(NamedTuple):
     """What to take, of three kinds of settings.
 
     Fields:
@@ -36,97 +133,85 @@ class Picks(Record):
         in_front: also with what no engine has a flag for, a rate limiter or fewer clients.
     """
 
-    of_engine: Pick
-    at_hand: Pick
-    in_front: Pick
+    of_engine: "Choice"
+    at_hand: "Choice"
+    in_front: "Choice"
 
 
 @dataclass(frozen=True, eq=False)
-class Recommendation(Record):
-    """What a sweep found; indices are of settings.
+class Recommendation(Answer):
+    """Settings of a server on the same requests, and which to take; indices are of settings.
 
     Fields:
         plan: what was asked for, and of whom.
+        version: of the server, where it is known.
         ran: what was run for it, metrics [setting, run].
         gains: of every setting on the server as it is.
         frontier: settings that no other beats in all objectives, by their means; of settings with
             the same means, the one with the fewest knobs turned.
-        picks: what to take: nothing, of runs that are `all_start`.
-        totals: what the log says of the run as a whole.
-        version: of the server, where it is known.
+        picks: what to take: nothing, of runs that are mostly start.
         end_of_preemption: smallest watermark, all else as now, with which no run preempts; None
-            if none that was tried, or if runs are `all_start`.
+            if none that was tried, or if runs are mostly start.
         unfinished: runs that did not end as runs of this kind should.
-        likes: the picks, or what would be, on fresh draws; None: none was to be run.
         what_if: with more memory, longer prompts and so on; empty where it was not run.
+        likes: the picks, or what would be, on fresh draws; None: none was to be run.
+        totals: what the log says of the run as a whole; None: there is none.
+        cost: of the server; None: no price is known.
+        name: of the workload.
+        notes: rows on how options and files were read.
 
     Examples:
         >>> mix = fk.Workload.from_lengths([(8, 10), (8, 20)])
         >>> small = {"requests": 104, "runs": 2, "backend": "reference"}
         >>> tried = {"max_num_seqs": [12], "watermark": [], "admission_rate": []}
-        >>> found = fk.recommend_settings(mix, 400, candidates=tried, **small)
-        >>> [setting.max_num_seqs for setting in found.settings]
+        >>> answer = fk.recommend_settings(mix, 400, candidates=tried, **small)
+        >>> [setting.max_num_seqs for setting in answer.settings]
         [None, 12]
-        >>> found.flags(1), found.frontier, round(found.gain(1, "output_throughput"), 3)
+        >>> answer.flags(1), answer.frontier, round(answer.gain(1, "output_throughput"), 3)
         ((('--max-num-seqs', '12'),), (0, 1), -0.273)
     """
 
-    plan: Plan
-    ran: Ran
-    gains: Gains
+    plan: Annotated["Plan", Described("what is asked", flat=True, json=_plan_json, below=_PLAN)]
+    version: Annotated[str | None, Described("version of the log's engine", key="logged_version")]
+    ran: "Ran"
+    gains: "Gains"
     frontier: tuple[int, ...]
     picks: Picks
-    totals: Totals
-    version: str | None
     end_of_preemption: int | None
     unfinished: int
-    what_if: tuple[WhatIf, ...]
-    likes: Likes | None
+    what_if: "tuple[WhatIf, ...]"
+    likes: "Likes | None" = None
+    totals: "Totals | None" = None
+    cost: "Cost | None" = None
+    name: str = ""
+    notes: Sequence[Row] = ()
 
     @property
     def label(self) -> str:
         """The engine and its version as asked for, without what is said of a cache."""
+        from fluidkv.serving.engines import CACHE
+
         return self.plan.engine.label.replace(CACHE, "")
 
     @property
-    def settings(self) -> tuple[Setting, ...]:
+    def settings(self) -> "tuple[Setting, ...]":
         """What was run; the first is how the server is set now."""
         return self.ran.settings
 
     @property
-    def table(self) -> xr.Dataset:
+    def table(self) -> "xr.Dataset":
         """Metrics [setting, run], from `fluidkv.runs.measuring`; coordinates are the knobs."""
         return self.ran.table
 
     @property
-    def bias(self) -> Mapping[str, Bias]:
+    def runs(self) -> int:
+        """Runs of each setting, with other requests each."""
+        return self.table.sizes["run"]
+
+    @property
+    def bias(self) -> "Mapping[str, Bias]":
         """Metric -> measured beside simulated, now; empty where no log of this server is given."""
         return self.gains.bias
-
-    @property
-    def choice(self) -> Choice:
-        """What to take of the settings that the engine has flags for."""
-        return self.picks.of_engine.choice
-
-    @property
-    def candidate(self) -> int | None:
-        """What would be taken if every simulated difference were one of the server."""
-        return self.picks.of_engine.candidate
-
-    @property
-    def requests(self) -> int:
-        """In each run."""
-        return self.plan.size
-
-    @property
-    def iterations(self) -> int | None:
-        """Where requests wait from the start, in all; None: runs go on until all are served."""
-        return self.plan.horizon
-
-    @property
-    def warm_up(self) -> int:
-        """Iterations of these that are left out."""
-        return self.plan.warm_up * self.plan.every
 
     @property
     def throughput(self) -> str:
@@ -141,40 +226,30 @@ class Recommendation(Record):
     @property
     def felt(self) -> tuple[str, ...]:
         """What the pick is about: the objective, then what else users feel."""
-        return self.plan.felt.order
+        return self.plan.felt
 
     @property
-    def runs(self) -> int:
-        """Runs of each setting, with other requests each."""
-        return self.table.sizes["run"]
+    def choice(self) -> "Choice":
+        """What to take of the settings that the engine has flags for."""
+        return self.picks.of_engine
 
     @property
-    def watermarks(self) -> tuple[int, ...]:
-        """Settings that differ from now in the watermark only, ascending."""
-        return watermarks_alone(self.settings)
-
-    @property
-    def all_start(self) -> bool:
-        """Whether runs are too short for memory to be filled and emptied a few times."""
-        return mostly_start(self.plan.demand, self.plan.equilibrium, self.requests)
-
-    @property
-    def free_prefill(self) -> bool:
-        """Whether computing a lost prompt again costs no time, only a place in the batch."""
-        return not self.plan.clock.prefills
+    def best(self) -> int | None:
+        """The best that was tried, taken or not; None: none is better than what is set."""
+        return self.choice.index or self.choice.candidate or self.choice.closest or None
 
     @property
     def left(self) -> bool:
         """Whether the server is left as it is although the rule alone would take something."""
-        return self.choice.index == 0 and self.candidate not in (None, 0)
+        return self.choice.index == 0 and self.choice.candidate not in (None, 0)
 
     @property
     def in_front(self) -> int | None:
         """What a rate limiter or fewer clients gain beyond the pick; None where they do not."""
+        from fluidkv.answers.recommend.settings import of_the_engine
+
         index = self.picks.in_front.index
-        if index is None or not {*self.settings[index].changed(self.settings[0])} & {*IN_FRONT}:
-            return None
-        return index
+        return None if index is None or index in of_the_engine(self.settings) else index
 
     @property
     def to_take(self) -> bool:
@@ -187,83 +262,88 @@ class Recommendation(Record):
 
     def gain(self, index: int, metric: str) -> float:
         """Of a setting against now, relative, by the means over runs, simulated both."""
+        from fluidkv.answers.served.paired import gained
+
         return gained(self.mean(index, metric), self.mean(0, metric))
-
-    def depends_on(self, index: int) -> tuple[Published, ...]:
-        """Published measurements that our predictions miss, of the knobs that a setting turns."""
-        return misses_of(self.settings[index].changed(self.settings[0]))
-
-    def as_fast(self, index: int) -> bool:
-        """Whether its throughput is within `MARGIN` of the highest of all settings."""
-        means = self.table[self.throughput].values.mean(axis=1)
-        return bool(means[index] >= (1 - MARGIN) * means.max())
-
-    def in_noise(self, index: int) -> bool:
-        """Whether the runs do not tell its throughput from the highest of all settings."""
-        speeds = self.table[self.throughput].values
-        return within_noise(speeds[index], speeds[speeds.mean(axis=1).argmax()])
 
     def flags(self, index: int) -> tuple[tuple[str, str], ...]:
         """(flag, value) for what differs from now and has a flag in this engine."""
-        return flags_of(self.plan.rules, self.settings[index], self.settings[0])
+        from fluidkv.answers.recommend.settings import flags_of
+
+        return flags_of(self.plan.engine.rules, self.settings[index], self.settings[0])
 
     def needs(self, index: int) -> tuple[tuple[str, str], ...]:
         """(flag, first version known to have it) for the flags that the server lacks."""
-        return needs_of(self.plan.rules, self.settings[index], self.settings[0], self.version)
+        from fluidkv.answers.recommend.settings import needs_of
 
-    def without_flag(self, index: int) -> tuple[str, ...]:
-        """Knobs that differ from now and have no flag in this engine."""
-        return without_flag(self.plan.rules, self.settings[index], self.settings[0])
+        rules = self.plan.engine.rules
+        return needs_of(rules, self.settings[index], self.settings[0], self.version)
+
+    def costs(self) -> dict[str, Any]:
+        """Of a million output tokens, as it is set and by the best that was tried."""
+        from fluidkv.answers.served.bias import OUTPUT
+
+        if self.cost is None:
+            return {}
+        places = {"now": 0} | ({"tried": self.best} if self.best else {})
+        per_million = {
+            name: self.cost.per_million(self.mean(index, OUTPUT)) for name, index in places.items()
+        }
+        return self.cost.values(**per_million)
 
     def to_xarray(self) -> "xr.Dataset":
         """Metrics [setting, run]; coordinates are the knobs."""
         return self.table
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON, under keys that stay; docs/recommend.md lists them."""
-        picks, index = self.picks, self.choice.index
+    @described("what was run, and what it says", flat=True, below=_FINDINGS)
+    def findings(self) -> dict[str, Any]:
+        """What was run, and what it says."""
+        from fluidkv.answers.served.published import misses_of
+
+        choice, plan, totals = self.choice, self.plan, self.totals
+        index, end = choice.index, self.end_of_preemption
+        turned = self.settings[choice.candidate or 0].changed(self.settings[0])
+        logged = None if totals is None else totals.preemptions
         return {
-            **of_plan(self.plan),
-            "logged_version": self.version,
             "simulated": {
                 "evidence": "sampled",
                 "settings": len(self.settings),
                 "settings_left_out": self.ran.left_out,
                 "runs_each": self.runs,
-                "requests_each": self.requests,
-                "iterations": self.iterations,
-                "warm_up": self.warm_up,
+                "requests_each": plan.size,
+                "iterations": plan.horizon,
+                "warm_up": plan.warm_up * plan.every,
                 "unfinished": self.unfinished,
-                "all_start": self.all_start,
+                "all_start": plan.short,
             },
             "nothing_to_gain": self.ran.nothing_to_gain,
             "now": self._row(0),
-            "measured": of_log(self.bias) or None,
+            "measured": {name: bias.to_dict() for name, bias in self.bias.items()} or None,
             "measured_preemptions": None
-            if self.totals.preemptions is None
-            else {"count": self.totals.preemptions, "counted": self.totals.counted},
+            if totals is None or logged is None
+            else {"count": logged, "counted": totals.counted},
             "pick": self._row(index),
-            "candidate": self._row(self.candidate),
-            "pick_at_hand": self._row(picks.at_hand.index),
+            "candidate": self._row(choice.candidate),
+            "pick_at_hand": self._row(self.picks.at_hand.index),
             "pick_in_front": self._row(self.in_front),
-            "closest": self._row(self.choice.closest),
+            "closest": self._row(choice.closest),
             "flags": {} if index is None else dict(self.flags(index)),
             "needs": {} if index is None else dict(self.needs(index)),
-            "published": [one.to_dict() for one in self.depends_on(self.candidate or 0)],
-            "frontier": [self._row(index) for index in self.frontier],
-            "end_of_preemption": None
-            if self.end_of_preemption is None
-            else self.settings[self.end_of_preemption].watermark,
+            "published": [benchmark.to_dict() for benchmark in misses_of(turned)],
+            "frontier": [self._row(place) for place in self.frontier],
+            "end_of_preemption": None if end is None else self.settings[end].watermark,
             "draws": None if self.likes is None else self.likes.to_dict(),
-            "what_if": [one.to_dict() for one in self.what_if],
+            "what_if": [row.to_dict() for row in self.what_if],
+            **self.costs(),
         }
 
     def _row(self, index: int | None) -> dict[str, Any] | None:
         if index is None:
             return None
-        rate = self.settings[index].admission_rate
+        setting = self.settings[index]
+        rate = setting.admission_rate
         return {
-            **{name: getattr(self.settings[index], name) for name in KNOBS},
+            **vars(setting),
             "admission_rate": None if rate is None else float(rate),
             "metrics": {
                 str(name): finite(float(column.values[index].mean()))

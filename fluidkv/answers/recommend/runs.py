@@ -7,25 +7,41 @@ after the other and are many, pairs of knobs are only those of the values that a
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from fluidkv.answers.recommend.frontier import IN_PAIRS
-from fluidkv.answers.recommend.plan import Plan
+from fluidkv.answers.compare.plan import Setup
+from fluidkv.answers.recommend.objective import felt_of, more_is_better
+from fluidkv.answers.recommend.settings import (
+    IN_PAIRS,
+    check_options,
+    objectives_of,
+    settings_of,
+)
 from fluidkv.answers.served.cases import Case
-from fluidkv.answers.served.experiment import Backend
+from fluidkv.answers.served.demand import Draws
+from fluidkv.answers.served.experiment import Backend, Experiment, experiment, workload_of
 from fluidkv.answers.served.goodput import bounds_of, goodput, shares_by_segment
+from fluidkv.answers.served.memory import check_memory, equilibrium_of
 from fluidkv.answers.served.segments import by_segment
-from fluidkv.answers.served.setting import KNOBS, Setting, engine_of, limits_of
+from fluidkv.answers.served.setting import KNOBS, Setting, engine_of
+from fluidkv.answers.served.slo import Slo
 from fluidkv.answers.served.window import check_rows
 from fluidkv.labels import completed, variable
 from fluidkv.record import Record
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.run import one_by_one
+from fluidkv.serving.engine_text import ServedEngine
+from fluidkv.serving.limits import Limits
+from fluidkv.traces import Trace
+from fluidkv.workload import Workload
 
 Progress = Callable[[int, int], None]
 
+RUNS = 4
+"""Runs of each setting, where requests are drawn and nobody says how many."""
 WORK = 40_000_000
 """Output tokens in all settings, from which on pairs are picked: about a minute, one by one."""
 ENOUGH = 10_000
@@ -38,6 +54,110 @@ _KNOBS = {  # of `KNOBS`: unit, what it is
     "clients": ("request", "requests in the system at once; NaN: they come at their times"),
     "conservativeness": ("1", "of SGLang's admission; NaN: as the engine has it"),
 }
+
+
+@dataclass(frozen=True, eq=False)
+class Plan(Experiment):
+    """Fields:
+    engine: as it is passed on.
+    setup: memory, clock, when requests come; caps as they are set now.
+    slos: what is asked.
+    felt: metrics that users feel, in the order in which it counts.
+    settings: what may be tried; the first is how the server is set now.
+    chosen: whether a user said what is to be tried.
+    objectives: metrics that the frontier is about: throughput, preemptions, tails of times.
+    """
+
+    engine: ServedEngine
+    setup: Setup
+    slos: tuple[Slo, ...]
+    felt: tuple[str, ...]
+    settings: tuple[Setting, ...]
+    chosen: bool
+    objectives: tuple[str, ...]
+
+    @property
+    def limits(self) -> Limits:
+        """Memory, and most tokens of an iteration; caps are those of a setting."""
+        return self.case(Setting()).limits
+
+    @property
+    def bounds(self) -> Mapping[str, float]:
+        """Of the times of each request, where goodput is asked for."""
+        return bounds_of(self.slos) if "goodput" in self.felt else {}
+
+    @property
+    def asked(self) -> tuple[Slo, ...]:
+        """What has to hold in every run; bounds of goodput are about each request."""
+        bounds = self.bounds
+        return tuple(slo for slo in self.slos if slo.metric.rpartition("_")[0] not in bounds)
+
+    def case(self, setting: Setting) -> Case:
+        """The server as it is set so."""
+        case = replace(self.setup, now=setting).case(engine_of(self.engine, setting))
+        return replace(case, clients=setting.clients)
+
+    def check_rows(self, tables: Sequence[Requests], setting: Setting, start: int = 0) -> None:
+        """Refuse a setting under which a request of a trace can never be served, with its row.
+
+        Args:
+            tables: of requests.
+            setting: of the server.
+            start: row of the trace with which the first table begins.
+        """
+        if self.window is not None:
+            limits = self.case(setting).limits
+            check_rows(tables, engine_of(self.engine, setting), limits, self.window, start)
+
+
+def planned(
+    source: Workload | Trace,
+    engine: ServedEngine,
+    setup: Setup,
+    candidates: Mapping[str, Sequence[Any]],
+    slos: tuple[Slo, ...],
+    objective: str,
+) -> Plan:
+    """All that will be run, decided and checked before anything runs.
+
+    Raises:
+        InputError: as `recommend_settings`.
+    """
+    demand = setup.demand
+    limits = replace(setup, now=Setting()).limits(engine)
+    setup = replace(setup, now=replace(setup.now, clients=demand.clients))
+    workload = workload_of(source)
+    check_options(engine, setup, objective, slos, candidates)
+    if demand.kind != "replay":
+        check_memory(engine.rules, limits, workload, demand.asks)
+    equilibrium = equilibrium_of(workload, setup.capacity)
+    settings = settings_of(engine, setup, workload, equilibrium, candidates)
+    runs = experiment(
+        source,
+        workload,
+        equilibrium,
+        demand,
+        setup.clock,
+        Draws(setup.requests, setup.runs, setup.seed),
+        runs=RUNS,
+        servers=[setup.case(engine_of(engine, setup.now))] * len(settings),
+        called="settings",
+        settings=settings,
+        caching=engine.finds_prefixes,
+    )
+    objectives = objectives_of(setup)
+    plan = Plan(
+        **vars(runs),
+        engine=engine,
+        setup=setup,
+        slos=slos,
+        felt=felt_of(objective, objectives[0], objectives[2:]),
+        settings=settings,
+        chosen=any(len(values) for values in candidates.values()),
+        objectives=objectives,
+    )
+    plan.check_rows(plan.to_hold, settings[0])
+    return plan
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,23 +190,16 @@ def run_now(plan: Plan, backend: Backend) -> Ran | None:
     """
     if plan.chosen or plan.demand.kind == "saturated" or not _caps_cannot_help(plan):
         return None
-    case = case_of(plan, plan.settings[0])
-    found: list[Ran] = []
-    for table, said in zip(plan.tables, plan.prompts, strict=True):
-        one = replace(plan, tables=[table], prompts=(said,))
-        found.append(_measured(one, plan.settings[:1], [case], backend, None))
-        if not _nothing_to_gain(found[-1], plan):
+    parts: list[Ran] = []
+    for table, prompts in zip(plan.tables, plan.prompts, strict=True):
+        alone = replace(plan, tables=[table], prompts=(prompts,))
+        parts.append(run_settings(alone, plan.settings[:1], backend))
+        if not _nothing_to_gain(parts[-1], plan):
             return None
-        if len(found) * plan.size >= ENOUGH:
+        if len(parts) * plan.size >= ENOUGH:
             break
-    several = len(found) > 1
-    return Ran(
-        settings=plan.settings[:1],
-        table=completed(xr.concat([one.table for one in found], "run", combine_attrs="override")),
-        segments=None if several else found[0].segments,
-        statuses=tuple(status for one in found for status in one.statuses),
-        nothing_to_gain=True,
-    )
+    now = replace(_joined(parts, "run"), settings=plan.settings[:1], nothing_to_gain=True)
+    return now if len(parts) == 1 else replace(now, segments=None)
 
 
 def run_all(plan: Plan, backend: Backend, on_progress: Progress | None) -> Ran:
@@ -95,93 +208,67 @@ def run_all(plan: Plan, backend: Backend, on_progress: Progress | None) -> Ran:
     tokens = sum(int(table.output_length.sum()) for table in plan.tables)
     if not one_by_one(plan.engine) or len(plan.settings) * tokens <= WORK:
         alone = plan.settings
-    _check_rows(plan)
-    cases = [case_of(plan, each) for each in alone]
-    first = _measured(plan, alone, cases, backend, on_progress)
-    pairs = _best_pairs(plan, first) if len(alone) < len(plan.settings) else ()
-    if not pairs:
-        left = len(plan.settings) - len(alone)
-        return replace(first, table=completed(first.table), left_out=left)
-    cases = [case_of(plan, each) for each in pairs]
-    second = _measured(plan, pairs, cases, backend, on_progress)
-    both = [part.segments for part in (first, second) if part.segments is not None]
-    return Ran(
-        settings=(*alone, *pairs),
-        table=completed(
-            xr.concat([first.table, second.table], "setting", combine_attrs="override")
-        ),
-        segments=xr.concat(both, "setting") if both else None,
-        statuses=(*first.statuses, *second.statuses),
-        left_out=len(plan.settings) - len(alone) - len(pairs),
-    )
-
-
-def _check_rows(plan: Plan) -> None:
-    """Refuse a setting under which a request of a trace can never be served, with its row."""
-    if plan.window is None:
-        return
     for setting in plan.settings:
-        engine, limits = engine_of(plan.engine, setting), limits_of(plan.limits, setting)
-        check_rows(plan.tables, engine, limits, plan.window, plan.window.first)
+        plan.check_rows(plan.tables, setting, plan.window.first if plan.window else 0)
+    parts = [run_settings(plan, alone, backend, on_progress)]
+    pairs = _best_pairs(plan, parts[0]) if len(alone) < len(plan.settings) else ()
+    if pairs:
+        parts.append(run_settings(plan, pairs, backend, on_progress))
+    return replace(_joined(parts, "setting"), left_out=len(plan.settings) - len(alone) - len(pairs))
 
 
-def run_settings(plan: Plan, settings: Sequence[Setting], backend: Backend) -> Ran:
-    """Just these settings."""
-    cases = [case_of(plan, each) for each in settings]
-    return _measured(plan, settings, cases, backend, None)
-
-
-def case_of(plan: Plan, setting: Setting) -> Case:
-    limits = limits_of(plan.limits, setting)
-    return Case(engine_of(plan.engine, setting), limits, plan.clock, setting.clients)
-
-
-def _measured(
-    plan: Plan,
-    settings: Sequence[Setting],
-    cases: Sequence[Case],
-    backend: Backend,
-    on_progress: Progress | None,
+def run_settings(
+    plan: Plan, settings: Sequence[Setting], backend: Backend, on_progress: Progress | None = None
 ) -> Ran:
+    """Just these settings."""
     table, segments, statuses = plan.measured(
-        cases,
+        [plan.case(setting) for setting in settings],
         backend,
         parts=lambda run: _parts(plan, run),
         also=lambda run: _also(plan, run),
         on_progress=on_progress,
     )
-    knob = {
-        name: variable("setting", [_float(getattr(s, name)) for s in settings], *_KNOBS[name])
-        for name in KNOBS
-    }
-    table = table.rename(case="setting").assign_coords(knob)
+    table = table.rename(case="setting").assign_coords(
+        {name: _column_of(name, settings) for name in KNOBS}
+    )
     segments = None if segments is None else segments.rename(case="setting")
     return Ran(tuple(settings), table, segments, statuses)
 
 
+def _column_of(knob: str, settings: Sequence[Setting]) -> Any:
+    """A knob's values, NaN where it is not set."""
+    values = (getattr(setting, knob) for setting in settings)
+    numbers = [np.nan if value is None else float(value) for value in values]
+    return variable("setting", numbers, *_KNOBS[knob])
+
+
+def _joined(parts: Sequence[Ran], along: str) -> Ran:
+    """Runs of the same settings, or settings of the same runs, as one."""
+    segments = [part.segments for part in parts if part.segments is not None]
+    tables = [part.table for part in parts]
+    return Ran(
+        settings=tuple(setting for part in parts for setting in part.settings),
+        table=completed(xr.concat(tables, along, combine_attrs="override")),
+        segments=xr.concat(segments, along) if segments else None,
+        statuses=tuple(status for part in parts for status in part.statuses),
+    )
+
+
 def _also(plan: Plan, run: xr.Dataset) -> xr.Dataset:
     """The longest queue and batch, and goodput."""
-    columns = {
-        "queue_most": run.waiting.max("window"),
-        "running_most": run.running.max("window"),
-    }
-    for name, title in (("queue_most", "waiting"), ("running_most", "running")):
-        columns[name].attrs = {"long_name": f"most requests {title}", "units": "request"}
-    if bounds := _bounds(plan):
-        columns["goodput"] = goodput(run, bounds)
+    columns = {}
+    for name, records in (("queue_most", run.waiting), ("running_most", run.running)):
+        columns[name] = records.max("window")
+        columns[name].attrs = {"long_name": f"most requests {records.name}", "units": "request"}
+    if plan.bounds:
+        columns["goodput"] = goodput(run, plan.bounds)
     return xr.Dataset(columns)
 
 
 def _parts(plan: Plan, run: xr.Dataset) -> xr.Dataset:
     """What users feel in the parts of a single run."""
-    parts = by_segment(run, plan.felt.order, plan.warm_up)
-    bounds = _bounds(plan)
-    return parts.assign(goodput=shares_by_segment(run, bounds)) if bounds else parts
-
-
-def _bounds(plan: Plan) -> Mapping[str, float]:
-    """Of the times of each request, where goodput is asked for."""
-    return bounds_of(plan.slos) if "goodput" in plan.felt.order else {}
+    parts = by_segment(run, plan.felt, plan.warm_up)
+    return parts.assign(goodput=shares_by_segment(run, plan.bounds)) if plan.bounds else parts
 
 
 # --- whether anything can be gained -------------------------------------------------------------
@@ -190,20 +277,19 @@ def _bounds(plan: Plan) -> Mapping[str, float]:
 def _caps_cannot_help(plan: Plan) -> bool:
     """Whether what is asked for is nothing that a smaller batch may better by itself."""
     bounded = bounds_of(plan.slos)
-    return not plan.felt.order[0].startswith(("tpot", "longest_gap")) and not bounded
+    return not plan.felt[0].startswith(("tpot", "longest_gap")) and not bounded
 
 
 def _nothing_to_gain(ran: Ran, plan: Plan) -> bool:
-    worst = {name: float(ran.table[name].max()) for name in ("preemptions", "queue_most")}
-    if worst["preemptions"]:
+    if float(ran.table.preemptions.max()):
         return False
     now = plan.settings[0]
     capped = now.max_num_seqs is not None and float(ran.table.running_most.max()) >= (
         now.max_num_seqs - 1e-9
     )
     held_back = bool(now.watermark) or now.admission_rate is not None or capped
-    conservative = "conservativeness" in dict(plan.rules.flags)
-    return not worst["queue_most"] or not (held_back or conservative)
+    conservative = "conservativeness" in dict(plan.engine.rules.flags)
+    return not float(ran.table.queue_most.max()) or not (held_back or conservative)
 
 
 # --- pairs of the best --------------------------------------------------------------------------
@@ -211,22 +297,18 @@ def _nothing_to_gain(ran: Ran, plan: Plan) -> bool:
 
 def _best_pairs(plan: Plan, ran: Ran) -> tuple[Setting, ...]:
     """Of the planned pairs, those of the values that are the best alone in the objective."""
-    objective = plan.felt.order[0]
-    sign = -1 if plan.felt.more_is_better(objective) else 1
+    objective = plan.felt[0]
+    sign = -1 if more_is_better(objective) else 1
     means = sign * ran.table[objective].values.mean(axis=1)
     now = ran.settings[0]
-    kept = {}
+    best = {}
     for knob in IN_PAIRS:
         alone = [i for i, s in enumerate(ran.settings) if s.changed(now) == (knob,)]
-        best = sorted(alone, key=lambda i: (math.isnan(means[i]), means[i]))[:_BEST]
-        kept[knob] = {getattr(ran.settings[i], knob) for i in best}
+        alone.sort(key=lambda i: (math.isnan(means[i]), means[i]))
+        best[knob] = {getattr(ran.settings[i], knob) for i in alone[:_BEST]}
     return tuple(
         setting
         for setting in plan.settings
         if setting not in ran.settings
-        and all(getattr(setting, knob) in kept.get(knob, ()) for knob in setting.changed(now))
+        and all(getattr(setting, knob) in best.get(knob, ()) for knob in setting.changed(now))
     )
-
-
-def _float(value: float | Fraction | None) -> float:
-    return np.nan if value is None else float(value)

@@ -4,26 +4,22 @@ The same requests on the same clock, the server set as it is now. None of it is 
 clock says what an iteration costs on the one that it is of.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import xarray as xr
 
-from fluidkv.answers.recommend.plan import Plan
-from fluidkv.answers.recommend.runs import Backend, Progress
-from fluidkv.answers.served.cases import Case, measured_cases
+from fluidkv.answers.recommend.runs import Plan
+from fluidkv.answers.served.cases import Case
+from fluidkv.answers.served.experiment import Backend
 from fluidkv.answers.served.scaled import longer_prompts, scaled
-from fluidkv.answers.served.setting import engine_of, limits_of
 from fluidkv.errors import InputError
-from fluidkv.prefix.prompts import Prompts
 from fluidkv.record import Record
 from fluidkv.runs.dataset import RunStatus
-from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.run import one_by_one
 from fluidkv.serving.checks import largest_request
-from fluidkv.serving.limits import Limits
 
 TWICE, HALF = Fraction(2), Fraction(1, 2)
 
@@ -43,7 +39,7 @@ class WhatIf(Record):
     of: str
     factor: Fraction
     capacity: int
-    metrics: Mapping[str, float] | None
+    metrics: Mapping[str, float] | None = None
     why: str = ""
 
     def to_dict(self) -> dict[str, Any]:
@@ -57,67 +53,56 @@ class WhatIf(Record):
         }
 
 
-@dataclass(frozen=True, eq=False)
-class _Change:
+class _Change(NamedTuple):
     of: str
     factor: Fraction
-    limits: Limits
-    tables: Sequence[Requests]
-    prompts: Sequence[Prompts | None]
-    clients: int | None
+    case: Case
 
 
-def what_if(
-    plan: Plan, backend: Backend, on_progress: Progress | None = None
-) -> tuple[WhatIf, ...]:
+def what_if(plan: Plan, backend: Backend) -> tuple[WhatIf, ...]:
     """The server as it is now, and with each change; until every request is served.
 
     Where all requests wait from the start, the row without a change is run again here: the others
     have a horizon, by which twice the memory may run out of work.
     """
-    changes = [] if plan.rules.may_cycle else _changes(plan)
-    found: dict[int, WhatIf] = {}
-    runnable: list[int] = []
-    for place, change in enumerate(changes):
-        why = _too_large(plan, change)
-        if why:
-            found[place] = WhatIf(change.of, change.factor, change.limits.capacity, None, why)
-        else:
-            runnable.append(place)
+    if plan.engine.rules.may_cycle:
+        return ()
+    changes = list(_changes(plan))
+    rows = [
+        WhatIf(of, factor, case.limits.capacity, why=_too_large(plan, case))
+        for of, factor, case in changes
+    ]
+    fitting = [place for place, row in enumerate(rows) if not row.why]
     # Where runs go one by one, each may be refused by itself.
     alone = one_by_one(plan.engine)
-    for batch in [[place] for place in runnable] if alone else [runnable] * bool(runnable):
-        found |= dict(
-            zip(batch, _run(plan, [changes[p] for p in batch], backend, on_progress), strict=True)
-        )
-    return tuple(found[place] for place in range(len(changes)))
+    for batch in [[place] for place in fitting] if alone else [fitting] * bool(fitting):
+        answers = _run(plan, [changes[place].case for place in batch], backend)
+        for place, (metrics, why) in zip(batch, answers, strict=True):
+            rows[place] = replace(rows[place], metrics=metrics, why=why)
+    return tuple(rows)
 
 
-def _changes(plan: Plan) -> list[_Change]:
-    limits, clients = limits_of(plan.limits, plan.settings[0]), plan.demand.clients
-    plain = _Change("", Fraction(1), limits, plan.tables, plan.prompts, clients)
-
-    def memory(factor: Fraction) -> _Change:
-        blocks = max(1, int(limits.blocks * factor))
-        larger = replace(limits, capacity=blocks * limits.block_size)
-        return replace(plain, of="capacity", factor=factor, limits=larger)
-
+def _changes(plan: Plan) -> Iterator[_Change]:
+    now = replace(plan.case(plan.settings[0]), tables=plan.tables, prompts=plan.prompts)
+    limits = now.limits
+    yield _Change("", Fraction(1), now)
+    for factor in (TWICE, HALF):
+        capacity = max(1, int(limits.blocks * factor)) * limits.block_size
+        yield _Change("capacity", factor, replace(now, limits=replace(limits, capacity=capacity)))
     longer = [scaled(table, inputs=TWICE) for table in plan.tables]
     prompts = [text and longer_prompts(text, int(TWICE)) for text in plan.prompts]
-    found = [plain, memory(TWICE), memory(HALF)]
-    found.append(replace(plain, of="inputs", factor=TWICE, tables=longer, prompts=prompts))
-    if clients is not None:
-        found.append(replace(plain, of="clients", factor=TWICE, clients=2 * clients))
+    yield _Change("inputs", TWICE, replace(now, tables=longer, prompts=prompts))
+    if now.clients is not None:
+        yield _Change("clients", TWICE, replace(now, clients=2 * now.clients))
     elif plan.demand.kind != "saturated":
         faster = [scaled(table, rate=float(TWICE)) for table in plan.tables]
-        found.append(replace(plain, of="rate", factor=TWICE, tables=faster))
-    return found
+        yield _Change("rate", TWICE, replace(now, tables=faster))
 
 
-def _too_large(plan: Plan, change: _Change) -> str:
+def _too_large(plan: Plan, case: Case) -> str:
     """Why a change leaves a request that can never be served; "" if it does not."""
-    for table in change.tables:
-        worst, needed, there = largest_request(plan.rules, change.limits, table)
+    for table in case.requests(plan.tables):
+        worst, needed, there = largest_request(plan.engine.rules, case.limits, table)
         if needed > there:
             tokens = int(table.input_length[worst] + table.output_length[worst])
             return f"its largest request, {tokens:,} tokens, does not fit"
@@ -125,25 +110,19 @@ def _too_large(plan: Plan, change: _Change) -> str:
 
 
 def _run(
-    plan: Plan, changes: Sequence[_Change], backend: Backend, on_progress: Progress | None
-) -> list[WhatIf]:
-    engine = engine_of(plan.engine, plan.settings[0])
-    cases = [Case(engine, c.limits, plan.clock, c.clients, c.tables, c.prompts) for c in changes]
+    plan: Plan, cases: Sequence[Case], backend: Backend
+) -> list[tuple[dict[str, float] | None, str]]:
+    """The metrics of each, or why there are none."""
+    until_served = replace(plan, horizon=None, warm_up=0, ends=RunStatus.DONE)
     try:
-        table, statuses = measured_cases(
-            cases, plan.tables, every=plan.every, backend=backend, on_progress=on_progress
-        )
+        table, _, statuses = until_served.measured(cases, backend)
     except InputError as error:
-        return [
-            WhatIf(c.of, c.factor, c.limits.capacity, None, f"refused: {error}") for c in changes
-        ]
-    runs, found = len(plan.tables), []
-    for place, change in enumerate(changes):
-        ended = set(statuses[place * runs : (place + 1) * runs]) == {RunStatus.DONE.name}
-        row = WhatIf(change.of, change.factor, change.limits.capacity, None, "it gets stuck")
-        means = _means(table.isel(case=place)) if ended else None
-        found.append(replace(row, metrics=means, why="") if ended else row)
-    return found
+        return [(None, f"refused: {error}")] * len(cases)
+    late = until_served.unfinished(statuses).reshape(len(cases), -1)
+    return [
+        (None, "it gets stuck") if late[place].any() else (_means(table.isel(case=place)), "")
+        for place in range(len(cases))
+    ]
 
 
 def _means(row: xr.Dataset) -> dict[str, float]:

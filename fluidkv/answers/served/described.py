@@ -27,6 +27,31 @@ BIAS = (
     ("*.error_bar", "relative", "if there is a log: what a difference has to exceed"),
 )
 """Keys of what a simulation misses on a log, by metric."""
+STRETCH = tuple(
+    (name, kind, f"if there is a trace: {title}")
+    for name, kind, title in (
+        ("requests", "count", "in the part of the trace that draws are like"),
+        ("of", "count", "in the whole trace"),
+        ("rate", "a unit of time", "arrivals in the part"),
+        ("rate_of_all", "a unit of time", "arrivals in the trace"),
+        ("arrivals", "text", "how its requests come"),
+    )
+)
+"""Keys of what fresh draws are like."""
+
+
+def cost_keys(whose: str) -> tuple[tuple[str, str, str], ...]:
+    """Keys of what a server costs, where a price is known.
+
+    Args:
+        whose: cost of a million output tokens it is.
+    """
+    tokens = f"if `--price` is given: what a million output tokens cost, {whose}"
+    return (
+        ("cost.per_gpu_hour", "money", "if `--price` is given: the price of a GPU"),
+        ("cost.gpus", "count", "if `--price` is given: GPUs of a replica"),
+        ("cost.per_million_output_tokens.*", "money", tokens),
+    )
 
 
 def below(path: str, keys: tuple[tuple[str, str, str], ...]) -> tuple[tuple[str, str, str], ...]:

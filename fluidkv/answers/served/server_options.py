@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fluidkv.answers.served.load import LARGEST_COUNT
 from fluidkv.errors import InputError
@@ -82,6 +82,13 @@ CLOCK_FROM = _server(
     "Log of another run on a server like this one (a folder, or sample:NAME): the clock is fitted "
     "to it, and what it missed there stands beside the answer. Instead of --clock.",
 )
+NOW = _server(
+    "--now KNOB=VALUE",
+    Text(),
+    r"How servers are set: watermark, max_num_seqs; repeatable. \[default: 0 and no cap]",
+    many=True,
+    means=("max_num_seqs", "watermark"),
+)
 BLOCK_SIZE = _server(
     "--block-size TOKENS", COUNT, r"Tokens of a KV block. \[default: the engine's]"
 )
@@ -108,6 +115,31 @@ HORIZON = Option(
     r"Length of a draw: requests, or a time such as 600s, 30min, 2h. \[default: 3,000]",
     RUN,
 )
+
+REQUESTS = Option(
+    "--requests N",
+    COUNT,
+    "Number of requests in each run; of a trace at its own times the first N. "
+    r"\[default: all of such a trace, else 200 to 2,000]",
+    RUN,
+)
+SEED = Option("--seed N", Whole(0, 2**62), "Seed of the first run.", RUN)
+
+
+def runs_of(each: str, usual: int) -> Option:
+    """The option `--runs`.
+
+    Args:
+        each: what is run so often: "engine".
+        usual: runs where nobody says how many.
+    """
+    return Option(
+        "--runs N",
+        COUNT,
+        f"Number of runs of each {each}, each with other requests; of a trace at its own times "
+        rf"parts of N requests. \[default: {usual}, or 1 of such a trace]",
+        RUN,
+    )
 
 
 def as_set(texts: Sequence[str]) -> "Setting":
@@ -165,6 +197,23 @@ def server_as_set(
 
     ticks = which_clock(clock, clock_from)
     return ServerSettings(None, ticks, block_size, max_num_batched_tokens, now)
+
+
+@dataclass(frozen=True)
+class PricedServer:
+    """Options that say what a server is, but for its engine and memory, and what it costs."""
+
+    clock: Annotated["IterationClock | None", CLOCK] = None
+    clock_from: Annotated[str | None, CLOCK_FROM] = None
+    price: Annotated[Fraction | None, PRICE] = None
+    now: Annotated[Sequence[str] | None, NOW] = None
+    block_size: Annotated[int | None, BLOCK_SIZE] = None
+    max_num_batched_tokens: Annotated[int | None, BATCHED_TOKENS] = None
+
+    def settings(self) -> "ServerSettings":
+        """The server as they say it."""
+        now, budget = as_set(self.now or ()), self.max_num_batched_tokens
+        return server_as_set(self.clock, self.clock_from, self.block_size, budget, now)
 
 
 def which_clock(clock: "IterationClock | None", log: str | None) -> "IterationClock | None":

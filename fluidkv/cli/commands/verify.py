@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 
 from fluidkv.cli import arguments as read
-from fluidkv.cli.codes import DIFFERS
+from fluidkv.cli.codes import FAILS
 from fluidkv.cli.options import RUN, Json, option
 from fluidkv.cli.output import json_text
 from fluidkv.cli.progress import progress
@@ -90,7 +90,7 @@ def verify(
         page.line()
         for said in tally(results):
             page.paragraph(said)
-    return 0 if all(r.as_expected for r in results) else DIFFERS
+    return 0 if all(r.as_expected for r in results) else FAILS
 
 
 def tally(results: Sequence["Result"]) -> list[str]:

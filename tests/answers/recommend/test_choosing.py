@@ -5,19 +5,19 @@ import math
 import numpy as np
 import pytest
 
-from fluidkv.answers.recommend.choosing import MARGIN, OBJECTIVES, Felt, choose
-from fluidkv.answers.recommend.gains import Gain
+from fluidkv.answers.recommend.choosing import Gain, choose
+from fluidkv.answers.recommend.objective import MARGIN, OBJECTIVES, felt_of, more_is_better
 from fluidkv.answers.served.setting import Setting
 from fluidkv.answers.served.slo import Slo
 
 NOW = Setting()
 SETTINGS = (NOW, Setting(0.1), Setting(0.1, 8), Setting(max_num_seqs=8))
-FELT = Felt.of("throughput", "speed", ["tail"])
+FELT = ("output_throughput", "latency_p99")
 
 
 def _table(speeds, tail=None):
     tail = [1.0] * len(speeds) if tail is None else tail
-    columns = {"speed": speeds, "tail": tail}
+    columns = dict(zip(FELT, (speeds, tail), strict=True))
     return {name: np.array(column, float)[:, None] for name, column in columns.items()}
 
 
@@ -29,7 +29,6 @@ def test_the_fastest_and_of_these_the_shortest_tail():
     just = 100 * (1 - MARGIN)
     found = _choose(_table([100, just, just - 0.01, 50], [1.0, 0.9, 0.5, 0.1]))
     assert found.index == 1
-    assert found.ties == (0, 1)
     assert found.allowed == (0, 1, 2, 3)
 
 
@@ -55,8 +54,8 @@ def test_without_a_tail_now_there_is_nothing_to_compare():
 
 
 def test_an_objective_comes_first_and_the_rest_does_not_get_worse():
-    felt = Felt.of("tail", "speed", ["tail"])
-    assert felt.order == ("tail", "speed")
+    felt = felt_of("latency_p99", "output_throughput", ["latency_p99"])
+    assert felt == FELT[::-1]
     table = _table([100, 98, 97, 99], [10.0, 5.0, 1.0, 6.0])
     found = _choose(table, felt=felt)
     assert found.allowed == (0, 1, 3)  # 97 loses more than the margin
@@ -65,12 +64,12 @@ def test_an_objective_comes_first_and_the_rest_does_not_get_worse():
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_the_objective_leads_and_each_metric_is_there_once(objective):
-    felt = Felt.of(objective, "output_throughput", ["ttft_p99", "latency_p99"])
+    felt = felt_of(objective, "output_throughput", ["ttft_p99", "latency_p99"])
     first = "output_throughput" if objective == "throughput" else objective
-    assert felt.order[0] == first
-    assert {"output_throughput", "ttft_p99", "latency_p99"} <= set(felt.order)
-    assert len(felt.order) == len(set(felt.order))
-    more = [name for name in felt.order if felt.more_is_better(name)]
+    assert felt[0] == first
+    assert {"output_throughput", "ttft_p99", "latency_p99"} <= set(felt)
+    assert len(felt) == len(set(felt))
+    more = [name for name in felt if more_is_better(name)]
     assert set(more) == {"output_throughput", *({"goodput"} & {objective})}
 
 
@@ -81,9 +80,9 @@ def test_a_loss_counts_beyond_what_the_simulation_misses():
 
 def test_slos_say_what_is_allowed_in_every_run():
     table = {
-        "speed": np.array([[9.0, 9.0], [8.0, 8.0], [7.0, 7.0], [6.0, 6.0]]),
+        "output_throughput": np.array([[9.0, 9.0], [8.0, 8.0], [7.0, 7.0], [6.0, 6.0]]),
         "ttft_p99": np.array([[1.0, 3.0], [1.0, 2.0], [2.0, math.nan], [1.0, 1.0]]),
-        "tail": np.ones((4, 2)),
+        "latency_p99": np.ones((4, 2)),
     }
     found = _choose(table, [Slo("ttft_p99", 2.0)])
     assert found.allowed == (1, 3)
@@ -93,7 +92,7 @@ def test_slos_say_what_is_allowed_in_every_run():
 def test_where_none_is_allowed_the_closest_misses_fewest_then_least():
     table = _table([100, 99, 98, 97])
     table["preemptions"] = np.array([[4.0], [3.0], [1.0], [2.0]])
-    table["throughput"] = table["speed"]
+    table["throughput"] = table["output_throughput"]
     found = _choose(table, [Slo("preemptions", 0), Slo("throughput", 98)])
     assert (found.index, found.closest) == (None, 2)
     assert found.allowed == ()

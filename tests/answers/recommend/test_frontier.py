@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fluidkv.answers.recommend.frontier import (
-    pareto,
+from fluidkv.answers.recommend.choosing import (
+    frontier_of,
     smallest_without_preemptions,
-    sweep,
     watermarks_alone,
-    without_twins,
 )
+from fluidkv.answers.recommend.settings import sweep
 from fluidkv.answers.served.paired import difference, within_noise
 from fluidkv.answers.served.setting import Setting
 from fluidkv.answers.served.slo import SLO_METRICS, Slo
@@ -47,37 +46,30 @@ def test_sweep_keeps_what_is_set_now_in_all_other_knobs():
     assert found[1].changed(now) == ("admission_rate",)
 
 
-def _beaten(row, others, higher):
-    """Literally: somebody is as good everywhere and better somewhere."""
+def _beats(row, other):
+    """Literally: as good everywhere and better somewhere; more in the first, less in the others."""
+    less = all(a <= b for a, b in zip(row[1:], other[1:], strict=True))
+    return row != other and row[0] >= other[0] and less
 
-    def as_good(a, b, up):
-        return a >= b if up else a <= b
 
-    return any(
-        all(as_good(a, b, up) for a, b, up in zip(other, row, higher, strict=True))
-        and tuple(other) != tuple(row)
-        for other in others
+@given(st.sets(st.tuples(*[st.integers(0, 4)] * 3), min_size=1, max_size=12))
+def test_the_frontier_is_what_no_other_beats(points):
+    rows = list(points)
+    frontier = frontier_of(np.array(rows, float), [NOW] * len(rows))
+    assert frontier == tuple(
+        i for i, row in enumerate(rows) if not any(_beats(other, row) for other in rows)
     )
 
 
-@given(
-    st.lists(st.tuples(*[st.integers(0, 4)] * 3), min_size=1, max_size=12),
-    st.tuples(*[st.booleans()] * 3),
-)
-def test_pareto_is_what_nobody_beats(rows, higher):
-    found = pareto(np.array(rows, float), higher)
-    assert found.tolist() == [not _beaten(row, rows, higher) for row in rows]
-
-
-def test_pareto_takes_a_missing_value_as_the_worst():
+def test_a_missing_value_is_the_worst():
     values = np.array([[1.0, math.nan], [1.0, 5.0], [2.0, math.nan]])
-    assert pareto(values, [True, False]).tolist() == [False, True, True]
+    assert frontier_of(values, [NOW] * 3) == (1, 2)
 
 
 def test_of_twins_the_one_with_fewest_knobs_turned_stays():
     settings = [NOW, Setting(0.1, 8), Setting(0.0, 8), Setting(0.2, 8)]
     values = np.array([[1.0, 2.0], [3.0, 4.0], [3.0, 4.0], [3.0, 5.0]])
-    assert without_twins(values, settings) == (0, 2, 3)
+    assert frontier_of(values, settings) == (0, 2)
 
 
 def test_difference_is_students_interval_of_the_paired_gaps():

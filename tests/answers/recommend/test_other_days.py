@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import fluidkv as fk
-from fluidkv.answers import Demand, recommend_settings
-from fluidkv.answers.recommend import Recommendation
+from fluidkv.answers import Demand, Recommendation, recommend_settings
+from fluidkv.answers.recommend.objective import more_is_better
 from tests.answers.size.independent import Served, one_by_one
 from tests.answers.size.test_other_days import Truth
 
@@ -63,7 +63,7 @@ def _run(day: tuple[np.ndarray, ...], found: Recommendation, index: int, capacit
 
 def _gain(found: Recommendation, metric: str, now: list[Served], then: list[Served]) -> float:
     before, after = (np.mean([getattr(each, metric) for each in days]) for days in (now, then))
-    sign = 1 if found.plan.felt.more_is_better(metric) else -1
+    sign = 1 if more_is_better(metric) else -1
     return float(sign * (after / before - 1))
 
 

@@ -6,9 +6,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from fluidkv.answers.recommend import recommend_settings, runs
-from fluidkv.answers.recommend.flags import at_hand, of_the_engine
+from fluidkv.answers import recommend_settings
+from fluidkv.answers.recommend import runs
 from fluidkv.answers.recommend.runs import run_all
+from fluidkv.answers.recommend.settings import at_hand, of_the_engine
 from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.scaled import longer_prompts
 from fluidkv.answers.served.setting import Setting
@@ -39,7 +40,7 @@ def test_without_a_preemption_or_a_queue_nothing_else_is_run():
     found = small(demand=Demand(rate=10.0))
     assert found.ran.nothing_to_gain
     assert found.settings == (Setting(),)
-    assert (found.choice.index, found.candidate) == (0, 0)
+    assert (found.choice.index, found.choice.candidate) == (0, 0)
     assert found.to_dict()["nothing_to_gain"] is True
     table = poisson(TIERS, 10.0, 104, rng=0, per_iteration=False)
     alone = metrics(serve(table, Server("vllm", Limits(400, 16), clock=CLOCK, backend="reference")))
@@ -147,7 +148,7 @@ def test_both_picks_are_computed_where_a_version_lacks_a_flag():
 
 def test_what_no_engine_has_is_never_the_pick():
     found = small(demand=Demand(clients=25), slos=[Slo("preemptions", 0)], candidates=FEW)
-    for index in {found.choice.index, found.candidate} - {None}:
+    for index in {found.choice.index, found.choice.candidate} - {None}:
         assert found.settings[index or 0].admission_rate is None
     only = FEW | {"watermark": [], "max_num_seqs": [], "admission_rate": [Fraction(1, 4)]}
     limited = small(demand=Demand(clients=25), slos=[Slo("preemptions", 0)], candidates=only)

@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 import xarray as xr
 
-from fluidkv.answers.recommend import Recommendation
-from fluidkv.answers.recommend.choosing import Felt
-from fluidkv.answers.recommend.gains import Gain, Gains
+from fluidkv.answers import Recommendation
+from fluidkv.answers.recommend.choosing import Gain, Gains
 from fluidkv.answers.served.bias import OUTPUT, Bias
 from tests.answers.recommend.true_server import TrueServer, drawn
 
@@ -44,7 +43,7 @@ def check(server: TrueServer, found: Recommendation) -> None:
 
 
 def test_the_cases_are_of_each_kind(advised):
-    kinds = [(found.choice.index == 0, found.candidate == 0) for found in advised.values()]
+    kinds = [(found.choice.index == 0, found.choice.candidate == 0) for found in advised.values()]
     assert kinds == [(True, True), (True, False), (False, False)]
 
 
@@ -94,7 +93,7 @@ def test_a_delay_that_only_the_log_has_is_no_gain():
     """A client of the log counts 0.5 s that no run has: who is as long in the server gains none."""
     table = xr.Dataset({"ttft_p99": (("setting", "run"), [[3.0], [3.0], [2.3]])})
     bias = {"ttft_p99": Bias(measured=4.0, simulated=3.5, parts=())}
-    gains = Gains(table, None, bias, Felt(("ttft_p99",), OUTPUT))
+    gains = Gains(table, None, bias, ("ttft_p99",))
     assert gains.beside_log(0, "ttft_p99") == 3.5
     assert gains.of(1, "ttft_p99").relative == 0.0
     assert gains.of(2, "ttft_p99").relative == pytest.approx(0.7 / 3.5)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from fluidkv.answers.recommend import recommend_settings
+from fluidkv.answers import recommend_settings
 from fluidkv.answers.served.bias import OUTPUT, Bias
 from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.setting import Setting
@@ -62,7 +62,7 @@ def test_a_simulation_that_is_the_log_has_no_bias(tmp_path):
 def test_rules_with_the_servers_cache_miss_less_than_rules_without(tmp_path):
     write_log(tmp_path, caching=True, table=_overloaded())
     without, with_cache = (_advice(tmp_path, e) for e in ("vllm", "vllm+cache"))
-    assert with_cache.plan.caching
+    assert with_cache.plan.engine.caching
     assert abs(with_cache.bias[OUTPUT].relative) < 1e-6
     # A tick's end and an iteration's may coincide: one iteration's tokens then change the part.
     assert with_cache.bias[OUTPUT].error_bar < 0.005
@@ -88,7 +88,7 @@ def test_a_gain_that_the_simulation_may_have_invented_is_none(tmp_path):
         for name in ("arrival_s", "first_token_s", "last_token_s", "tick_ends_s")
     }
     doubtful = _advice(tmp_path, "vllm", log=replace(log, **faster), **options)
-    assert doubtful.candidate == fair.candidate == 1
+    assert doubtful.choice.candidate == fair.choice.candidate == 1
     assert doubtful.left
     assert doubtful.to_dict()["flags"] == {}
     assert doubtful.to_dict()["candidate"]["max_num_seqs"] == 5
@@ -131,8 +131,8 @@ def test_the_measured_server_is_left_as_it_is(traces_dir, engine):
     assert found.bias[OUTPUT].measured == pytest.approx(1066, abs=1)
     assert found.bias["ttft_p99"].measured == pytest.approx(137.4, abs=0.1)
     assert found.left
-    assert found.candidate is not None
-    assert found.gain(found.candidate, OUTPUT) < found.bias[OUTPUT].error_bar
+    assert found.choice.candidate is not None
+    assert found.gain(found.choice.candidate, OUTPUT) < found.bias[OUTPUT].error_bar
 
 
 def test_a_clock_without_prefill_has_no_time_to_first_token():
@@ -177,10 +177,10 @@ def test_where_nobody_is_preempted_a_cache_changes_nothing(demand):
         )
         for engine in ("vllm", "vllm+cache")
     )
-    assert with_cache.plan.caching
+    assert with_cache.plan.engine.caching
     assert with_cache.table.preemptions.max() == 0
     xr.testing.assert_allclose(with_cache.table, without.table, rtol=1e-12)  # sums, in two orders
-    assert with_cache.iterations == without.iterations
+    assert with_cache.plan.horizon == without.plan.horizon
 
 
 def test_a_run_with_a_cache_that_gets_stuck_is_counted():

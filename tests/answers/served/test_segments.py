@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 from fluidkv.answers.compare import plan as of_engines
-from fluidkv.answers.recommend import plan as of_settings
-from fluidkv.answers.served.demand import Demand, Draws
+from fluidkv.answers.recommend import runs as of_settings
+from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.scaled import scaled
 from fluidkv.answers.served.segments import SEGMENTS, by_segment, paces, percentiles
 from fluidkv.answers.served.setting import Setting
 from fluidkv.runs.arrivals import poisson
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.engines import served_engine
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
 from fluidkv.serving.server import Server
@@ -78,11 +79,7 @@ def test_a_single_run_is_recorded_by_the_iteration(requests: int, exact: bool):
     runs = 40 // requests
     setup = of_engines.Setup(4_000, demand, clock, Setting(), requests=requests, runs=runs)
     of_two = of_engines.planned(trace, ["vllm", "vllm+cache"], setup)
-    draws = Draws(requests, runs)
-    limits = Limits(4_000, 16)
-    of_one = of_settings.planned(
-        trace, limits, "vllm", demand, clock, Setting(), None, (), "throughput", draws
-    )
+    of_one = of_settings.planned(trace, served_engine("vllm"), setup, {}, (), "throughput")
     for plan in (of_two, of_one):
         assert len(plan.tables) == 40 // requests
         assert (plan.every == 1) is exact

@@ -339,7 +339,7 @@ def test_azures_conversations_are_judged_by_all_of_them(traces_dir) -> None:
     trace = read_trace(traces_dir / "azure_llm_2023_conv.csv").trace
     asked = {"demand": REPLAY, "now": Setting(max_num_seqs=128, watermark=0.01), **VIDUR}
     found = recommend_settings(trace, 60_000, candidates=NOTHING, **asked)
-    assert found.requests == len(trace) == 19_366
+    assert found.plan.size == len(trace) == 19_366
     assert found.mean(0, "preemptions") == 125
     assert found.mean(0, "ttft_p99") == pytest.approx(109.7, abs=0.05)
     few = recommend_settings(trace, 60_000, candidates=NOTHING, requests=1936, **asked)

@@ -23,13 +23,12 @@ from fluidkv.answers.served.server_options import (
     log_of,
     server_as_set,
 )
+from fluidkv.answers.served.slo_option import read_slo, slos_of
 from fluidkv.cli import arguments as read
 from fluidkv.cli import options as opt
 from fluidkv.cli.asked import as_written
-from fluidkv.cli.commands.recommend import values as values
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
-from fluidkv.cli.slos import read_slo, slos_of
 from fluidkv.cli.source import requests_of
 from fluidkv.errors import InputError
 from fluidkv.text import nearest
@@ -134,7 +133,7 @@ def size(
     """
     origin.check()
     reading.check(origin.source, qps=qps)
-    bounds = [read_slo(text) for text in slo or []]
+    bounds = [read_slo("--slo", text) for text in slo or []]
     if not bounds:
         raise InputError("--slo", "none", "at least one, such as ttft_p99=2s")
     memory.per_token()

@@ -7,11 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from fluidkv.answers.figures import recommend as recommend_frontier_module
-from fluidkv.answers.figures.recommend import recommend_frontier
-from fluidkv.answers.recommend import Recommendation, recommend_settings
-from fluidkv.answers.recommend.choosing import Choice
-from fluidkv.answers.recommend.gains import Pick
+from fluidkv.answers import Recommendation, recommend_settings
+from fluidkv.answers.recommend import figures
+from fluidkv.answers.recommend.figures import frontier_figure
+from fluidkv.answers.recommend.objective import Choice
 from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.setting import KNOBS
 from fluidkv.figures import write_figures
@@ -38,7 +37,7 @@ def found(**options) -> Recommendation:
 
 def test_points_are_means_and_the_kinds_are_what_is_turned():
     result = found(demand=Demand(clients=25))
-    data = recommend_frontier(result).data()
+    data = frontier_figure(result).data()
     for index, setting in enumerate(result.settings):
         assert data["throughput"][index] == result.mean(index, result.throughput)
         assert data["preemptions"][index] == result.mean(index, "preemptions")
@@ -58,7 +57,7 @@ def test_points_are_means_and_the_kinds_are_what_is_turned():
 )
 def test_titles_say_what_was_found_and_all_of_them_draw(options, pick, said, tmp_path):
     result = found(**options)
-    figure = recommend_frontier(_picking(result, pick))
+    figure = frontier_figure(_picking(result, pick))
     assert said in figure.title
     if pick:
         gain = result.mean(1, result.throughput) / result.mean(0, result.throughput) - 1
@@ -70,20 +69,14 @@ def test_titles_say_what_was_found_and_all_of_them_draw(options, pick, said, tmp
     assert np.isnan(figure.data()["pick"]) == (pick is None)
 
 
-def test_every_knob_has_its_look():
-    assert tuple(recommend_frontier_module._LOOKS) == (*KNOBS, "pair")
-
-
-def test_a_knob_of_sglang_is_drawn(tmp_path):
+def test_a_knob_of_sglang_and_pairs_have_their_looks():
     tried = {"conservativeness": [0.3], "max_num_seqs": [12], "admission_rate": []}
     result = recommend_settings(
         TIERS, 400, engine="sglang", candidates=tried, requests=104, runs=1, backend="reference"
     )
-    figure = recommend_frontier(result)
     alone, pair = KNOBS.index("conservativeness"), len(KNOBS)
-    assert {alone, pair} < {*figure.data()["kind"].tolist()}
-    write_figures([figure], tmp_path)
-    assert "conservativeness" in (tmp_path / "frontier.svg").read_text()
+    assert {alone, pair} < {*frontier_figure(result).data()["kind"].tolist()}
+    assert tuple(figures._LOOKS) == (*KNOBS, "pair")
 
 
 @pytest.mark.thorough
@@ -94,15 +87,15 @@ def test_today_s_server_may_serve_nobody(tmp_path):
         Workload.from_lengths([(10, 20)]), 500, engine="fcfs-new-first", candidates=tried, runs=1
     )
     assert result.mean(0, result.throughput) == 0
-    figure = recommend_frontier(result)
+    figure = frontier_figure(result)
     assert figure.title.endswith("throughput from 0")
-    assert not recommend_frontier_module._shown(figure.data()).all()  # then axes get limits
+    assert not figures._shown(figure.data()).all()  # then axes get limits
     write_figures([figure], tmp_path)
 
 
 def _picking(result: Recommendation, index: int | None) -> Recommendation:
-    pick = Pick(Choice(index, (), (), None), index)
-    return replace(result, picks=replace(result.picks, of_engine=pick))
+    pick = Choice(index, index)
+    return replace(result, picks=result.picks._replace(of_engine=pick))
 
 
 def test_slow_settings_are_left_out_but_not_todays():
@@ -111,5 +104,5 @@ def test_slow_settings_are_left_out_but_not_todays():
         "kind": np.array([-1.0, 0.0, 1.0, 2.0]),
         "pick": 1.0,
     }
-    assert recommend_frontier_module._shown(data).tolist() == [True, True, False, True]
-    assert recommend_frontier_module._shown({**data, "pick": 2.0}).all()
+    assert figures._shown(data).tolist() == [True, True, False, True]
+    assert figures._shown({**data, "pick": 2.0}).all()

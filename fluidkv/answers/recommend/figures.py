@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from fluidkv import answers
+from fluidkv.answers.recommend.result import Recommendation
 from fluidkv.answers.served.setting import KNOBS
 from fluidkv.figures.figure import Axes, Canvas, Data, Figure
 from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, name_axes
@@ -26,107 +26,98 @@ _AS_NOW, _PAIR = -1, len(KNOBS)
 _LEAST = 0.5  # of the best throughput: slower settings would squeeze all others into a corner
 
 
-def recommend_frontier(found: "answers.Recommendation") -> Figure:
+def frontier_figure(answer: Recommendation) -> Figure:
     """Every setting a point, the pick ringed, today a star; means over runs, ranges as bars."""
-    title = _title(found)
-    unit = found.plan.clock.unit
+    title, plan = _title(answer), answer.plan
+    unit, tail = plan.clock.unit, answer.tails[0]
     return Figure(
         id="frontier",
         title=title,
         source="fluidkv recommend",
         parameters={
-            "engine": found.label,
-            "capacity": found.plan.limits.capacity,
-            "demand": found.plan.demand.kind,
-            "settings": len(found.settings),
-            "runs": found.runs,
-            "requests": found.requests,
+            "engine": answer.label,
+            "capacity": plan.limits.capacity,
+            "demand": plan.demand.kind,
+            "settings": len(answer.settings),
+            "runs": answer.runs,
+            "requests": plan.size,
         },
         size=(9.0, 4.2),
-        data=partial(_data, found),
-        draw=partial(_draw, title=f"{title}\n{_setting(found)}", unit=unit, tail=found.tails[0]),
-        caption=partial(_caption, found),
+        data=partial(_data, answer),
+        draw=partial(_draw, title=f"{title}\n{_load(answer)}", unit=unit, tail=tail),
+        caption=partial(_caption, answer),
     )
 
 
-def _title(found: "answers.Recommendation") -> str:
-    taken = found.choice.index
-    if found.all_start:
-        return f"{found.label}: runs too short for a pick"
-    if taken is None:
-        return f"{found.label}: no setting meets what is asked"
-    if found.left:
-        return f"{found.label}: leave it; no gain exceeds what the simulation misses"
-    if taken == 0:
-        return f"{found.label}: nothing to change"
-    gain = found.gain(taken, found.throughput)
+def _title(answer: Recommendation) -> str:
+    index = answer.choice.index
+    if answer.plan.short:
+        return f"{answer.label}: runs too short for a pick"
+    if index is None:
+        return f"{answer.label}: no setting meets what is asked"
+    if answer.left:
+        return f"{answer.label}: leave it; no gain exceeds what the simulation misses"
+    if index == 0:
+        return f"{answer.label}: nothing to change"
+    gain = answer.gain(index, answer.throughput)
     speed = f"{gain:+.1%}" if np.isfinite(gain) else "from 0"
-    now, then = (found.mean(index, "preemptions") for index in (0, taken))
-    return f"{found.label}: preemptions {now:,.4g} to {then:,.4g}, throughput {speed}"
+    now, then = (answer.mean(i, "preemptions") for i in (0, index))
+    return f"{answer.label}: preemptions {now:,.4g} to {then:,.4g}, throughput {speed}"
 
 
-def _data(found: "answers.Recommendation") -> Data:
-    speeds = found.table[found.throughput].values
-    taken = found.choice.index
+def _data(answer: Recommendation) -> Data:
+    speeds = answer.table[answer.throughput].values
+    index = answer.choice.index
+    measured = {
+        name: answer.bias[metric].measured if metric in answer.bias else float("nan")
+        for name, metric in (("throughput", answer.throughput), ("tail", answer.tails[0]))
+    }
     return {
-        "preemptions": found.table["preemptions"].values.mean(axis=1),
+        "preemptions": answer.table["preemptions"].values.mean(axis=1),
         "throughput": speeds.mean(axis=1),
         "throughput_low": speeds.min(axis=1),
         "throughput_high": speeds.max(axis=1),
-        "tail": found.table[found.tails[0]].values.mean(axis=1),
-        "kind": np.array([_kind(found, index) for index in range(len(found.settings))], float),
-        "frontier": np.array(found.frontier, float),
-        "pick": float("nan") if taken is None else float(taken),
-        "measured_throughput": _measured(found, found.throughput),
-        "measured_tail": _measured(found, found.tails[0]),
+        "tail": answer.table[answer.tails[0]].values.mean(axis=1),
+        "kind": np.array([_kind(answer, i) for i in range(len(answer.settings))], float),
+        "frontier": np.array(answer.frontier, float),
+        "pick": float("nan") if index is None else float(index),
+        "measured_throughput": measured["throughput"],
+        "measured_tail": measured["tail"],
     }
 
 
-def _measured(found: "answers.Recommendation", metric: str) -> float:
-    """What the log says of the server as it is; NaN without a log."""
-    return found.bias[metric].measured if metric in found.bias else float("nan")
-
-
-def _around(low: float, high: float) -> tuple[float, float]:
-    """Limits of an axis with a margin."""
-    margin = 0.05 * (high - low) or 1.0
-    return low - margin, high + margin
-
-
-def _setting(found: "answers.Recommendation") -> str:
+def _load(answer: Recommendation) -> str:
     """What was asked about, for the second line of the title."""
-    demand = found.plan.demand
-    each = "a second" if found.plan.clock.unit == "s" else "an iteration"
-    asked = {
+    demand, equilibrium = answer.plan.demand, answer.plan.equilibrium
+    unit = "a second" if answer.plan.clock.unit == "s" else "an iteration"
+    arrivals = {
         "saturated": "all waiting from the start",
-        "rate": f"{demand.rate or 0:g} arrivals {each}",
+        "rate": f"{demand.rate or 0:g} arrivals {unit}",
         "clients": f"{demand.clients} clients",
         "replay": f"a trace at {demand.speed:g} times its speed",
     }[demand.kind]
     # Requests in flight over their rate: what one of them runs, by Little's law.
-    output = float(found.plan.equilibrium.in_flight / found.plan.equilibrium.rate)
+    output = float(equilibrium.in_flight / equilibrium.rate)
     return (
-        f"{asked}, {output:,.4g} output tokens a request in the mean; "
-        f"capacity {found.plan.limits.capacity:,} tokens"
+        f"{arrivals}, {output:,.4g} output tokens a request in the mean; "
+        f"capacity {answer.plan.limits.capacity:,} tokens"
     )
 
 
-def _kind(found: "answers.Recommendation", index: int) -> int:
-    changed = found.settings[index].changed(found.settings[0])
+def _kind(answer: Recommendation, index: int) -> int:
+    """Of a setting: the knob that is turned, as a number."""
+    changed = answer.settings[index].changed(answer.settings[0])
     if not changed:
         return _AS_NOW
-    first, *others = changed
-    return _PAIR if others else KNOBS.index(first)
+    return KNOBS.index(changed[0]) if len(changed) == 1 else _PAIR
 
 
 def _draw(data: Data, canvas: Canvas, *, title: str, unit: str, tail: str) -> None:
     left, right = canvas.subplots(1, 2, sharey=True)
-    each = "second" if unit == "s" else "iteration"
+    speed = "output tokens a second" if unit == "s" else "output tokens an iteration"
     _points(left, data, "preemptions")
     left.set_xscale("symlog", linthresh=1, linscale=0.4)  # none at all has its place
-    name_axes(
-        left, "preemptions in a run", f"output tokens a{'n' if each == 'iteration' else ''} {each}"
-    )
+    name_axes(left, "preemptions in a run", speed)
     left.set_xlim(left=-0.3)
     _points(right, data, "tail")
     right.set_xlabel(f"{_TAILS[tail]}, {'s' if unit == 's' else 'iterations'}")
@@ -154,6 +145,12 @@ def _draw(data: Data, canvas: Canvas, *, title: str, unit: str, tail: str) -> No
         right.set_title(f"{hidden} below half of the best throughput not shown", fontsize=7.5)
 
 
+def _around(low: float, high: float) -> tuple[float, float]:
+    """Limits of an axis with a margin."""
+    margin = 0.05 * (high - low) or 1.0
+    return low - margin, high + margin
+
+
 def _shown(data: Data) -> np.ndarray:
     """Settings that are not far slower than the best; today's and the pick in any case."""
     speed = data["throughput"]
@@ -174,20 +171,17 @@ def _points(ax: Axes, data: Data, against: str) -> None:
             ax.scatter([], [], s=22, marker=marker, color=colour, label=label)
     now = kind == _AS_NOW
     ax.scatter(x[now], y[now], s=90, marker="*", color=BLACK, label="as it is now", zorder=3)
-    pick = data["pick"]
-    if not np.isnan(pick):
-        ring = int(pick)
-        ax.scatter(
-            x[ring], y[ring], s=130, facecolor="none", edgecolor=BLACK, label="pick", zorder=4
-        )
+    if not np.isnan(data["pick"]):
+        ring, hollow = int(data["pick"]), {"facecolor": "none", "edgecolor": BLACK, "zorder": 4}
+        ax.scatter(x[ring], y[ring], s=130, label="pick", **hollow)
 
 
-def _caption(found: "answers.Recommendation", data: Data) -> str:
+def _caption(answer: Recommendation, data: Data) -> str:
     return (
-        f"{data['throughput'].size} settings of {found.label}, the same requests in "
-        f"each: means over {found.runs} runs of {found.requests:,} requests, bars from the lowest "
+        f"{data['throughput'].size} settings of {answer.label}, the same requests in each: means "
+        f"over {answer.runs} runs of {answer.plan.size:,} requests, bars from the lowest "
         "to the highest run. Filled: no other setting beats it in throughput, preemptions and "
         "tails together; hollow: one does. Settings below half of the best "
         "throughput are left out, but for today's. Sampled, not proved."
-        + (" The cross is what the log says of today's setting." if found.bias else "")
+        + (" The cross is what the log says of today's setting." if answer.bias else "")
     )

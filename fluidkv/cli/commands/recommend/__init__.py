@@ -1,1 +1,0 @@
-"""`fluidkv recommend`: what to set."""
