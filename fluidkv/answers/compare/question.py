@@ -10,25 +10,19 @@ from fluidkv.answers.memory import LoggedMemory
 from fluidkv.answers.served.cost import cost_of
 from fluidkv.answers.served.load import Arrivals, Asking, Origin
 from fluidkv.answers.served.server_options import (
-    BATCHED_TOKENS,
-    BLOCK_SIZE,
-    CLOCK,
-    CLOCK_FROM,
     COUNT,
     DRAWS,
     ENGINE,
     HORIZON,
-    PRICE,
     ServedLoad,
-    as_set,
     engine_of,
+    priced_server,
     served_load,
-    server_as_set,
 )
 from fluidkv.errors import InputError
 from fluidkv.figures.figure import Figure
 from fluidkv.questions.answer import table_csv
-from fluidkv.questions.kinds import Text, Whole
+from fluidkv.questions.kinds import Whole
 from fluidkv.questions.options import RUN, SERVER, Made, Option, as_options
 from fluidkv.questions.question import Question
 from fluidkv.report.page import Page
@@ -36,7 +30,6 @@ from fluidkv.report.page import Page
 if TYPE_CHECKING:
     from fluidkv.answers.served.fresh import Horizon
     from fluidkv.answers.served.logged import LoggedServer, ServerSettings
-    from fluidkv.serving.clock import IterationClock
 
 _ENGINES = Option(
     "--engine NAME",
@@ -47,14 +40,6 @@ _ENGINES = Option(
     SERVER,
     many=True,
     means=("engines",),
-)
-_NOW = Option(
-    "--now KNOB=VALUE",
-    Text(),
-    r"How servers are set: watermark, max_num_seqs; repeatable. \[default: 0 and no cap]",
-    SERVER,
-    many=True,
-    means=("max_num_seqs", "watermark"),
 )
 _CROSSOVER = Option(
     "--crossover",
@@ -84,26 +69,13 @@ def _names(engine: Annotated[Sequence[str] | None, _ENGINES] = None) -> list[str
     return list(engine or ())
 
 
-def _server(
-    clock: Annotated["IterationClock | None", CLOCK] = None,
-    clock_from: Annotated[str | None, CLOCK_FROM] = None,
-    price: Annotated[Fraction | None, PRICE] = None,
-    now: Annotated[Sequence[str] | None, _NOW] = None,
-    block_size: Annotated[int | None, BLOCK_SIZE] = None,
-    max_num_batched_tokens: Annotated[int | None, BATCHED_TOKENS] = None,
-) -> "tuple[ServerSettings, Fraction | None]":
-    """Every server as the options say it, but for its memory; and the price of a GPU."""
-    knobs = as_set(now or ())
-    return server_as_set(clock, clock_from, block_size, max_num_batched_tokens, knobs), price
-
-
 def _load(
     origin: Annotated[Origin, Made(Origin)],
     arrivals: Annotated[Arrivals, Made(Arrivals)],
     reading: Annotated[Asking, Made(Asking)],
     names: Annotated[list[str], Made(_names)],
     memory: Annotated[LoggedMemory, Made(LoggedMemory)],
-    server: Annotated["tuple[ServerSettings, Fraction | None]", Made(_server)],
+    server: Annotated["tuple[ServerSettings, Fraction | None]", Made(priced_server)],
     on_read: Callable[[Any], object] | None = None,
 ) -> tuple[ServedLoad, list[str], Fraction | None, int | None]:
     """What is served by whom, the engines that are named, a price, and a size of blocks."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fluidkv.answers.served.described import BIAS, GAP, THROUGHPUTS, below
+from fluidkv.answers.served.described import BIAS, GAP, STRETCH, THROUGHPUTS, below
 from fluidkv.plain import finite
 from fluidkv.questions.answer import Answer, Described, described
 from fluidkv.report.page import Row
@@ -25,14 +25,6 @@ if TYPE_CHECKING:
     from fluidkv.answers.served.window import Window
     from fluidkv.serving.engine_text import ServedEngine
     from fluidkv.serving.limits import Limits
-
-_STRETCH = (
-    ("requests", "count", "in the part of the trace that draws are like"),
-    ("of", "count", "in the whole trace"),
-    ("rate", "a unit of time", "arrivals in the part"),
-    ("rate_of_all", "a unit of time", "arrivals in the trace"),
-    ("arrivals", "text", "how its requests come"),
-)
 
 
 class Difference(Enum):
@@ -194,7 +186,7 @@ class EngineComparison(Answer):
         below=(
             ("count", "count", "fresh draws"),
             ("requests", "count", "in the largest draw"),
-            *below("stretch", tuple((n, k, f"if there is a trace: {t}") for n, k, t in _STRETCH)),
+            *below("stretch", STRETCH),
         ),
     )
     def fresh(self) -> "dict[str, Any] | None":

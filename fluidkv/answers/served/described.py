@@ -27,6 +27,14 @@ BIAS = (
     ("*.error_bar", "relative", "if there is a log: what a difference has to exceed"),
 )
 """Keys of what a simulation misses on a log, by metric."""
+STRETCH = (
+    ("requests", "count", "if there is a trace: in the part of the trace that draws are like"),
+    ("of", "count", "if there is a trace: in the whole trace"),
+    ("rate", "a unit of time", "if there is a trace: arrivals in the part"),
+    ("rate_of_all", "a unit of time", "if there is a trace: arrivals in the trace"),
+    ("arrivals", "text", "if there is a trace: how its requests come"),
+)
+"""Keys of the part of a trace that fresh draws are like."""
 
 
 def below(path: str, keys: tuple[tuple[str, str, str], ...]) -> tuple[tuple[str, str, str], ...]:

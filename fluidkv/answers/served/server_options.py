@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fluidkv.answers.served.load import LARGEST_COUNT
 from fluidkv.errors import InputError
-from fluidkv.questions.kinds import FEW_DIGITS, Exact, Text, Whole, Written, rational
+from fluidkv.questions.kinds import FEW_DIGITS, Exact, Text, Whole, Word, Written, rational
 from fluidkv.questions.options import RUN, SERVER, Option, as_options
 from fluidkv.report.page import Row
 
@@ -75,6 +75,8 @@ CLOCK = _server(
     "or a name of those that fluidkv clocks lists, or MODEL@GPU (modelled: llama-3.1-8b@h100, "
     "llama-3.1-70b-fp8@4xh200/sglang). "
     r"\[default: fitted to a log folder, else time in iterations]",
+    title="duration of an iteration",
+    in_sweep=Word(check=partial(_clock, "clock"), what="a clock"),
 )
 CLOCK_FROM = _server(
     "--clock-from LOG",
@@ -83,7 +85,11 @@ CLOCK_FROM = _server(
     "to it, and what it missed there stands beside the answer. Instead of --clock.",
 )
 BLOCK_SIZE = _server(
-    "--block-size TOKENS", COUNT, r"Tokens of a KV block. \[default: the engine's]"
+    "--block-size TOKENS",
+    COUNT,
+    r"Tokens of a KV block. \[default: the engine's]",
+    title="tokens a block",
+    unit="token",
 )
 BATCHED_TOKENS = _server(
     "--max-num-batched-tokens TOKENS",
@@ -94,6 +100,13 @@ PRICE = _server(
     "--price PER_GPU_HOUR",
     ABOVE_0,
     "Price of a GPU for an hour: says what a million output tokens cost, in the same money.",
+)
+NOW = _server(
+    "--now KNOB=VALUE",
+    Text(),
+    r"How servers are set: watermark, max_num_seqs; repeatable. \[default: 0 and no cap]",
+    many=True,
+    means=("max_num_seqs", "watermark"),
 )
 DRAWS = Option(
     "--draws N",
@@ -165,6 +178,19 @@ def server_as_set(
 
     ticks = which_clock(clock, clock_from)
     return ServerSettings(None, ticks, block_size, max_num_batched_tokens, now)
+
+
+def priced_server(
+    clock: Annotated["IterationClock | None", CLOCK] = None,
+    clock_from: Annotated[str | None, CLOCK_FROM] = None,
+    price: Annotated[Fraction | None, PRICE] = None,
+    now: Annotated[Sequence[str] | None, NOW] = None,
+    block_size: Annotated[int | None, BLOCK_SIZE] = None,
+    max_num_batched_tokens: Annotated[int | None, BATCHED_TOKENS] = None,
+) -> "tuple[ServerSettings, Fraction | None]":
+    """A server as the options say it, but for its engine and memory; and the price of a GPU."""
+    knobs = as_set(now or ())
+    return server_as_set(clock, clock_from, block_size, max_num_batched_tokens, knobs), price
 
 
 def which_clock(clock: "IterationClock | None", log: str | None) -> "IterationClock | None":

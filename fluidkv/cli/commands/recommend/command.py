@@ -31,6 +31,7 @@ from fluidkv.answers.served.server_options import (
     served_load,
     server_as_set,
 )
+from fluidkv.answers.served.slo_options import read_slo, slos_of
 from fluidkv.cli import arguments as read
 from fluidkv.cli import options as opt
 from fluidkv.cli.asked import note_read, written_names
@@ -38,7 +39,6 @@ from fluidkv.cli.codes import NO_PICK
 from fluidkv.cli.commands.recommend import values as values
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
-from fluidkv.cli.slos import read_slo, slos_of
 from fluidkv.errors import InputError
 from fluidkv.plain import csv_text
 
@@ -144,7 +144,7 @@ def recommend(
     server = server_as_set(clock, clock_from, block_size, max_num_batched_tokens, as_set(now or []))
     tried = values.candidates(watermark, max_num_seqs, rate_cap, client_cap)
     values.check_objective(objective)
-    bounds = [read_slo(text) for text in slo or []]
+    bounds = [read_slo("--slo", text) for text in slo or []]
     with progress("reading requests"):
         served = served_load(
             origin,
