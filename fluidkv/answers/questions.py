@@ -11,10 +11,11 @@ from fluidkv.answers.pulse import PULSE
 from fluidkv.answers.recommend.question import RECOMMEND
 from fluidkv.answers.records import ORACLE
 from fluidkv.answers.route.question import ROUTE
+from fluidkv.answers.size.question import SIZE
 from fluidkv.answers.threshold import THRESHOLD
 from fluidkv.answers.wait.question import WAIT
 from fluidkv.questions.question import Question
 
-_SERVERS = (RECOMMEND, COMPARE, CACHE, ROUTE, PREEMPT, PRICE, MIX, WAIT)
+_SERVERS = (RECOMMEND, COMPARE, SIZE, CACHE, ROUTE, PREEMPT, PRICE, MIX, WAIT)
 _THEORY = (THRESHOLD, EQUILIBRIA, CASCADE, PULSE)
 QUESTIONS: dict[str, Question] = {each.name: each for each in (*_SERVERS, *_THEORY, ORACLE)}

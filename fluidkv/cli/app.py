@@ -23,7 +23,6 @@ from fluidkv.cli.commands.explore.command import explore
 from fluidkv.cli.commands.figure import figure
 from fluidkv.cli.commands.log import log
 from fluidkv.cli.commands.replay.command import replay
-from fluidkv.cli.commands.size.command import size
 from fluidkv.cli.commands.study.command import study
 from fluidkv.cli.commands.sweep.command import sweep
 from fluidkv.cli.commands.table import table
@@ -46,7 +45,7 @@ app = typer.Typer(
 
 _PANELS: dict[str, tuple[str | Callable[..., Any], ...]] = {
     "Your server": (
-        *(log, study, "recommend", size, "compare", replay, "mix", "wait", "cache", "route"),
+        *(log, study, "recommend", "size", "compare", replay, "mix", "wait", "cache", "route"),
         *("preempt", "price", clocks),
     ),
     "Theory": (explore, "threshold", "equilibria", "cascade", "pulse", atlas),

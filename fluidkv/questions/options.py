@@ -160,6 +160,24 @@ def filled(
             what is known before the rest (`on_first`, lines); None: nobody waits.
         hooks: name of a parameter -> what it gets in every function that has it.
     """
+    arguments = arguments_of(function, values, progress=progress, **hooks)
+    if progress is None or not doing:
+        return function(**arguments)
+    with progress(doing) as line:
+        tells = {"on_progress": line.count, "on_step": line.show, "on_first": line.tell}
+        parameters = signature(function).parameters
+        arguments |= {name: tells[name] for name in tells if name in parameters}
+        return function(**arguments)
+
+
+def arguments_of(
+    function: Callable[..., Any],
+    values: Mapping[str, Any],
+    *,
+    progress: Callable[[str], AbstractContextManager[Any]] | None = None,
+    **hooks: Any,
+) -> dict[str, Any]:
+    """What the function gets of options; as of `filled`."""
     parameters = signature(function).parameters
     arguments = {name: hooks[name] for name in parameters if name in hooks}
     made: dict[str, Made] = {}
@@ -171,12 +189,7 @@ def filled(
             made[name] = declaration
     for name, each in sorted(made.items(), key=lambda item: bool(item[1].doing)):
         arguments[name] = filled(each.by, values, doing=each.doing, progress=progress, **hooks)
-    if progress is None or not doing:
-        return function(**arguments)
-    with progress(doing) as line:
-        tells = {"on_progress": line.count, "on_step": line.show, "on_first": line.tell}
-        arguments |= {name: tells[name] for name in tells if name in parameters}
-        return function(**arguments)
+    return arguments
 
 
 def exactly_one(**given: object) -> None:

@@ -24,11 +24,13 @@ class Swept:
         path: where it is in the answer: "curves.hit_rate" of the first of several,
             "measures.makespan" in a mapping.
         title, unit: as of `Described`; "": as the field says.
+        whole: whether it is a whole number, or a number of things, though the field is no number.
     """
 
     path: str
     title: str = ""
     unit: str = ""
+    whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,9 @@ class Sweep:
         defaults: setting -> its value where a spec does not say, as it is not the command's.
         fixed: key of an option -> its value at every point, as it is not the command's.
         python: name of a parameter that is no option -> key of the option that it gets.
+        required: settings that a spec has to say, also where the command has a default.
+        title, call: what is asked, and what is called in Python, where the command has others.
+        slow: whether an answer takes so long that only its options are looked at beforehand.
     """
 
     settings: tuple[str, ...] = ()
@@ -50,6 +55,10 @@ class Sweep:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
     python: Mapping[str, str] = field(default_factory=dict)
+    required: tuple[str, ...] = ()
+    title: str = ""
+    call: str = ""
+    slow: bool = False
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ BAD = ("", "nan", "-1", "x")
 _LARGE = "--capacity 40000"
 FINE = {
     "study": _LARGE,
-    "size": f"{_LARGE} --slo ttft_p99=2s",
     "replay": "",
 }
 """Commands about a SOURCE that are no questions, with the options that they need."""
@@ -25,7 +24,6 @@ NEAR = {
     "--clock": ("vidr", "1:2:3:4:5", "0.01:-1"),
     "--columns": ("input=a,input=b",),
     "--engine": ("vlm",),
-    "--find": ("kvv",),
     "--format": ("mooncak",),
     "--model": ("lama-3.1-8b",),
     "--now": ("watermarks=1", "watermark=2", "clients=2"),

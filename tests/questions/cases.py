@@ -23,6 +23,8 @@ TRIED = "--watermark 0,0.1 --max-num-seqs 12,20 --rate-cap 1/2"
 LOGGED = "sample:vllm-rtx4090 --watermark 0.05 --max-num-seqs 34"
 ENGINES = "--engine vllm --engine trtllm-no-evict"
 
+_SIZED = "--class 40:30 --class 120:60 --clock 0.01:1e-6:1e-5 --qps 8 --requests 30 --runs 1"
+SIZED = f"{_SIZED} --slo ttft_p99=0.5s --slo tpot_p99=30ms --within 0.2 --price 2"
 _TYPES = "--type 1:1:1 --type 1:1:2"
 _NESTED = f"{_TYPES} --d0 0.1 --d1 0.1 --capacity 200 --unknown-lengths"
 _MANY = " ".join(f"--type 1/{7 * k}:1000:{k * 997}" for k in range(1, 13))
@@ -53,6 +55,11 @@ CASES: dict[str, list[str]] = {
     "compare": [
         f"{COMPARES} {ENGINES} --price 2",
         f"{_TIMED} --capacity 160 --clients 4 --requests 12 --runs 2 --crossover --price 1",
+    ],
+    "size": [
+        f"{SIZED} --draws 5 --horizon 200 --capacity 640 --slo preemptions=3",
+        f"{SIZED} --draws 0 --find rate --capacity 64b",
+        f"{SIZED} --draws 4 --horizon 100 --find replicas --capacity 512 --engine sglang",
     ],
     "price": [
         f"{_SMALL} --seeds 2 --policy return --policy return-pooled --policy token-pd",
@@ -111,6 +118,7 @@ NEEDED: dict[str, str] = {
     "preempt": "--capacity 320",
     "recommend": "--capacity 40000",
     "compare": f"--capacity 320 {ENGINES}",
+    "size": "--slo ttft_p99=2s",
     "price": "--budget 20",
     "mix": "--class 30:5 --class 30:6 --nodes 2",
     "threshold": "5 9",

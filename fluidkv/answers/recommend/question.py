@@ -24,7 +24,7 @@ from fluidkv.answers.served.server_options import (
     runs_of,
     served_load,
 )
-from fluidkv.answers.served.slo_option import read_slo, slos_of
+from fluidkv.answers.served.slo_options import BoundKind, WrittenSlo, slos_of
 from fluidkv.figures.figure import Figure
 from fluidkv.questions.answer import table_csv
 from fluidkv.questions.kinds import Text, Word, Written
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from fluidkv.answers.served.bias import Bias
     from fluidkv.answers.served.fresh import Horizon
     from fluidkv.answers.served.logged import LoggedServer
-    from fluidkv.answers.served.slo import Slo
 
 _goal = partial(Option, panel="What to try and to ask for")
 
@@ -65,7 +64,7 @@ _NOW = Option(
 )
 _SLO = _goal(
     "--slo METRIC=BOUND",
-    Written(read_slo),
+    BoundKind(),
     "What must hold in every run, such as ttft_p99=2s or preemption_rate=0; repeatable.",
     many=True,
 )
@@ -128,7 +127,7 @@ def _load(
 class _Goal:
     """What to ask for, and what to try."""
 
-    slo: Annotated["Sequence[tuple[str, Slo, str]] | None", _SLO] = None
+    slo: Annotated[Sequence[WrittenSlo] | None, _SLO] = None
     objective: Annotated[str, _OBJECTIVE] = OBJECTIVES[0]
     watermark: Annotated[Sequence[float] | None, _WATERMARK] = None
     max_num_seqs: Annotated[Sequence[int] | None, _SEQS] = None

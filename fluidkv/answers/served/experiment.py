@@ -206,6 +206,7 @@ def experiment(
     settings: Sequence[Setting] = (Setting(),),
     caching: bool = False,
     until_served: bool = False,
+    usual: int | None = None,
 ) -> Experiment:
     """Requests for so many servers, checked before anything runs.
 
@@ -223,6 +224,8 @@ def experiment(
         caching: whether an engine looks at prompts.
         until_served: whether runs go on until all is served also where all wait from the start; so
             long that a run of an engine that never ends is ended.
+        usual: requests of a run where they are drawn and nobody says how many; None: as many as
+            memory needs to be filled and emptied a few times.
 
     Raises:
         InputError: a replay without a clock in seconds, or without times; too few requests, or too
@@ -236,7 +239,9 @@ def experiment(
         size, runs, first = window.requests, window.runs, window.first
     else:
         runs = runs if draws.runs is None else count(runs_named, draws.runs, most=MOST_RUNS)
-        if until_served and draws.requests is not None:
+        if usual is not None:
+            size = usual if draws.requests is None else count("requests", draws.requests)
+        elif until_served and draws.requests is not None:
             size = count("requests", draws.requests, most=MOST_REQUESTS)
         elif until_served:
             size = usual_requests(at_once(demand, equilibrium))

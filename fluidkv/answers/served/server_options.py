@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fluidkv.answers.served.load import LARGEST_COUNT
 from fluidkv.errors import InputError
-from fluidkv.questions.kinds import FEW_DIGITS, Exact, Text, Whole, Written, rational
+from fluidkv.questions.kinds import FEW_DIGITS, Exact, Text, Whole, Word, Written, rational
 from fluidkv.questions.options import RUN, SERVER, Option, as_options
 from fluidkv.report.page import Row
 
@@ -75,6 +75,8 @@ CLOCK = _server(
     "or a name of those that fluidkv clocks lists, or MODEL@GPU (modelled: llama-3.1-8b@h100, "
     "llama-3.1-70b-fp8@4xh200/sglang). "
     r"\[default: fitted to a log folder, else time in iterations]",
+    title="duration of an iteration",
+    in_sweep=Word(check=partial(_clock, "clock"), what="a clock"),
 )
 CLOCK_FROM = _server(
     "--clock-from LOG",
@@ -90,7 +92,11 @@ NOW = _server(
     means=("max_num_seqs", "watermark"),
 )
 BLOCK_SIZE = _server(
-    "--block-size TOKENS", COUNT, r"Tokens of a KV block. \[default: the engine's]"
+    "--block-size TOKENS",
+    COUNT,
+    r"Tokens of a KV block. \[default: the engine's]",
+    title="tokens a block",
+    unit="token",
 )
 BATCHED_TOKENS = _server(
     "--max-num-batched-tokens TOKENS",
@@ -101,6 +107,13 @@ PRICE = _server(
     "--price PER_GPU_HOUR",
     ABOVE_0,
     "Price of a GPU for an hour: says what a million output tokens cost, in the same money.",
+)
+NOW = _server(
+    "--now KNOB=VALUE",
+    Text(),
+    r"How servers are set: watermark, max_num_seqs; repeatable. \[default: 0 and no cap]",
+    many=True,
+    means=("max_num_seqs", "watermark"),
 )
 DRAWS = Option(
     "--draws N",

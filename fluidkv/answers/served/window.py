@@ -119,14 +119,7 @@ def window_of(
         return None
     if not isinstance(source, Trace) or source.arrival_times_s is None:
         raise InputError("replay", "no arrival times", "a trace that has them")
-    at, there = np.asarray(source.arrival_times_s), len(source)
-    if (late := np.flatnonzero(np.diff(at) < 0)).size:
-        row = int(late[0]) + 1
-        raise InputError(
-            "source",
-            f"request {row} at {at[row]:g} s",
-            f"times that do not go backwards: no earlier than {at[row - 1]:g} s",
-        )
+    at, there = times_of(source), len(source)
     first, size, runs = 0, there, 1
     whole_or_busiest = draws.requests is None and draws.runs is None
     if whole_or_busiest:
@@ -138,6 +131,23 @@ def window_of(
     rate, of_all = (rate if math.isfinite(rate) else None for rate in map(rate_of, (part, at)))
     busy = whole_or_busiest and size < there
     return Window(size, runs, there, rate, of_all, first, busy, rates_of_tenths(part))
+
+
+def times_of(trace: Trace) -> np.ndarray:
+    """Of arrival, which may not go backwards.
+
+    Raises:
+        InputError: they do, with the row.
+    """
+    at = np.asarray(trace.arrival_times_s)
+    if (late := np.flatnonzero(np.diff(at) < 0)).size:
+        row = int(late[0]) + 1
+        raise InputError(
+            "source",
+            f"request {row} at {at[row]:g} s",
+            f"times that do not go backwards: no earlier than {at[row - 1]:g} s",
+        )
+    return at
 
 
 def _soon_served(trace: Trace, at: np.ndarray, speed: float, servers: Sequence[Case]) -> slice:

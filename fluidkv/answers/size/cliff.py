@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from fluidkv.answers.size.sizes import Axis, Size
-from fluidkv.answers.size.trials import Values
 from fluidkv.record import Record
+
+if TYPE_CHECKING:
+    from fluidkv.answers.size.trials import Values
 
 TIMES_WORSE = 2.0
 """A tail that is so many times what it is at the answer has gone over the cliff."""
@@ -40,7 +43,7 @@ class Cliff(Record):
         return self.value / self.at if self.value is not None and self.at > 0 else None
 
 
-def cliff_of(axis: Axis, answer: Size, tried: Mapping[Size, Values], metric: str) -> Cliff:
+def cliff_of(axis: Axis, answer: Size, tried: "Mapping[Size, Values]", metric: str) -> Cliff:
     """What lies beyond an answer.
 
     Args:

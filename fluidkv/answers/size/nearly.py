@@ -3,14 +3,12 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from fluidkv.answers.served.fresh import LEFT_OPEN, Stretch, misses_allowed, share_of
-from fluidkv.answers.size.edge import Edge
 from fluidkv.answers.size.plan import Plan
-from fluidkv.answers.size.search import close, met_by_run
-from fluidkv.answers.size.sizes import Size, between
-from fluidkv.answers.size.trials import Values, measured_sizes
+from fluidkv.answers.size.search import Tried
+from fluidkv.answers.size.sizes import Edge, Size
+from fluidkv.answers.size.trials import Values
+from fluidkv.errors import InputError
 from fluidkv.record import Record
 
 _FEW = 4  # draws that are run first: a size that these refute is refuted
@@ -47,64 +45,70 @@ class Nearly(Record):
         return share_of(self.draws, self.misses, self.left_open)
 
 
+@dataclass(frozen=True, eq=False)
+class Against(Record):
+    """What is found if the server is slower than the simulation, by its error bar on the log.
+
+    Fields:
+        bar: by which share every iteration lasts longer.
+        edge: where the sizes that meet what is asked begin then; None: none tried does.
+        along: the sizes tried so, hardest first.
+    """
+
+    bar: float
+    edge: Edge | None
+    along: Mapping[Size, Values]
+
+
 def nearly_every(plan: Plan, start: Size, within: float, tell: Callable[[int], None]) -> Nearly:
     """The hardest size from `start` on that nearly every fresh draw meets.
 
     Easier ones are tried until one does, and then those between it and the last that does not.
 
     Args:
+        plan: with fresh draws.
         start: what the log by itself needs, where no harder size is looked for.
         within: how near the sizes on both sides of the edge are to be; no nearer than 2 %.
         tell: told how many sizes were tried.
+
+    Raises:
+        InputError: a request that is drawn and that memory, which is not looked for, cannot hold.
     """
-    draws = len(plan.fresh)
-    left_open = LEFT_OPEN if plan.sample else 0.0
-    misses, along = misses_allowed(draws, left_open), dict[Size, Values]()
-
-    def enough(size: Size) -> bool:
-        if size not in along:
-            along[size] = _tried(plan, size, misses)
-            tell(len(along))
-        met = met_by_run(along[size], plan.slos_of_draws)
-        return len(met) == draws and int((~met).sum()) <= misses
-
-    axis, last, answer = plan.axis, None, None
-    for size in _easier(plan, start):
-        if enough(size):
-            answer = size
+    days, left_open = plan.of_draws, LEFT_OPEN if plan.sample else 0.0
+    draws = len(days.tables)
+    misses = misses_allowed(draws, left_open)
+    tried = Tried(days, lambda count, *_: tell(count), misses=misses, first=_FEW)
+    for size in _easier(days, _that_holds(plan, start)):
+        tried.run([size])
+        if tried.edge() is not None:
+            tried.narrow(max(within, _NEAR))
             break
-        last = size
-    while answer is not None and last is not None:
-        if close(axis, last, answer, max(within, _NEAR)):
-            break
-        new = between(axis, last, answer, 1)
-        if not new:
-            break
-        last, answer = (last, new[0]) if enough(new[0]) else (new[0], answer)
-    edge = None if answer is None else Edge(answer, last, None, None, ())
-    order = {size: along[size] for size in axis.harder_first(list(along))}
-    longest = max(map(len, plan.fresh))
-    return Nearly(edge, order, draws, longest, misses, plan.stretch, left_open)
+    return Nearly(
+        edge=tried.edge(),
+        along=tried.hardest_first,
+        draws=draws,
+        horizon=max(map(len, days.tables)),
+        misses=misses,
+        stretch=plan.fresh and plan.fresh.stretch,
+        left_open=left_open,
+    )
 
 
-def _easier(plan: Plan, start: Size) -> list[Size]:
-    axis, at = plan.axis, plan.axis.of(start)
+def _that_holds(plan: Plan, start: Size) -> Size:
+    """The first size from `start` on whose memory holds the largest request that is drawn."""
+    if start.blocks >= plan.least_fresh:
+        return start
+    if plan.axis.find == "kv":
+        return replace(start, blocks=plan.least_fresh)
+    needed = plan.least_fresh * plan.limits.block_size
+    allowed = f"at least {needed:,} tokens, which the largest request of the fresh draws needs"
+    raise InputError("capacity", plan.tokens(start), f"{allowed} (0 draws need none)")
+
+
+def _easier(days: Plan, start: Size) -> list[Size]:
+    axis, at = days.axis, days.axis.of(start)
     if axis.find == "replicas":
-        most = min(map(len, plan.fresh))
+        most = min(map(len, days.tables))
         counts = [at + step for step in (0, 1, 2, 3)] + [at * each for each in _STEPS[7:]]
         return [axis.at(start, min(each, most)) for each in dict.fromkeys(counts)]
     return [axis.at(start, at * each if axis.easier_up else at / each) for each in _STEPS]
-
-
-def _tried(plan: Plan, size: Size, misses: int) -> Values:
-    """Of every draw, or of the first few where these already refute it."""
-    first = _measured(plan, size, slice(0, _FEW))
-    if int((~met_by_run(first, plan.slos_of_draws)).sum()) > misses or len(plan.fresh) <= _FEW:
-        return first
-    rest = _measured(plan, size, slice(_FEW, None))
-    return {name: np.concatenate([first[name], rest[name]]) for name in first}
-
-
-def _measured(plan: Plan, size: Size, part: slice) -> Values:
-    server = replace(plan.server, tables=plan.fresh[part], every=plan.every_fresh)
-    return measured_sizes(server, [size])[size]

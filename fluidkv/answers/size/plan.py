@@ -3,39 +3,38 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from functools import partial
+
+import numpy as np
 
 from fluidkv.answers.served.cases import Case
-from fluidkv.answers.served.demand import Demand, Draws, tables_of
+from fluidkv.answers.served.demand import Demand, Draws
+from fluidkv.answers.served.experiment import Backend, Experiment, experiment, workload_of
 from fluidkv.answers.served.fresh import (
     DRAWS,
     DRAWS_OF_LOG,
     MOST_DRAWS,
+    Days,
     Horizon,
-    Stretch,
     days_like,
     draws_of,
     fresh_of_mix,
 )
-from fluidkv.answers.served.memory import BLOCK_SIZES
-from fluidkv.answers.served.part import rate_of_trace
+from fluidkv.answers.served.memory import equilibrium_of
+from fluidkv.answers.served.part import rate_of
 from fluidkv.answers.served.population import lengths_anew
-from fluidkv.answers.served.setting import Setting, limits_of
 from fluidkv.answers.served.slo import Slo
-from fluidkv.answers.served.window import Window, tables_to_hold, window_of
-from fluidkv.answers.size.blocks import all_at_once, check_today, least_blocks
+from fluidkv.answers.served.window import check_rows, times_of
 from fluidkv.answers.size.load import Theory
 from fluidkv.answers.size.sizes import Axis, Size, axis_of
-from fluidkv.answers.size.trials import SizedServer
 from fluidkv.errors import InputError
-from fluidkv.record import Record
-from fluidkv.runs.checks import count
-from fluidkv.runs.max_tokens import EXACT, MaxTokens
+from fluidkv.runs.max_tokens import MaxTokens
 from fluidkv.runs.requests import Requests
+from fluidkv.serving.checks import largest_request
 from fluidkv.serving.clock import IterationClock, require_prefill
-from fluidkv.serving.engines import with_cache
+from fluidkv.serving.engine_text import ServedEngine
+from fluidkv.serving.engines import served_engine
 from fluidkv.serving.limits import UNLIMITED, Limits
-from fluidkv.serving.rules import EngineRules
 from fluidkv.traces import Trace
 from fluidkv.workload import Workload
 
@@ -45,65 +44,50 @@ _SIZES = {"kv": 55, "rate": 55, "replicas": 10}  # tried; of 300 requests 15 to 
 _RECORDS, _RECORDS_FRESH = 20_000, 1_000  # of a run, at most, roughly
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What is asked for.
-
-    Fields:
-        find: "kv", "rate" or "replicas".
-        slos: what has to hold in every run; at least one.
-        capacity: KV tokens of today's server; None: not known.
-        rate: arrivals a unit of the clock; None: a trace's own.
-        draws: which requests are run.
-        fresh: how many draws beside; None: the usual number; 0: none.
-        horizon: how long each of these is.
-        max_tokens: what clients ask for at most; None: what they get.
-    """
-
-    find: str
-    slos: tuple[Slo, ...]
-    capacity: int | None
-    rate: float | None
-    draws: Draws
-    fresh: int | None
-    horizon: Horizon
-    max_tokens: MaxTokens | None
-
-
 @dataclass(frozen=True, eq=False)
-class Plan(Record):
-    """What will be run.
-
-    Fields:
-        axis: what is looked for.
-        slos: what has to hold.
-        server: engine, caps, clock and the requests of each run.
-        rules, caching: the engine's, apart.
-        theory: the mass model of these requests.
-        window: what is served of a trace with times; None: requests are drawn.
-        rate: arrivals at speed 1, in the mean of the whole trace where its busiest part is served.
-        today: blocks of today's server; None: not known.
-        least: blocks that hold the largest request; most: that hold all requests together.
-        fresh: draws of what is like these requests, at speed 1; every_fresh: iterations of a record
-            of theirs; stretch: of a trace with times, the part that they are like.
-        sample: whether the source is of a log, which says its like only roughly, and no known mix.
+class Plan(Experiment):
+    """Fields:
+    axis: what is looked for.
+    slos: what has to hold.
+    server: engine, caps and clock of every size.
+    backend: of `serve`.
+    theory: the mass model of the requests.
+    rate: arrivals at speed 1, in the mean of the whole trace where its busiest part is served.
+    today: blocks of today's server; None: not known.
+    least: blocks that hold the largest request; most: that hold all requests together.
+    fresh: draws of what is like these requests, at speed 1; None: none.
+    least_fresh: blocks that hold the largest request of these; every_fresh: iterations of a record.
+    sample: whether the source is of a log, which says its like only roughly, and no known mix.
     """
 
     axis: Axis
     slos: tuple[Slo, ...]
-    server: SizedServer
-    rules: EngineRules
-    caching: bool
+    server: Case
+    backend: Backend
     theory: Theory
-    window: Window | None
     rate: float
     today: int | None
     least: int
     most: int
-    fresh: Sequence[Requests]
+    fresh: Days | None
+    least_fresh: int
     every_fresh: int
-    stretch: Stretch | None
     sample: bool
+
+    @property
+    def engine(self) -> ServedEngine:
+        """That serves at every size."""
+        return served_engine(self.server.engine)
+
+    @property
+    def limits(self) -> Limits:
+        """Block size and caps of every size."""
+        return self.server.limits
+
+    @property
+    def one_by_one(self) -> bool:
+        """Whether runs go one after the other, so that a batch saves nothing."""
+        return self.engine.own_scheduler
 
     @property
     def own_rate(self) -> float | None:
@@ -113,32 +97,41 @@ class Plan(Record):
     @property
     def busier(self) -> float:
         """How many times faster what is run comes: the busiest part of a trace, else 1."""
-        window = self.window
-        if window is None or window.rate is None or window.own_rate is None:
+        if self.window is None or self.window.rate is None or self.window.own_rate is None:
             return 1.0
-        return window.rate / window.own_rate
-
-    @property
-    def tables(self) -> Sequence[Requests]:
-        return self.server.tables
+        return self.window.rate / self.window.own_rate
 
     @property
     def slos_of_draws(self) -> tuple[Slo, ...]:
         """What has to hold in a draw: as often for as many requests, where it is a count."""
-        longer = min(map(len, self.fresh)) / len(self.tables[0])
+        if self.fresh is None:
+            return self.slos
+        longer = min(map(len, self.fresh.tables)) / self.size
         return tuple(slo.over(longer) for slo in self.slos)
 
     @property
-    def clock(self) -> IterationClock:
-        return self.server.clock
+    def of_draws(self) -> "Plan":
+        """The same for fresh draws: these are its runs."""
+        tables = [] if self.fresh is None else [*self.fresh.tables]
+        return replace(self, tables=tables, slos=self.slos_of_draws, every=self.every_fresh)
 
-    @property
-    def block_size(self) -> int:
-        return self.server.limits.block_size
+    def case_of(self, size: Size, tables: Sequence[Requests] | None = None) -> Case:
+        """A server of a size; of these requests, where it gets only some of them."""
+        return _sized(self.server, size.blocks, tables)
+
+    def tokens(self, size: Size) -> int:
+        """KV tokens of a replica."""
+        return size.blocks * self.limits.block_size
+
+    def value(self, size: Size) -> float:
+        """What is looked for: tokens, arrivals a unit of the clock, or replicas."""
+        if self.axis.find == "kv":
+            return self.tokens(size)
+        return self.rate * size.speed if self.axis.find == "rate" else size.replicas
 
     def load(self, size: Size) -> float:
         """Arrivals over what this memory carries, in theory."""
-        carried = self.theory.carried(size.blocks * self.block_size)
+        carried = self.theory.carried(self.tokens(size))
         return self.rate * self.busier * size.speed / size.replicas / carried.rate
 
     def blocks_of(self, load: float) -> int:
@@ -159,167 +152,153 @@ class Plan(Record):
 
 def planned(
     source: Workload | Trace,
-    asked: Asked,
-    engine: str | EngineRules,
-    clock: IterationClock,
-    setting: Setting,
-    block_size: int | None,
-    max_num_batched_tokens: int | None,
-    backend: Literal["auto", "kernel", "reference"] = "auto",
+    slos: tuple[Slo, ...],
+    server: Case,
+    *,
+    find: str,
+    capacity: int | None,
+    rate: float | None,
+    draws: Draws,
+    fresh: int | None,
+    horizon: Horizon,
+    max_tokens: MaxTokens | None,
+    backend: Backend,
 ) -> Plan:
-    """What `size_server` is asked for, as a plan.
+    """What `size_server` is asked for, as a plan; arguments as there.
+
+    Args:
+        server: engine, caps and clock; of its memory, all that there may be.
+        draws: which requests are run.
+        fresh: how many draws beside.
 
     Raises:
         InputError: as `size_server`.
     """
-    axis = axis_of(asked.find)
-    rules, caching = with_cache(engine)
-    _check(asked, axis, rules, clock, setting)
-    size = block_size or BLOCK_SIZES.get(rules.name, 1)
-    caps = limits_of(
-        Limits(UNLIMITED - 1, size, max_num_batched_tokens=max_num_batched_tokens), setting
+    axis, clock, limits = axis_of(find), server.clock, server.limits
+    _check(slos, server, find, capacity, rate)
+    workload, own = workload_of(source), _own_rate(source, draws, clock)
+    at = rate or own or _first_rate(workload, server, find, capacity)
+    demand = Demand(rate=at, max_tokens=max_tokens)
+    if own is not None:
+        demand = Demand(replay=True, speed=at / own, max_tokens=max_tokens)
+    memory = limits.capacity if capacity is None else min(capacity, limits.capacity)
+    runs = experiment(
+        source,
+        workload,
+        equilibrium_of(workload, memory),
+        demand,
+        clock,
+        draws,
+        runs=RUNS,
+        usual=REQUESTS,
+        servers=[_sized(server, memory // limits.block_size)] * _SIZES[find],
+        called="sizes",
     )
-    today = None if asked.capacity is None else asked.capacity // size
-    workload = source.workload() if isinstance(source, Trace) else source
-    window = _window(source, asked, _server_of_today(engine, caps, clock, asked.capacity))
-    own = None if window is None else window.own_rate
-    rate = asked.rate or own or _first_rate(workload, clock, setting, axis, asked.capacity)
-    tables = _tables(source, workload, window, rate, clock, asked)
-    theory = Theory(_mix(tables, workload), clock, setting.max_num_seqs)
-    asks = Demand(replay=window is not None, max_tokens=asked.max_tokens)
-    to_hold = tables_to_hold(tables, source, workload, asks, clock, window)
-    least = max(least_blocks(engine, rules, caps, table) for table in to_hold)
-    if today is not None and (today < least or axis.find != "kv"):
-        check_today(today, rules, caps, to_hold, window)
-    most = max(least, *(all_at_once(caps, table) for table in tables))
-    blocks = today or least
-    every = max(1, int(_length(tables, theory, clock, blocks) // _RECORDS))
-    fresh, stretch = _fresh(source, workload, window, rate, clock, asked)
-    seldom = int(_length(fresh, theory, clock, blocks) // _RECORDS_FRESH) if fresh else 1
+    theory = Theory(_mix(runs.tables, workload), clock, limits.max_num_seqs)
+    least = max(least_blocks(server, table) for table in runs.to_hold)
+    today = None if capacity is None else capacity // limits.block_size
+    if today is not None and (today < least or find != "kv"):
+        engine = served_engine(server.engine)
+        check_rows(runs.to_hold, engine, _sized(server, today).limits, runs.window)
+    known = rate is not None or find == "rate"
+    days = _fresh(source, workload, runs, at, fresh, horizon, known=known)
+    tables = [] if days is None else days.tables
+    iterations = partial(_length, theory, clock, today or least)
+    runs = replace(runs, every=max(1, int(iterations(runs.tables) // _RECORDS)))
     return Plan(
+        **vars(runs),
         axis=axis,
-        slos=asked.slos,
-        server=SizedServer(engine, caps, clock, tables, every, backend),
-        rules=rules,
-        caching=caching,
+        slos=slos,
+        server=server,
+        backend=backend,
         theory=theory,
-        window=window,
-        rate=rate,
+        rate=at,
         today=today,
         least=least,
-        most=most,
-        fresh=fresh,
-        every_fresh=max(1, seldom),
-        stretch=stretch,
+        most=max(least, *(_all_at_once(limits, table) for table in runs.tables)),
+        fresh=days,
+        least_fresh=max((least_blocks(server, table) for table in tables), default=least),
+        every_fresh=max(1, int(iterations(tables) // _RECORDS_FRESH)),
         sample=isinstance(source, Trace),
     )
 
 
 def _check(
-    asked: Asked, axis: Axis, rules: EngineRules, clock: IterationClock, setting: Setting
+    slos: tuple[Slo, ...], server: Case, find: str, capacity: int | None, rate: float | None
 ) -> None:
-    if not asked.slos:
+    """Refuse what cannot be looked for, before requests are drawn."""
+    if not slos:
         raise InputError("slos", "none", "at least one bound, such as ttft_p99=2s")
-    for slo in asked.slos:
+    for slo in slos:
         if slo.metric.startswith("ttft"):
-            require_prefill(clock, "slo", slo.metric)
-    if axis.find != "kv" and asked.capacity is None:
+            require_prefill(server.clock, "slo", slo.metric)
+    if find != "kv" and capacity is None:
         raise InputError("capacity", "none", "the KV tokens of a server")
-    if asked.rate is not None and not (math.isfinite(asked.rate) and asked.rate > 0):
-        raise InputError("rate", asked.rate, "a finite number above 0")
-    if setting.clients is not None:
-        raise InputError("clients", setting.clients, "none: requests come at their times")
+    if rate is not None and not (math.isfinite(rate) and rate > 0):
+        raise InputError("rate", rate, "a finite number above 0")
+    if server.clients is not None:
+        raise InputError("clients", server.clients, "none: requests come at their times")
 
 
-def _first_rate(
-    workload: Workload,
-    clock: IterationClock,
-    setting: Setting,
-    axis: Axis,
-    capacity: int | None,
-) -> float:
-    """Where the rate itself is looked for: what memory carries, in theory."""
-    if axis.find != "rate" or capacity is None:
-        raise InputError("rate", "none", "arrivals a second, for requests without times")
-    return Theory(workload, clock, setting.max_num_seqs).carried(capacity).rate
-
-
-def _server_of_today(
-    engine: str | EngineRules, caps: Limits, clock: IterationClock, capacity: int | None
-) -> Case:
-    """With the memory that it has; with all that there may be, where nobody says it."""
-    tokens = caps.capacity if capacity is None else min(capacity, caps.capacity)
-    return Case(engine, replace(caps, capacity=max(tokens, caps.block_size)), clock)
-
-
-def _window(source: Workload | Trace, asked: Asked, server: Case) -> Window | None:
-    """What is served of a trace with times; None without them, or where all come at once."""
+def _own_rate(source: Workload | Trace, draws: Draws, clock: IterationClock) -> float | None:
+    """Arrivals a second of what is asked for of a trace; None without times, or where all come at
+    once: requests then come as Poisson.
+    """
     if not isinstance(source, Trace) or source.arrival_times_s is None:
         return None
-    own = rate_of_trace(source)
-    speed = asked.rate / own if asked.rate and math.isfinite(own) else 1.0
-    servers = [server] * _SIZES[asked.find]
-    window = window_of(source, Demand(replay=True, speed=speed), asked.draws, servers)
-    if window is None or window.rate is None:
+    times = times_of(source)
+    if draws != Draws(seed=draws.seed):
+        requests = len(source) if draws.requests is None else draws.requests
+        times = times[: requests * (draws.runs or 1)]
+    rate = rate_of(times)
+    if not math.isfinite(rate):
         return None
-    if server.clock.unit != "s":
+    if clock.unit != "s":
         allowed = "a clock in seconds, for a trace's times"
         raise InputError("clock", "a clock in iterations", allowed)
-    return window
+    return rate
 
 
-def _tables(
-    source: Workload | Trace,
-    workload: Workload,
-    window: Window | None,
-    rate: float,
-    clock: IterationClock,
-    asked: Asked,
-) -> list[Requests]:
-    """A trace with times is replayed, faster or slower where a rate is asked for; else Poisson."""
-    draws, first = asked.draws, 0
-    if window is not None and window.own_rate is not None:
-        demand = Demand(replay=True, speed=rate / window.own_rate, max_tokens=asked.max_tokens)
-        size, runs, source = window.requests, window.runs, window.of_trace(source)
-        first = window.first
-    else:
-        demand = Demand(rate=rate, max_tokens=asked.max_tokens)
-        size = REQUESTS if draws.requests is None else count("requests", draws.requests)
-        runs = RUNS if draws.runs is None else draws.runs
-    return tables_of(source, workload, demand, clock, size, runs, draws.seed, first)
+def _first_rate(workload: Workload, server: Case, find: str, capacity: int | None) -> float:
+    """Where the rate itself is looked for: what memory carries, in theory."""
+    if find != "rate" or capacity is None:
+        raise InputError("rate", "none", "arrivals a second, for requests without times")
+    theory = Theory(workload, server.clock, server.limits.max_num_seqs)
+    return theory.carried(capacity).rate
+
+
+# --- requests -----------------------------------------------------------------------------------
 
 
 def _fresh(
     source: Workload | Trace,
     workload: Workload,
-    window: Window | None,
+    runs: Experiment,
     rate: float,
-    clock: IterationClock,
-    asked: Asked,
-) -> tuple[Sequence[Requests], Stretch | None]:
+    draws: int | None,
+    horizon: Horizon,
+    *,
+    known: bool,
+) -> Days | None:
     """Draws of what is like the requests that are run, at the same rate.
 
-    A rate that somebody names, or that is looked for, is just so; a trace's own is known no better
-    than a trace of that length tells it.
+    A rate that somebody names, or that is looked for, is just so: it is known. A trace's own is
+    known no better than a trace of that length tells it.
     """
-    seed = asked.draws.seed
-    draws = draws_of(asked.fresh, DRAWS_OF_LOG if isinstance(source, Trace) else DRAWS)
+    draws = draws_of(draws, DRAWS_OF_LOG if isinstance(source, Trace) else DRAWS)
     if not draws:
-        return [], None
-    if window is None or window.own_rate is None:
-        whole = clock.unit == "iteration"
-        how = {"per_iteration": whole, "asks": asked.max_tokens or EXACT}
-        if not isinstance(source, Trace):
-            return fresh_of_mix(workload, draws, asked.horizon, rate, seed=seed, **how), None
+        return None
+    seed, clock, demand = runs.seed, runs.clock, runs.demand
+    if runs.window is not None:
+        log = runs.window.drawn_from(source)
+        return days_like(log, draws, horizon, demand, clock, known=known, seed=seed)
+    how = {"per_iteration": clock.unit == "iteration", "asks": demand.asks}
+    mixes = [(workload, draws, seed)]
+    if isinstance(source, Trace):
         seeds = range(seed * MOST_DRAWS, seed * MOST_DRAWS + draws)
-        mixes = [(lengths_anew(source, each), each) for each in seeds]
-        days = [fresh_of_mix(mix, 1, asked.horizon, rate, seed=s, **how) for mix, s in mixes]
-        return [table for day in days for table in day], None
-    demand = Demand(replay=True, speed=rate / window.own_rate, max_tokens=asked.max_tokens)
-    known = asked.rate is not None or asked.find == "rate"
-    log = window.drawn_from(source)
-    days = days_like(log, draws, asked.horizon, demand, clock, known=known, seed=seed)
-    return days.tables, days.stretch
+        mixes = [(lengths_anew(source, each), 1, each) for each in seeds]
+    days = [fresh_of_mix(mix, count, horizon, rate, seed=s, **how) for mix, count, s in mixes]
+    return Days([table for day in days for table in day], (), None)
 
 
 def _mix(tables: Sequence[Requests], workload: Workload) -> Workload:
@@ -333,10 +312,53 @@ def _mix(tables: Sequence[Requests], workload: Workload) -> Workload:
 
 
 def _length(
-    tables: Sequence[Requests], theory: Theory, clock: IterationClock, blocks: int
+    theory: Theory, clock: IterationClock, blocks: int, tables: Sequence[Requests]
 ) -> float:
-    """Iterations of a run, roughly, in a memory of so many blocks or more."""
-    busy = max(map(len, tables)) / theory.carried(blocks).per_iteration
+    """Iterations of a run, roughly, in a memory of so many blocks or more; 0 without runs."""
+    busy = max(map(len, tables), default=0) / theory.carried(blocks).per_iteration
     if clock.jumps:
         return busy
-    return max(busy, *(float(table.arrival[-1]) / clock.base for table in tables))
+    return max([busy, *(float(table.arrival[-1]) / clock.base for table in tables)])
+
+
+# --- blocks that requests need ------------------------------------------------------------------
+
+
+def _sized(server: Case, blocks: int, tables: Sequence[Requests] | None = None) -> Case:
+    capacity = max(1, blocks) * server.limits.block_size
+    return replace(server, limits=replace(server.limits, capacity=capacity), tables=tables)
+
+
+def least_blocks(server: Case, table: Requests) -> int:
+    """The smallest memory in which each request can be served; of an engine with a scheduler of its
+    own, the first from there on that it does not refuse.
+    """
+    engine, blocks = served_engine(server.engine), 1
+    while True:
+        _, needed, there = largest_request(engine.rules, _sized(server, blocks).limits, table)
+        if needed <= there:
+            break
+        blocks += needed - there
+    while engine.own_scheduler and not _fits(server, blocks, table):
+        blocks += 1 + blocks // 100
+    return blocks
+
+
+def _fits(server: Case, blocks: int, table: Requests) -> bool:
+    try:
+        check_rows([table], served_engine(server.engine), _sized(server, blocks).limits, None)
+    except InputError as error:
+        if error.argument != "capacity":
+            raise
+        return False
+    return True
+
+
+def _all_at_once(caps: Limits, table: Requests) -> int:
+    """Memory in which all requests fit together at their longest, what admission leaves free
+    included: more is never used."""
+    tokens = table.input_length + np.maximum(table.output_length, table.max_output) + 1
+    blocks = int((-(-tokens // caps.block_size) + 1).sum())
+    return min(
+        math.ceil((blocks + 2) / (1 - caps.watermark)) + 1, (UNLIMITED - 1) // caps.block_size
+    )

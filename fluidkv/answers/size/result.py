@@ -1,51 +1,70 @@
-"""What sizing found, as plain values."""
+"""What sizing found: the answer, how sure it is, and what lies beyond it."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
-
-from fluidkv.answers.served import bias as of_log
-from fluidkv.answers.served.clock import clock_values
-from fluidkv.answers.served.slo import Slo
+from fluidkv.answers.memory import UNSAID_MEMORY, Memory
+from fluidkv.answers.served.described import BIAS, STRETCH, below, clock_json
 from fluidkv.answers.size.cliff import TIMES_WORSE, Cliff
-from fluidkv.answers.size.edge import Edge
-from fluidkv.answers.size.load import Bounds
-from fluidkv.answers.size.nearly import Nearly
-from fluidkv.answers.size.plan import Plan
-from fluidkv.answers.size.search import meets
-from fluidkv.answers.size.sizes import Size
-from fluidkv.answers.size.trials import EXTRAS, Values
-from fluidkv.labels import Column, dataset
-from fluidkv.plain import finite
-from fluidkv.record import Record
-from fluidkv.runs.measuring import title_of as title_of_metric
+from fluidkv.answers.size.sizes import Edge, Size, edge_of
+from fluidkv.plain import csv_text, finite
+from fluidkv.questions.answer import Answer, Described, described
+from fluidkv.report.page import Row
 
 if TYPE_CHECKING:
     import xarray as xr
 
+    from fluidkv.answers.served.bias import Bias
+    from fluidkv.answers.served.cost import Cost
+    from fluidkv.answers.served.slo import Slo
+    from fluidkv.answers.size.load import Bounds
+    from fluidkv.answers.size.nearly import Against, Nearly
+    from fluidkv.answers.size.plan import Plan
+    from fluidkv.answers.size.trials import Values
+    from fluidkv.labels import Column
+
 NEAR = 0.95
 """Of a bound on the rate: arrivals nearer to it end at it."""
+_VALUE, _SIZED = "tokens, rate or replicas", "→ [sized](#sized)"
+_LIMITS = ("block_size", "max_num_seqs", "max_num_batched_tokens", "watermark")
+_SLO = (
+    ("metric", "text", "that is bounded"),
+    ("bound", "as the metric", "at most, or at least"),
+    ("at_least", "yes/no", "whether it is a least value"),
+)
+_CLIFF = (
+    ("metric", "text", "the tail that is looked at"),
+    ("times_worse", "number", "than at the answer, from which on it is over the cliff"),
+    ("at_answer", "as the metric", "its value at the answer"),
+    ("worse", "", f"{_SIZED}: the nearest one that is so much worse"),
+    ("margin", "share", "of the answer, by which that one differs from it"),
+    ("preempts", "", f"{_SIZED}: the easiest one at which a run preempts"),
+    ("preempts_margin", "share", "of the answer, by which that one lies above it"),
+)
+
+
+def _plan_json(plan: "Plan") -> dict[str, Any]:
+    engine, limits = plan.engine, plan.limits
+    return {
+        "find": plan.axis.find,
+        "engine": {"name": engine.rules.name, "version": engine.rules.version},
+        "caching": engine.caching,
+        "clock": clock_json(plan.clock),
+        **{name: getattr(limits, name) for name in _LIMITS},
+        "requests": plan.size,
+        "runs": len(plan.tables),
+        "window": None if plan.window is None else plan.window.to_dict(),
+        "own_rate": plan.own_rate,
+    }
+
+
+def _slo(slo: "Slo") -> dict[str, Any]:
+    return {"metric": slo.metric, "bound": slo.bound, "at_least": slo.at_least}
 
 
 @dataclass(frozen=True, eq=False)
-class Against(Record):
-    """What is found if the server is slower than the simulation, by its error bar on the log.
-
-    Fields:
-        bar: by which share every iteration lasts longer.
-        edge: where the sizes that meet what is asked begin then; None: none tried does.
-        along: the sizes tried so, hardest first.
-    """
-
-    bar: float
-    edge: Edge | None
-    along: Mapping[Size, Values]
-
-
-@dataclass(frozen=True, eq=False)
-class SizeAnswer(Record):
+class SizeAnswer(Answer):
     """What sizing found.
 
     Fields:
@@ -59,6 +78,11 @@ class SizeAnswer(Record):
         cliff: what lies beyond the answer.
         other: the same for faster arrivals (of a rate: less memory) at the answer.
         within: how near the sizes on both sides of an edge are.
+        name: of the requests.
+        notes: rows on how options and files were read.
+        memory: options that say what a token takes.
+        cost: of a replica; None: no price is known.
+        unheld: why no log holds the answer.
 
     Examples:
         >>> from fluidkv.answers import Slo
@@ -72,16 +96,43 @@ class SizeAnswer(Record):
         (256, 8.0)
     """
 
-    plan: Plan
-    along: Mapping[Size, Values]
-    across: Mapping[Size, Values]
+    plan: Annotated[
+        "Plan",
+        Described(
+            "what was asked and run",
+            flat=True,
+            json=_plan_json,
+            below=(
+                ("find", "text", "kv, rate or replicas"),
+                ("engine.name", "text", "whose rules were run"),
+                ("engine.version", "text", "of these rules"),
+                ("caching", "yes/no", "whether it has a prefix cache"),
+                ("clock", "", "→ [clock](#clock)"),
+                ("block_size", "tokens", "of a KV block"),
+                ("max_num_seqs", "count", "most requests running at once; null: no cap"),
+                ("max_num_batched_tokens", "tokens", "most of an iteration; null: no limit"),
+                ("watermark", "share", "of blocks that admission leaves free"),
+                ("requests", "count", "in each run"),
+                ("runs", "count", "at each size"),
+                ("window", "", "→ [window](#window)"),
+                ("own_rate", "a unit of time", "of SOURCE; of all, if its busiest part is served"),
+            ),
+        ),
+    ]
+    along: "Mapping[Size, Values]"
+    across: "Mapping[Size, Values]"
     edge: Edge
-    nearly: Nearly | None
-    bias: Mapping[str, of_log.Bias]
-    against: Against | None
+    nearly: "Nearly | None"
+    bias: Annotated["Mapping[str, Bias]", Described("missed on the log", below=BIAS)]
+    against: "Against | None"
     cliff: Cliff
     other: Cliff
     within: float
+    name: str = ""
+    notes: Sequence[Row] = ()
+    memory: Memory = UNSAID_MEMORY
+    cost: "Cost | None" = None
+    unheld: str = ""
 
     @property
     def answer(self) -> Size:
@@ -92,8 +143,8 @@ class SizeAnswer(Record):
     @property
     def today(self) -> Size | None:
         """Today's server, if it was tried."""
-        found = Size(self.plan.today or 0)
-        return found if found in self.along else None
+        size = Size(self.plan.today or 0)
+        return size if size in self.along else None
 
     @property
     def runs(self) -> int:
@@ -105,7 +156,7 @@ class SizeAnswer(Record):
 
     def tokens(self, size: Size) -> int:
         """KV tokens of a replica."""
-        return size.blocks * self.plan.block_size
+        return self.plan.tokens(size)
 
     def rate(self, size: Size) -> float:
         """Arrivals a unit of the clock, at all replicas together."""
@@ -115,38 +166,38 @@ class SizeAnswer(Record):
         """The same in what is run: more, where that is the busiest part of a trace."""
         return self.rate(size) * self.plan.busier
 
-    def found(self, size: Size) -> Values:
+    def found(self, size: Size) -> "Values":
         """Metrics of each run at a size that was tried."""
         return self.along[size] if size in self.along else self.across[size]
 
     def worst(self, size: Size, metric: str) -> float:
         """Of the worst run."""
+        from fluidkv.answers.size.trials import worst_of
+
         return worst_of(self.found(size), metric)
 
     def mean(self, size: Size, metric: str) -> float:
         return float(self.found(size)[metric].mean())
 
     def meets(self, size: Size) -> bool:
+        from fluidkv.answers.size.search import meets
+
         return meets(self.found(size), self.plan.slos)
 
     def each_run(self) -> list[Size | None]:
         """The answer of each run by itself, of the sizes tried: how much of it is chance."""
-        from fluidkv.answers.size.edge import edge_of
+        from fluidkv.answers.size.search import met_by_run
 
-        found = []
-        for run in range(self.runs):
-            met = {
-                size: meets(
-                    {name: column[[run]] for name, column in values.items()}, self.plan.slos
-                )
-                for size, values in self.along.items()
-            }
-            edge = edge_of(self.plan.axis, met)
-            found.append(None if edge is None else edge.answer)
-        return found
+        slos = self.plan.slos
+        met = {size: met_by_run(values, slos) for size, values in self.along.items()}
+        edges = [
+            edge_of(self.plan.axis, {size: bool(runs[run]) for size, runs in met.items()})
+            for run in range(self.runs)
+        ]
+        return [None if edge is None else edge.answer for edge in edges]
 
     @property
-    def bounds(self) -> Bounds:
+    def bounds(self) -> "Bounds":
         """Of a replica of the answer, in requests a unit of the clock."""
         return self.plan.theory.bounds(self.tokens(self.answer))
 
@@ -155,115 +206,165 @@ class SizeAnswer(Record):
         """What the answer ends at: "memory" or "compute" where arrivals are within 5 % of that
         bound, else the "target", which fails first.
         """
-        rate, bounds = self.rate_served(self.answer) / self.answer.replicas, self.bounds
-        if rate >= NEAR * min(bounds.memory, bounds.compute):
+        bounds, size = self.bounds, self.answer
+        if self.rate_served(size) / size.replicas >= NEAR * min(bounds.memory, bounds.compute):
             return "memory" if bounds.memory <= bounds.compute else "compute"
         return "target"
 
+    def cost_at(self, size: Size) -> float:
+        """Of a million output tokens."""
+        assert self.cost is not None  # whoever asks looked
+        speed = self.mean(size, "output_throughput_per_time")
+        return self.cost.per_million(speed, size.replicas)
+
+    @property
+    def sizes(self) -> list[Size]:
+        """Every size tried."""
+        return list(dict.fromkeys((*self.along, *self.across)))
+
     def to_xarray(self) -> "xr.Dataset":
         """Metrics [size, run] of every size tried, with what it is as coordinates."""
-        sizes = [*self.along, *(size for size in self.across if size not in self.along)]
-        unit = self.plan.clock.unit
+        import numpy as np
+
+        from fluidkv.answers.size.trials import title_of
+        from fluidkv.labels import dataset
+
+        sizes, unit = self.sizes, self.plan.clock.unit
         variables: dict[str, Column] = {
-            name: (("size", "run"), np.stack([self.found(s)[name] for s in sizes]), *of)
+            name: (("size", "run"), np.stack([self.found(s)[name] for s in sizes]), *about)
             for name in self.found(sizes[0])
-            for of in [title_of(name, unit)]
+            for about in [title_of(name, unit)]
         }
-        capacities = [self.tokens(size) for size in sizes]
-        rates = [self.rate(size) for size in sizes]
+        tokens, rates = ([*map(of, sizes)] for of in (self.tokens, self.rate))
         coords: dict[str, Column] = {
-            "capacity": ("size", capacities, "token", "KV tokens of a replica"),
+            "capacity": ("size", tokens, "token", "KV tokens of a replica"),
             "rate": ("size", rates, f"request / {unit}", "arrivals at all replicas together"),
             "replicas": ("size", [size.replicas for size in sizes], "1", "replicas"),
             "met": ("size", [self.meets(size) for size in sizes], "1", "whether every SLO is met"),
         }
         return dataset(variables, coords, find=self.plan.axis.find, unit=unit)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; a number that is not there is None."""
-        plan = self.plan
+    def to_csv(self) -> str:
+        """A row for each size and run; empty where there is no value."""
+        names = sorted(self.found(self.answer))
+        rows = (
+            [
+                *(self.tokens(size), self.rate(size), size.replicas, self.plan.load(size)),
+                *(run, int(self.meets(size))),
+                *(self.found(size)[name][run] for name in names),
+            ]
+            for size in self.sizes
+            for run in range(self.runs)
+        )
+        return csv_text(["tokens", "rate", "replicas", "load", "run", "met", *names], rows)
+
+    # --- JSON -----------------------------------------------------------------------------------
+
+    @described(
+        "the size that is looked for, by the runs and by draws",
+        flat=True,
+        json=finite,
+        below=(
+            *below("slos[]", (*_SLO, ("worst_run", "as the metric", "at the answer"))),
+            ("answer.value", _VALUE, "what is looked for"),
+            ("answer.not_met_at", _VALUE, "the next one tried that misses an SLO"),
+            ("answer.up_to", _VALUE, "the last one that meets all, where easier ones do not"),
+            ("answer.not_met_above", _VALUE, "the next one after that"),
+            ("answer.also_met[]", _VALUE, "from where to where sizes meet all out of order"),
+            ("answer", "", f"{_SIZED}; by the requests that are run"),
+            ("of_runs.value", _VALUE, "what these alone would do with"),
+            ("draws.count", "count", "fresh draws; `draws` is null without any"),
+            ("draws.requests", "count", "of the longest draw"),
+            ("draws.may_miss", "count", "draws"),
+            ("draws.share", "share", "of other draws that meet it at least, or of days: estimated"),
+            *below("draws.slos[]", _SLO),
+            ("draws.value", _VALUE, "what nearly every draw meets"),
+            ("draws.not_met_at", _VALUE, "the next one tried, which not"),
+            ("draws.worst.*", "as the metric", "in the worst draw"),
+            *below("draws.stretch", STRETCH),
+            ("draws.tried[]", _VALUE, "with draws"),
+            ("bounds.memory", "requests a unit of the clock", "that a replica's memory carries"),
+            ("bounds.compute", "requests a unit of the clock", "that computing alone would"),
+            ("bounds.binds", "text", "memory, compute, or the target, which is missed first"),
+            ("against_bias.bar", "share", "if there is a log: iterations last longer by it"),
+            ("against_bias.value", _VALUE, "if there is a log: the answer with its error"),
+            ("against_bias.tried[]", _VALUE, "if there is a log: so"),
+            ("each_run[]", _VALUE, "the answer of each run"),
+            *below("cliff", _CLIFF),
+            *below("other", _CLIFF),
+            ("today", "", f"if there is a log or a capacity: {_SIZED}"),
+            ("sizes[]", "", f"{_SIZED}: along what is looked for"),
+            ("other_sizes[]", "", f"{_SIZED}: along the other axis"),
+        ),
+    )
+    def values(self) -> dict[str, Any]:
+        """The answer and all sizes."""
+        plan, edge, answer = self.plan, self.edge, self.answer
         return {
-            "find": plan.axis.find,
-            "engine": {"name": plan.rules.name, "version": plan.rules.version},
-            "caching": plan.caching,
-            "clock": clock_values(plan.clock),
-            "block_size": plan.block_size,
-            "max_num_seqs": plan.server.limits.max_num_seqs,
-            "max_num_batched_tokens": plan.server.limits.max_num_batched_tokens,
-            "watermark": plan.server.limits.watermark,
-            "requests": len(plan.tables[0]),
-            "runs": self.runs,
-            "window": None if plan.window is None else plan.window.to_dict(),
-            "own_rate": plan.own_rate,
-            "slos": [_slo(slo, self.worst(self.answer, slo.metric)) for slo in plan.slos],
-            "answer": self._edge(replace(self.edge, answer=self.answer)),
-            "of_runs": {"value": self._value(self.edge.answer)},
-            "draws": self._nearly(),
-            "bounds": {
-                "memory": self.bounds.memory,
-                "compute": finite(self.bounds.compute),
-                "binds": self.binds,
+            "slos": [_slo(s) | {"worst_run": self.worst(answer, s.metric)} for s in plan.slos],
+            "answer": {
+                "value": plan.value(answer),
+                "not_met_at": self._value(edge.blocker),
+                "up_to": self._value(edge.ceiling),
+                "not_met_above": self._value(edge.too_easy),
+                "also_met": [[*map(plan.value, island)] for island in edge.islands],
+                **self._row(answer),
             },
-            "against_bias": self._against(),
-            "bias": of_log.as_dict(self.bias),
-            "each_run": [None if s is None else self._value(s) for s in self.each_run()],
+            "of_runs": {"value": plan.value(edge.answer)},
+            "draws": self._draws(),
+            "bounds": finite(vars(self.bounds)) | {"binds": self.binds},
+            "against_bias": self.against
+            and {
+                "bar": self.against.bar,
+                "value": self._value(self.against.edge and self.against.edge.answer),
+                "tried": [*map(plan.value, self.against.along)],
+            },
+            "each_run": [*map(self._value, self.each_run())],
             "cliff": self._cliff(self.cliff),
             "other": self._cliff(self.other),
-            "today": None if self.today is None else self._row(self.today),
-            "sizes": [self._row(size) for size in self.along],
-            "other_sizes": [self._row(size) for size in self.across],
+            "today": self.today and self._row(self.today),
+            "sizes": tuple(map(self._row, self.along)),
+            "other_sizes": [*map(self._row, self.across)],
         }
 
-    def _value(self, size: Size) -> float:
-        """What is looked for: tokens, arrivals a unit of the clock, or replicas."""
-        kind = self.plan.axis.find
-        if kind == "kv":
-            return self.tokens(size)
-        return self.rate(size) if kind == "rate" else size.replicas
+    @described(
+        "what a million output tokens cost",
+        flat=True,
+        below=(
+            ("cost.per_gpu_hour", "money", "if `--price` is given: the price of a GPU"),
+            ("cost.gpus", "count", "if `--price` is given: GPUs of a replica"),
+            ("cost.per_million_output_tokens.*", "money", "if `--price` is given: of each size"),
+        ),
+    )
+    def costs(self) -> dict[str, Any]:
+        """What a million output tokens cost; empty where no price is known."""
+        if self.cost is None:
+            return {}
+        at = {"answer": self.answer} | ({"today": self.today} if self.today else {})
+        return self.cost.values(**{name: self.cost_at(size) for name, size in at.items()})
 
-    def _edge(self, edge: Edge) -> dict[str, Any]:
-        def value(size: Size | None) -> float | None:
-            return None if size is None else self._value(size)
+    def _value(self, size: Size | None) -> float | None:
+        return None if size is None else self.plan.value(size)
 
-        return {
-            "value": self._value(edge.answer),
-            "not_met_at": value(edge.blocker),
-            "up_to": value(edge.ceiling),
-            "not_met_above": value(edge.too_easy),
-            "also_met": [[self._value(first), self._value(last)] for first, last in edge.islands],
-            **self._row(edge.answer),
-        }
+    def _draws(self) -> dict[str, Any] | None:
+        from fluidkv.answers.size.trials import worst_of
 
-    def _nearly(self) -> dict[str, Any] | None:
         nearly = self.nearly
         if nearly is None:
             return None
-        edge, worst = nearly.edge, {}
-        if edge is not None:
-            for slo in self.plan.slos:
-                worst[slo.metric] = finite(worst_of(nearly.along[edge.answer], slo.metric))
-        blocker = edge and edge.blocker
+        edge, slos = nearly.edge, self.plan.slos_of_draws
+        values = {} if edge is None else nearly.along[edge.answer]
         return {
             "count": nearly.draws,
             "requests": nearly.horizon,
             "may_miss": nearly.misses,
             "share": nearly.share,
-            "slos": [_slo(slo) for slo in self.plan.slos_of_draws],
-            "value": None if edge is None else self._value(edge.answer),
-            "not_met_at": None if blocker is None else self._value(blocker),
-            "worst": worst,
-            "stretch": None if nearly.stretch is None else nearly.stretch.to_dict(),
-            "tried": [self._value(size) for size in nearly.along],
-        }
-
-    def _against(self) -> dict[str, Any] | None:
-        if self.against is None:
-            return None
-        edge = self.against.edge
-        return {
-            "bar": self.against.bar,
-            "value": None if edge is None else self._value(edge.answer),
-            "tried": [self._value(size) for size in self.against.along],
+            "slos": [*map(_slo, slos)],
+            "value": self._value(edge and edge.answer),
+            "not_met_at": self._value(edge and edge.blocker),
+            "worst": {s.metric: finite(worst_of(values, s.metric)) for s in slos if values},
+            "stretch": nearly.stretch and nearly.stretch.to_dict(),
+            "tried": [*map(self.plan.value, nearly.along)],
         }
 
     def _row(self, size: Size) -> dict[str, Any]:
@@ -291,32 +392,8 @@ class SizeAnswer(Record):
             "metric": cliff.metric,
             "times_worse": TIMES_WORSE,
             "at_answer": finite(cliff.at),
-            "worse": None if cliff.worse is None else self._row(cliff.worse),
+            "worse": cliff.worse and self._row(cliff.worse),
             "margin": cliff.margin,
-            "preempts": None if cliff.preempts is None else self._row(cliff.preempts),
+            "preempts": cliff.preempts and self._row(cliff.preempts),
             "preempts_margin": cliff.preempts_margin,
         }
-
-
-def worst_of(values: Values, metric: str) -> float:
-    """A metric in its worst run."""
-    least = metric.startswith(("output", "throughput"))
-    return float(values[metric].min() if least else values[metric].max())
-
-
-def title_of(metric: str, unit: str) -> tuple[str, str]:
-    """The units of a metric, and what it is."""
-    if metric in EXTRAS:
-        return "token" if metric == "peak_kv" else "1", EXTRAS[metric]
-    units, title = title_of_metric(metric)
-    return units.replace("time", unit), title
-
-
-def in_order(plan: Plan, along: Mapping[Size, Values]) -> dict[Size, Values]:
-    """Hardest first."""
-    return {size: along[size] for size in plan.axis.harder_first(list(along))}
-
-
-def _slo(slo: Slo, found: float | None = None) -> dict[str, Any]:
-    row: dict[str, Any] = {"metric": slo.metric, "bound": slo.bound, "at_least": slo.at_least}
-    return row if found is None else row | {"worst_run": finite(found)}

@@ -8,9 +8,8 @@ import numpy as np
 from jaxtyping import Bool
 
 from fluidkv.answers.served.slo import Slo
-from fluidkv.answers.size.edge import Edge, edge_of
 from fluidkv.answers.size.plan import Plan
-from fluidkv.answers.size.sizes import Axis, Size, between, spread
+from fluidkv.answers.size.sizes import Edge, Size, between, close, edge_of, spread
 from fluidkv.answers.size.trials import Values, measured_sizes
 
 WITHIN = 0.01
@@ -36,40 +35,69 @@ class Tried:
         plan: what is run.
         tell: see `Told`.
         total: sizes that will be tried, about.
+        misses: runs that may miss what is asked.
+        first: runs that are made first: a size that these refute is refuted; None: all at once.
     """
 
-    def __init__(self, plan: Plan, tell: Told | None = None, total: int = 1) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        tell: Told | None = None,
+        total: int = 1,
+        *,
+        misses: int = 0,
+        first: int | None = None,
+    ) -> None:
         self.plan, self.axis, self.total = plan, plan.axis, total
         self.along: dict[Size, Values] = {}  # sizes that differ on the axis alone
         self.across: dict[Size, Values] = {}  # others
-        self._tell = tell
+        self._tell, self._misses, self._first = tell, misses, first
+        self._at_once = _ONE_BY_ONE if plan.one_by_one else _AT_ONCE
+        if first is not None:
+            self._at_once = 1
 
     def run(self, sizes: Iterable[Size], *, across: bool = False) -> None:
         """Try sizes that were not tried."""
         known = self.across if across else self.along
         new = [size for size in dict.fromkeys(sizes) if size not in known]
         # As they come where they go one by one: what is found so far is told on the way.
-        for batch in [[size] for size in new] if self.plan.server.one_by_one else [new]:
+        for batch in [new] if self._at_once == _AT_ONCE else [[size] for size in new]:
             if batch:
-                known |= measured_sizes(self.plan.server, batch)
+                known |= self._measured(batch)
                 self.tell(0)
 
-    @property
-    def count(self) -> int:
-        """Sizes tried."""
-        return len(self.along) + len(self.across)
+    def _measured(self, sizes: list[Size]) -> dict[Size, Values]:
+        """Of every run, or of the first few where these already refute a size."""
+        tables = self.plan.tables
+        if self._first is None or len(tables) <= self._first:
+            return measured_sizes(self.plan, sizes)
+        parts = (tables[: self._first], tables[self._first :])
+        few, rest = (replace(self.plan, tables=part) for part in parts)
+        found = measured_sizes(few, sizes)
+        for size, values in found.items():
+            if int((~met_by_run(values, self.plan.slos)).sum()) <= self._misses:
+                more = measured_sizes(rest, [size])[size]
+                found[size] = {n: np.concatenate([values[n], more[n]]) for n in values}
+        return found
 
     def tell(self, more: int) -> None:
         """What is found here, and that so many sizes were tried elsewhere."""
         if self._tell is None:
             return
-        edge, tried = self.edge(), self.count + more
+        edge, tried = self.edge(), len(self.along) + len(self.across) + more
         self._tell(tried, max(tried, self.total), None if edge is None else edge.answer)
+
+    @property
+    def hardest_first(self) -> dict[Size, Values]:
+        """Sizes along the axis, in order."""
+        return {size: self.along[size] for size in self.axis.harder_first(list(self.along))}
 
     def edge(self) -> Edge | None:
         """What the sizes say so far."""
-        slos = self.plan.slos
-        return edge_of(self.axis, {size: meets(found, slos) for size, found in self.along.items()})
+        met = {size: met_by_run(values, self.plan.slos) for size, values in self.along.items()}
+        every = len(self.plan.tables)
+        enough = {s: m.size == every and int((~m).sum()) <= self._misses for s, m in met.items()}
+        return edge_of(self.axis, enough)
 
     def finer(self, within: float) -> list[Size]:
         """Untried sizes between all neighbours, where each bound is met by some size tried.
@@ -77,23 +105,17 @@ class Tried:
         One bound may be met from some memory on and another up to some: both may hold in between,
         where a coarse grid has nothing. None where there are `_FINEST` sizes already.
         """
-        order, slos = self.axis.harder_first(list(self.along)), self.plan.slos
+        order, slos = list(self.hardest_first), self.plan.slos
         some = (any(meets(found, [slo]) for found in self.along.values()) for slo in slos)
         if len(order) > _FINEST or not all(some):
             return []
-        return [
-            size
-            for first, last in pairwise(order)
-            if not close(self.axis, first, last, within)
-            for size in between(self.axis, first, last, 1)
-        ]
+        return [new for pair in pairwise(order) for new in self._between(*pair, within, 1)]
 
     def narrow(self, within: float) -> Size:
         """Try what lies at the edges until neighbours there are close; the answer then.
 
         Some size tried has to meet what is asked.
         """
-        width = _ONE_BY_ONE if self.plan.server.one_by_one else _AT_ONCE
         while True:
             edge = self.edge()
             assert edge is not None
@@ -101,12 +123,18 @@ class Tried:
             new = [
                 size
                 for first, last in pairs
-                if first and last and not close(self.axis, first, last, within)
-                for size in between(self.axis, first, last, width)
+                if first and last
+                for size in self._between(first, last, within, self._at_once)
             ]
             if not new or len(self.along) >= MOST_SIZES:
                 return edge.answer
             self.run(new)
+
+    def _between(self, first: Size, last: Size, within: float, count: int) -> list[Size]:
+        """Sizes between two that are not close."""
+        if close(self.axis, first, last, within):
+            return []
+        return between(self.axis, first, last, count)
 
 
 def about(plan: Plan, *, against: bool) -> int:
@@ -115,7 +143,7 @@ def about(plan: Plan, *, against: bool) -> int:
     Args:
         against: whether all is run again with the simulation's error.
     """
-    narrowing = 8 if plan.server.one_by_one else 2 * _AT_ONCE
+    narrowing = 8 if plan.one_by_one else 2 * _AT_ONCE
     beside = len(_LESS) + len(_MORE)
     again = len(_MORE) + 2 + narrowing if against else 0
     return _GRID + 1 + narrowing + beside + len(_MORE) + again
@@ -131,12 +159,6 @@ def met_by_run(values: Values, slos: Sequence[Slo]) -> Bool[np.ndarray, " run"]:
     served = values["unfinished"] == 0
     each = [slo.met(values[slo.metric][:, None]) for slo in slos]
     return np.all([served, *each], axis=0)
-
-
-def close(axis: Axis, first: Size, last: Size, within: float) -> bool:
-    """Whether two sizes differ by no more than a share."""
-    low, high = sorted((axis.of(first), axis.of(last)))
-    return high <= low * (1 + within)
 
 
 # --- what to try --------------------------------------------------------------------------------

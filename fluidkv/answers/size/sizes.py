@@ -1,11 +1,16 @@
-"""What is tried: so much memory, arrivals so fast, so many replicas; and along which of these."""
+"""What is tried: so much memory, arrivals so fast, so many replicas; and where along one of these
+the sizes that meet what is asked begin.
+
+A metric need not fall as memory grows: with more memory more requests run together, and each waits
+longer between its tokens. So nothing is concluded for a size that was not tried, and sizes out of
+order are named.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from types import MappingProxyType
 from typing import Literal
-
-import numpy as np
 
 from fluidkv.errors import InputError
 from fluidkv.record import Record
@@ -88,8 +93,9 @@ def spread(axis: Axis, at: Size, low: float, high: float, count: int) -> list[Si
 
     Fewer where they must be whole and there are no more.
     """
-    values = np.geomspace(low, high, count)
-    return list(dict.fromkeys(axis.at(at, value) for value in values))
+    from numpy import geomspace
+
+    return list(dict.fromkeys(axis.at(at, value) for value in geomspace(low, high, count)))
 
 
 def between(axis: Axis, first: Size, last: Size, count: int) -> list[Size]:
@@ -100,3 +106,61 @@ def between(axis: Axis, first: Size, last: Size, count: int) -> list[Size]:
     if axis.whole and high - low <= count + 1:  # all of them
         found = [axis.at(first, value) for value in range(int(low) + 1, int(high))]
     return found
+
+
+def close(axis: Axis, first: Size, last: Size, within: float) -> bool:
+    """Whether two sizes differ by no more than a share."""
+    low, high = sorted((axis.of(first), axis.of(last)))
+    return high <= low * (1 + within)
+
+
+# --- the edge ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Edge(Record):
+    """What the sizes tried say, from the hardest to the easiest.
+
+    Fields:
+        answer: the hardest size such that it and every easier one tried, up to `ceiling`, meets
+            what is asked.
+        blocker: the next harder one tried, which does not; None where all tried do.
+        ceiling: the last size that does, where the easiest one tried does not; None: it does. The
+            widest run of neighbours is taken then.
+        too_easy: the next one after `ceiling`, which does not.
+        islands: other sizes that do, as runs of neighbours, (hardest, easiest) of each: luck of
+            these requests, or a metric that falls with less memory.
+    """
+
+    answer: Size
+    blocker: Size | None
+    ceiling: Size | None
+    too_easy: Size | None
+    islands: tuple[tuple[Size, Size], ...]
+
+
+def edge_of(axis: Axis, met: Mapping[Size, bool]) -> Edge | None:
+    """What sizes that were tried say; None where none of them meets what is asked.
+
+    Args:
+        met: size -> whether it does; sizes that differ on the axis alone.
+    """
+    order = axis.harder_first(list(met))
+    runs = [list(sizes) for enough, sizes in groupby(order, met.__getitem__) if enough]
+    if not runs:
+        return None
+
+    def ratio(run: list[Size]) -> float:
+        low, high = sorted(axis.of(end) for end in (run[0], run[-1]))
+        return high / low
+
+    widest = max(runs[::-1], key=ratio)  # of equal ones the easiest
+    run = runs[-1] if met[order[-1]] else widest
+    harder, easier = order[: order.index(run[0])], order[order.index(run[-1]) + 1 :]
+    return Edge(
+        answer=run[0],
+        blocker=harder[-1] if harder else None,
+        ceiling=run[-1] if easier else None,
+        too_easy=easier[0] if easier else None,
+        islands=tuple((other[0], other[-1]) for other in runs if other is not run),
+    )

@@ -2,20 +2,21 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Literal
 
-from fluidkv.answers.served.bias import OUTPUT, Bias, Totals, biases
+from fluidkv.answers.served.bias import OUTPUT, Bias, Totals
+from fluidkv.answers.served.cases import Case
 from fluidkv.answers.served.demand import Demand, Draws
+from fluidkv.answers.served.experiment import Backend
 from fluidkv.answers.served.fresh import Horizon
-from fluidkv.answers.served.setting import Setting
+from fluidkv.answers.served.memory import BLOCK_SIZES
+from fluidkv.answers.served.setting import Setting, limits_of
 from fluidkv.answers.served.slo import Slo
 from fluidkv.answers.served.window import requests_of_log
-from fluidkv.answers.size.bar import bar_of
 from fluidkv.answers.size.cliff import cliff_of
-from fluidkv.answers.size.nearly import nearly_every
-from fluidkv.answers.size.plan import Asked, Plan, planned
+from fluidkv.answers.size.nearly import Against, nearly_every
+from fluidkv.answers.size.plan import Plan, planned
 from fluidkv.answers.size.refusing import refuse
-from fluidkv.answers.size.result import Against, SizeAnswer, in_order
+from fluidkv.answers.size.result import SizeAnswer
 from fluidkv.answers.size.search import (
     WITHIN,
     Told,
@@ -34,9 +35,9 @@ from fluidkv.logs.timed import TimedRun
 from fluidkv.runs.max_tokens import MaxTokens
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.engines import served_engine
+from fluidkv.serving.limits import UNLIMITED, Limits
 from fluidkv.serving.rules import EngineRules
-from fluidkv.serving.run import serve
-from fluidkv.serving.server import Server
 from fluidkv.traces import Trace
 from fluidkv.workload import Workload
 
@@ -62,7 +63,7 @@ def size_server(
     horizon: Horizon | None = None,
     max_tokens: MaxTokens | None = None,
     within: float = WITHIN,
-    backend: Literal["auto", "kernel", "reference"] = "auto",
+    backend: Backend = "auto",
     on_progress: Told | None = None,
 ) -> SizeAnswer:
     """How much of something meets every SLO, in every run and in nearly every fresh draw.
@@ -111,25 +112,40 @@ def size_server(
         >>> found.answer.replicas, found.edge.answer.replicas  # of fresh draws; of 20 requests
         (5, 2)
     """
-    which = Draws(requests_of_log(requests, log, Demand(replay=True)), runs, seed)
-    long = horizon or Horizon()
-    asked = Asked(find, tuple(slos), capacity, rate, which, draws, long, max_tokens)
-    plan = planned(
-        source,
-        asked,
-        engine,
-        clock or IterationClock.iterations(),
-        setting or Setting(),
-        block_size,
-        max_num_batched_tokens,
-        backend,
-    )
     if not 0 < within < 1:
         raise InputError("within", within, "a share above 0 and below 1")
-    bias = {} if log is None else _held_against(plan, log, totals)
+    plan = planned(
+        source,
+        tuple(slos),
+        _server(engine, clock, setting or Setting(), block_size, max_num_batched_tokens),
+        find=find,
+        capacity=capacity,
+        rate=rate,
+        draws=Draws(requests_of_log(requests, log, Demand(replay=True)), runs, seed),
+        fresh=draws,
+        horizon=horizon or Horizon(),
+        max_tokens=max_tokens,
+        backend=backend,
+    )
+    bias = {} if log is None else _bias(plan, log, totals)
     tried = Tried(plan, on_progress, about(plan, against=bool(bias)))
     _first(tried, within)
     return _answer(tried, bias, within)
+
+
+def _server(
+    engine: str | EngineRules,
+    clock: IterationClock | None,
+    setting: Setting,
+    block_size: int | None,
+    max_num_batched_tokens: int | None,
+) -> Case:
+    """With all memory that there may be."""
+    served = served_engine(engine)
+    blocks = block_size or BLOCK_SIZES.get(served.rules.name, 1)
+    caps = Limits(UNLIMITED - 1, blocks, max_num_batched_tokens=max_num_batched_tokens)
+    limits, ticks = limits_of(caps, setting), clock or IterationClock.iterations()
+    return Case(served, limits, ticks, clients=setting.clients)
 
 
 def _first(tried: Tried, within: float) -> None:
@@ -159,7 +175,7 @@ def _answer(tried: Tried, bias: Mapping[str, Bias], within: float) -> SizeAnswer
     tried.run(neighbours(plan, answer))  # what lies beside an answer may not hold
     answer = tried.narrow(within)
     nearly = None
-    if plan.fresh:
+    if plan.fresh is not None:
         nearly = nearly_every(plan, answer, within, tried.tell)
         if nearly.edge is not None and nearly.edge.answer != answer:
             tried.run([nearly.edge.answer, *neighbours(plan, nearly.edge.answer)])
@@ -171,7 +187,7 @@ def _answer(tried: Tried, bias: Mapping[str, Bias], within: float) -> SizeAnswer
     other = AXES["kv" if plan.axis.find == "rate" else "rate"]
     return SizeAnswer(
         plan=plan,
-        along=in_order(plan, tried.along),
+        along=tried.hardest_first,
         across=tried.across,
         edge=edge,
         nearly=nearly,
@@ -184,12 +200,18 @@ def _answer(tried: Tried, bias: Mapping[str, Bias], within: float) -> SizeAnswer
 
 
 def _against(tried: Tried, bias: Mapping[str, Bias], answer: Size, within: float) -> Against:
-    """The same for a server that is slower, by as much as the simulation was off on its log."""
+    """The same for a server that is slower, by as much as the simulation was off on its log.
+
+    What a simulation misses on a log is above all how fast the server works. Near the cliff a
+    server that is a little slower is much later, so no bound can simply be tightened: every
+    iteration is taken to last longer by the largest error bar, of the output rate and of what the
+    SLOs bound, as far as known, and the sizes are run again.
+    """
     plan = tried.plan
-    bar = bar_of(bias, plan.slos)
-    server = replace(plan.server, clock=plan.clock.slower(bar))
-    slow = replace(plan, server=server)
-    if plan.fresh:
+    bounded = {OUTPUT, *(slo.metric for slo in plan.slos)}
+    bar = max(one.error_bar for name, one in bias.items() if name in bounded)
+    slow = replace(plan, server=replace(plan.server, clock=plan.clock.slower(bar)))
+    if plan.fresh is not None:
         nearly = nearly_every(slow, answer, within, tried.tell)
         return Against(bar, nearly.edge, nearly.along)
     again = Tried(slow, lambda count, *_: tried.tell(count))
@@ -198,10 +220,10 @@ def _against(tried: Tried, bias: Mapping[str, Bias], answer: Size, within: float
         again.run(neighbours(plan, answer))
     if again.edge() is not None:
         again.narrow(within)
-    return Against(bar, again.edge(), in_order(plan, again.along))
+    return Against(bar, again.edge(), again.hardest_first)
 
 
-def _held_against(plan: Plan, log: TimedRun, totals: Totals | None) -> Mapping[str, Bias]:
+def _bias(plan: Plan, log: TimedRun, totals: Totals | None) -> Mapping[str, Bias]:
     """What the simulation of the log's own server misses: its requests, at their own times.
 
     Raises:
@@ -209,9 +231,8 @@ def _held_against(plan: Plan, log: TimedRun, totals: Totals | None) -> Mapping[s
     """
     if plan.today is None:
         raise InputError("capacity", "none", "the KV tokens of the log's server")
-    limits = plan.server.limits_at(Size(plan.today))
     times = log.arrival_s - log.arrival_s[0]
-    requests = Requests(log.input_lengths, log.decode_lengths, arrival=times)
-    run = serve(requests, Server(plan.server.engine, limits, clock=plan.clock))
+    logged = replace(plan, tables=[Requests(log.input_lengths, log.decode_lengths, arrival=times)])
     wanted = ("ttft_p99", "tpot_p99", "latency_p99", OUTPUT, *(slo.metric for slo in plan.slos))
-    return biases(run, log, tuple(dict.fromkeys(wanted)), totals=totals)
+    bias = logged.bias(plan.case_of(Size(plan.today)), log, wanted, totals)
+    return {name: bias[name] for name in dict.fromkeys(wanted) if name in bias}

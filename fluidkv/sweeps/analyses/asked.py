@@ -1,15 +1,17 @@
 """Any question at many points: its options are settings, the numbers of its answer variables."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from enum import Enum
 from typing import Any
 
 from fluidkv.questions.answer import Answer, inner_answer
-from fluidkv.questions.kinds import Kind, Member, Word
-from fluidkv.questions.options import Declared, Option, filled
+from fluidkv.questions.kinds import Kind, Member, Word, Written
+from fluidkv.questions.options import Declared, Option, arguments_of
 from fluidkv.questions.question import Question, Sweep, Swept
+from fluidkv.record import Record
+from fluidkv.sweeps.analyses.systems import CLASSES, workload_of
 from fluidkv.sweeps.analysis import REQUIRED, SEED, Analysis, Row, Setting, Variable, one_by_one
 
 
@@ -18,9 +20,7 @@ def analysis_of(question: Question) -> Analysis:
     sweep, options = question.sweep or Sweep(), question.options
     usual = (key for key, each in options.items() if _kind(each.option))
     keys = {sweep.names.get(key, key): key for key in sweep.settings or usual}
-    settings = [
-        one for name, key in keys.items() for one in _settings(name, options[key], sweep.defaults)
-    ]
+    settings = [one for name, key in keys.items() for one in _settings(name, options[key], sweep)]
     answer = inner_answer(question.ask.__annotations__["return"])
     assert answer is not None  # a question has one
     taken = {each.name for each in settings}
@@ -30,21 +30,25 @@ def analysis_of(question: Question) -> Analysis:
         replace(_variable(answer, name, each), path=each.path) for name, each in swept.items()
     )
 
-    def ask(row: Row) -> Answer:
+    def arguments(row: Row) -> dict[str, Any]:
         values = {key: each.default for key, each in options.items()} | dict(sweep.fixed)
         values |= {key: _value(name, options[key].option, row) for name, key in keys.items()}
         python = {name: row[key] for name, key in sweep.python.items()}
-        return filled(question.ask, values, **python)
+        return arguments_of(question.ask, values, **python)
+
+    def ask(row: Row) -> Record:
+        return question.ask(**arguments(row))
 
     return Analysis(
         name=question.name,
-        title=question.title,
-        call=f"fluidkv.{question.ask.__name__}",
+        title=sweep.title or question.title,
+        call=f"fluidkv.{sweep.call or question.ask.__name__}",
         settings=tuple(settings),
         variables=variables,
-        admit=ask,
+        admit=arguments if sweep.slow else ask,
         compute=one_by_one(variables, lambda row: row, ask),
-        chunk=32,
+        answer=ask,
+        chunk=8 if sweep.slow else 32,
     )
 
 
@@ -56,20 +60,24 @@ def _kind(option: Option) -> Kind | None:
     return kind if hasattr(kind, "between") else None  # type: ignore[return-value]  # then it is one
 
 
-def _settings(name: str, each: Declared, defaults: Mapping[str, Any]) -> Iterator[Setting]:
-    """One of an option, or one of each name that its values may have. At a point there is one value
-    of an option that may be repeated, and somebody has to say it."""
+def _settings(name: str, each: Declared, sweep: Sweep) -> Iterator[Setting]:
+    """One of an option, or one of each name that its values may have; of classes their lengths and
+    shares. At a point there is one value of an option that may be repeated, and somebody has to say
+    it."""
     option = each.option
+    if option.key == "class":
+        yield from CLASSES
+        return
     for key, inner in option.settings.items():
-        words = f"{inner.help}; none: as the generator has it"
+        words = inner.title or f"{inner.help}; none: as the generator has it"
         yield Setting(key, _checked(inner), words, inner.unit, default=None, optional=True)
     if option.settings:
         return
     if option.key == SEED.name:
         yield SEED
         return
-    missing = each.required or option.many
-    default = defaults.get(name, REQUIRED if missing else each.default)
+    missing = each.required or option.many or name in sweep.required
+    default = sweep.defaults.get(name, REQUIRED if missing else each.default)
     if isinstance(default, Enum):
         default = default.value
     title = option.title or re.sub(r"\s*\\?\[default:.*?\]", "", option.help).rstrip(".")
@@ -84,10 +92,14 @@ def _checked(option: Option) -> Kind:
 
 def _value(name: str, option: Option, row: Row) -> Any:
     """What the function gets of the settings at a point."""
+    if option.key == "class":
+        classes = workload_of(row).classes
+        return [f"{c.input_length}:{c.decode_length}:{c.share}" for c in classes]
     if option.settings:
-        return [(key, row[key]) for key in option.settings if row.get(key) is not None]
+        pairs = [(key, row[key]) for key in option.settings if row.get(key) is not None]
+        return option.read(name, pairs)
     value = row[name]
-    if isinstance(option.kind, Member) and value is not None:
+    if isinstance(option.kind, Member | Written) and value is not None:
         value = option.kind.read(name, value)
     return [value] if option.many and value is not None else value
 
@@ -106,5 +118,5 @@ def _variable(answer: type[Answer], name: str, swept: Swept) -> Variable:
     if rest and inner is not None:
         return _variable(inner, name, replace(swept, path=rest))
     title, unit = swept.title or part.about.title, swept.unit or part.about.unit
-    whole = part.about.whole or part.type in (int, bool)
+    whole = swept.whole or part.about.whole or part.type in (int, bool)
     return Variable(name, title, unit, "int" if whole else "float")

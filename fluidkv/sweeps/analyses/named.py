@@ -12,7 +12,6 @@ from fluidkv.sweeps.analyses.certified import (
 )
 from fluidkv.sweeps.analyses.mass import ATTRACTORS, BASINS, CONVERGENCE, SIMULATE
 from fluidkv.sweeps.analyses.served import PREEMPT, SERVE
-from fluidkv.sweeps.analyses.size import SIZE
 from fluidkv.sweeps.analyses.wait import WAIT
 from fluidkv.sweeps.analysis import Analysis
 from fluidkv.text import nearest
@@ -31,7 +30,6 @@ _ALL = (
     PREEMPT,
     WAIT,
     *(analysis_of(each) for each in QUESTIONS.values() if each.sweep is not None),
-    SIZE,
 )
 ANALYSES: dict[str, Analysis] = {each.name: each for each in _ALL}
 """Name in a spec -> the analysis.

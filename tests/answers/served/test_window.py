@@ -204,10 +204,12 @@ def test_draws_are_like_the_busiest_hour_of_days_of_which_a_part_is_served(monke
     plan = sized_by(days, draws=2, horizon=Horizon(40)).plan
     assert plan.window is not None
     assert (plan.window.requests, plan.window.first) == (5, times.index(hours[50]))
-    assert plan.stretch is not None
-    assert (plan.stretch.requests, plan.stretch.of) == (60, len(days))
-    assert plan.stretch.rate == pytest.approx(1 / 60)
-    assert plan.stretch.rate_of_all == plan.window.rate_of_all
+    assert plan.fresh is not None
+    stretch = plan.fresh.stretch
+    assert stretch is not None
+    assert (stretch.requests, stretch.of) == (60, len(days))
+    assert stretch.rate == pytest.approx(1 / 60)
+    assert stretch.rate_of_all == plan.window.rate_of_all
     drawn = {"demand": REPLAY, "clock": CLOCK, "draws": 2}
     table = compare_engines(days, 400, ["vllm", "trtllm-no-evict"], **drawn)
     assert table.days is not None

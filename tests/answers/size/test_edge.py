@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fluidkv.answers.size.edge import edge_of
-from fluidkv.answers.size.sizes import AXES, Size, between, spread
+from fluidkv.answers.size.sizes import AXES, Size, between, edge_of, spread
 
 KV, RATE = AXES["kv"], AXES["rate"]
 

@@ -10,9 +10,9 @@ from fluidkv.answers import Size
 from fluidkv.answers.served.slo import Slo
 from fluidkv.answers.size.search import meets
 from fluidkv.answers.size.sizes import Find
-from fluidkv.answers.size.trials import SizedServer, dealt_out, measured
+from fluidkv.answers.size.trials import measured_sizes, replicas_of
 from fluidkv.errors import InputError
-from fluidkv.runs.arrivals import poisson, replayed
+from fluidkv.runs.arrivals import replayed
 from fluidkv.runs.measuring import metrics
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
@@ -74,7 +74,7 @@ def test_the_next_harder_size_misses_an_slo_and_is_near(found):
 
 def test_metrics_are_those_of_a_server_of_that_size_alone(pool):
     plan = pool.plan
-    limits = Limits(pool.tokens(pool.answer), plan.block_size)
+    limits = Limits(pool.tokens(pool.answer), plan.limits.block_size)
     run = fk.serve(list(plan.tables), fk.Server("vllm+cache", limits, clock=CLOCK))
     alone = metrics(run)
     for name in ("ttft_p99", "tpot_p99", "preemptions", "output_throughput_per_time"):
@@ -184,39 +184,37 @@ def test_the_smallest_pool_for_a_batch_at_once_is_known():
 # --- what is measured ---------------------------------------------------------------------------
 
 
-def test_a_fleet_of_one_measures_what_its_run_does():
-    table = poisson(MIX, 8.0, 80, rng=3, per_iteration=False)
+def test_a_fleet_of_one_measures_what_its_run_does(pool):
     run = fk.serve(
-        [table, table], fk.Server("vllm", [Limits(1024, 16), Limits(4096, 16)], clock=CLOCK)
+        list(pool.plan.tables),
+        fk.Server("vllm+cache", Limits(pool.tokens(pool.answer), 16), clock=CLOCK),
     )
-    ours, theirs = measured(run, [1, 1]), metrics(run)
+    theirs, [ours] = metrics(run), measured_sizes(pool.plan, [pool.answer]).values()
     for name in set(ours) & {str(each) for each in theirs}:
         np.testing.assert_allclose(ours[name], theirs[name].values, rtol=1e-12, err_msg=name)
     assert {"ttft_p99", "recompute_tax", "throughput_per_time"} <= set(ours)
 
 
-def test_a_fleet_is_measured_over_all_its_requests():
-    table = poisson(MIX, 8.0, 90, rng=3, per_iteration=False)
-    size = Size(64, replicas=3)
-    server = SizedServer("vllm+cache", Limits(1, 16 // 16), CLOCK, [table])
-    parts = dealt_out(table, size)
-    assert sum(map(len, parts)) == 90
+def test_a_fleet_is_measured_over_all_its_requests(fleets):
+    [table], size = fleets.plan.tables[:1], Size(64, replicas=3)
+    parts = [tables[0] for tables in replicas_of(size, [table])]
+    assert sum(map(len, parts)) == len(table)
     np.testing.assert_array_equal(
         np.sort(np.concatenate([p.arrival for p in parts])), table.arrival
     )
-    runs = [fk.serve(part, fk.Server("vllm", Limits(1024, 16), clock=CLOCK)) for part in parts]
+    runs = [
+        fk.serve(part, fk.Server("vllm+cache", Limits(1024, 16), clock=CLOCK)) for part in parts
+    ]
     ttft = np.concatenate([(r.first_token - r.arrival).values[0] for r in runs])
-    whole = fk.serve(parts, fk.Server("vllm", Limits(1024, 16), clock=CLOCK))
-    values = measured(whole, [3])
+    values = measured_sizes(fleets.plan, [size])[size]
     assert values["ttft_p99"][0] == pytest.approx(np.quantile(ttft, 0.99), rel=1e-12)
     assert values["preemptions"][0] == sum(float(metrics(r).preemptions[0]) for r in runs)
-    assert not server.one_by_one
-    assert SizedServer("sglang+cache", Limits(1), CLOCK, [table]).one_by_one
+    assert not fleets.plan.one_by_one
 
 
 def test_a_faster_trace_is_the_same_requests_sooner():
     table = replayed((5, 6, 7), (2, 3, 4), (0.0, 1.0, 3.0))
-    [twice] = dealt_out(table, Size(9, speed=2.0))
+    [[twice]] = replicas_of(Size(9, speed=2.0), [table])
     np.testing.assert_array_equal(twice.arrival, [0, 0.5, 1.5])
     np.testing.assert_array_equal(twice.output_length, table.output_length)
 
@@ -276,7 +274,7 @@ def test_a_cap_is_named_where_it_may_be_the_limit():
         ({"clock": IterationClock(0.01, 1e-6)}, "slo: got 'ttft_p99'"),
         ({"find": "gpus"}, "find: got 'gpus'; allowed: one of kv, rate, replicas"),
         ({"find": "rate"}, "capacity: got 'none'"),
-        ({"find": "rate", "capacity": 64}, "memory for a request that was drawn"),
+        ({"find": "rate", "capacity": 64}, "memory for request"),
         ({"rate": None}, "rate: got 'none'"),
         ({"rate": -1.0}, "rate: got -1.0"),
         ({"within": 0}, "within: got 0"),
@@ -314,4 +312,4 @@ def test_other_engines_have_a_smallest_memory_of_their_own(engine):
     least = found.plan.least
     assert found.answer.blocks == least  # hardly anything is asked: all that fits is enough
     assert found.edge.blocker is None
-    assert least * found.plan.block_size >= 300 + 20
+    assert least * found.plan.limits.block_size >= 300 + 20

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import fluidkv as fk
-from fluidkv.answers.figures.size import size_figure
 from fluidkv.answers.served.slo import Slo
+from fluidkv.answers.size.figures import size_figure
 from fluidkv.figures import write_figures
 from fluidkv.serving.clock import IterationClock
 from fluidkv.workload import Workload

@@ -1,1 +1,0 @@
-"""`fluidkv size`: how much memory, what rate, how many replicas."""
