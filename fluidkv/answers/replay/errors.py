@@ -1,6 +1,6 @@
 """How far an account of a run lies from what was measured."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -34,9 +34,6 @@ class SeriesError(Record):
     mae: float
     bias: float
     correlation: float | None
-
-    def to_dict(self) -> dict[str, float | None]:
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -75,9 +72,6 @@ class RelativeError(Record):
     median_in_half: float | None
     bias: float
     correlation: float | None
-
-    def to_dict(self) -> dict[str, float | None]:
-        return asdict(self)
 
 
 def series_error(

@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from fluidkv.answers.replay.account import (
+    LATENCIES,
     SERIES,
     Account,
     PerTick,
@@ -32,13 +33,14 @@ from fluidkv.answers.replay.result import Errors, Prediction, Replay
 from fluidkv.answers.replay.rows import step_rows
 from fluidkv.answers.replay.source import Source, limits_of_source, read_source
 from fluidkv.answers.replay.swing import backlog_of, swing_of
-from fluidkv.answers.replay.ways import Way, asked_engine, served, ways_of
+from fluidkv.answers.replay.ways import asked_engine, own_settings, served, ways_of
 from fluidkv.errors import InputError
 from fluidkv.logs.timed import TimedRun
 from fluidkv.serving.clock_fit.fit import ClockFit, Recompute, fit_clock, hidden_recompute
 from fluidkv.serving.clock_fit.line import Half
 from fluidkv.serving.clock_fit.points import TickPoints, tick_points
 from fluidkv.serving.clock_fit.steps import StepFit, fit_steps
+from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
 
@@ -86,24 +88,23 @@ def replay_log(
     seen = _seen_steps(read, limits, fit) if read.counts_steps else _seen(read, limits, fit)
     fitted, other = (_part(log, seen.middle_s, half) for half in (fit, _OTHER[fit]))
     measured = of_log(log, seen.durations_s, read.preempted_s)
-    swing = swing_of(measured, log, None)
-    alone = swing_of(measured, log, backlog_of(log, other.ticks))
+    swing = swing_of(measured, None)
+    alone = swing_of(measured, backlog_of(log, other.ticks))
     ways, tell = ways_of(engine, server, product), on_progress or (lambda *_: None)
 
-    def predict(place: int, way: Way) -> Prediction:
+    def predict(place: int, way: ServedEngine) -> Prediction:
         tell(place, len(ways), f"predictions; now {way.name}")
         run = served(read, way, limits, seen.fit.clock)
-        account = of_run(run, log, seen.durations_s)
+        account = of_run(run, log, seen.durations_s, way.name)
         found = int(run.found_tokens.sum() - run.first_hit_tokens.sum()) if way.caching else 0
         return Prediction(
-            name=way.name,
             rules=way.rules,
             caching=way.caching,
             account=account,
-            errors=_errors(account, measured, log, other),
-            errors_fitted=_errors(account, measured, log, fitted),
-            swing=swing_of(account, log, swing.window_s),
-            swing_predicted=swing_of(account, log, alone.window_s),
+            errors=_errors(account, measured, other),
+            errors_fitted=_errors(account, measured, fitted),
+            swing=swing_of(account, swing.window_s),
+            swing_predicted=swing_of(account, alone.window_s),
             preemptions=int(run.preempt.sum()),
             recomputed_tokens=int(run.recomputed_tokens.sum()),
             reused_tokens=found,
@@ -125,9 +126,9 @@ def replay_log(
         swing_predicted=alone,
         predictions=tuple(starmap(predict, enumerate(ways))),
         baseline=baseline,
-        baseline_errors=_errors(baseline, measured, log, other),
+        baseline_errors=_errors(baseline, measured, other),
         repeats=repeats,
-        options=ways[0].options(server, limits),
+        options=own_settings(ways[0], server, limits),
         **seen.counted,
     )
 
@@ -213,15 +214,11 @@ def _part(log: TimedRun, middle_s: float, half: Half) -> _Part:
     return found
 
 
-def _errors(account: Account, measured: Account, log: TimedRun, part: _Part) -> Errors:
-    ours, theirs = account.latencies(log), measured.latencies(log)
-    shares = shares_after(log, part.since_s)
-    return {
-        name: series_error(getattr(account, name), getattr(measured, name), part.ticks)
-        for name in SERIES
-    } | {
-        name: relative_error(ours[name], theirs[name], part.requests, shares[name])
-        for name in theirs
+def _errors(account: Account, measured: Account, part: _Part) -> Errors:
+    shares = shares_after(measured.log, part.since_s)
+    both = {name: (getattr(account, name), getattr(measured, name)) for name in SERIES + LATENCIES}
+    return {name: series_error(*both[name], part.ticks) for name in SERIES} | {
+        name: relative_error(*both[name], part.requests, shares[name]) for name in LATENCIES
     }
 
 

@@ -36,14 +36,15 @@ def backlog_of(log: TimedRun, ticks: Bool[np.ndarray, " tick"]) -> tuple[float, 
     return float(ends[0]), float(ends[-1])
 
 
-def swing_of(account: Account, log: TimedRun, window: tuple[float, float] | None) -> Swing:
+def swing_of(account: Account, window: tuple[float, float] | None) -> Swing:
     """None takes the window of `measure`."""
+    ends = account.log.tick_ends_s
     tokens = np.nan_to_num(account.generated)  # of no part in what is taken from it here
-    series = Timeseries(log.tick_ends_s, account.running, account.waiting, tokens)
+    series = Timeseries(ends, account.running, account.waiting, tokens)
     found: Measurement = measure(series, window=window)
     first, last = found.window_s
-    inside = (log.tick_ends_s >= first) & (log.tick_ends_s <= last)
-    t, running = log.tick_ends_s[inside], account.running[inside]
+    inside = (ends >= first) & (ends <= last)
+    t, running = ends[inside], account.running[inside]
     line = np.polynomial.Polynomial.fit(t, running, min(1, t.size - 1))(t)
     wave = found.oscillation
     return Swing(

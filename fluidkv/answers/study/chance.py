@@ -24,6 +24,7 @@ from fluidkv.footprints import (
     noise,
 )
 from fluidkv.footprints.attention import FullAttention
+from fluidkv.plain import picked
 from fluidkv.record import Record
 from fluidkv.serving.machines.layers import Layers
 from fluidkv.verdict import Stability
@@ -171,15 +172,9 @@ class Chance(Record):
         """Plain values for JSON."""
         return {
             "holds": self.holding.sentence,
-            "verdict": str(self.stability.verdict),
-            "spectral_radius": list(self.stability.spectral_radius),
-            "running": self.running,
-            "running_std": self.running_std,
-            "admissions_std": self.admissions_std,
-            "peak_period": self.peak_period,
-            "evictions_per_iteration": self.evictions_per_iteration,
-            "rare_from": self.rare_from,
-            "first_eviction": self.first_eviction,
+            **picked(self.stability, "verdict", "spectral_radius"),
+            **picked(self, "running", "running_std", "admissions_std", "peak_period"),
+            **picked(self, "evictions_per_iteration", "rare_from", "first_eviction"),
             "evidence": "approximation",
         }
 

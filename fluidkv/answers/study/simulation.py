@@ -188,17 +188,15 @@ def _horizon(batch: int, stages: int) -> int:
 
 
 def _summarise(name: str, trajectories: xr.Dataset) -> StartGroup:
-    group = trajectories.isel(batch=np.flatnonzero(trajectories.start.values == name))
+    group = _of_kind(trajectories, name)
     late = group.isel(iteration=slice(group.sizes["iteration"] // 2, None))
-    evicts = group.evicted.values > 0
-    evicting = evicts.any(axis=1)
-    first = group.iteration.values[evicts.argmax(axis=1)][evicting]
+    evicting, first = _reached(group, group.evicted.values > 0)
     completed = float(late.completed.sum())
     return StartGroup(
         name=name,
         starts=group.sizes["batch"],
-        evicting=int(evicting.sum()),
-        first_eviction=int(np.median(first)) if evicting.any() else None,
+        evicting=evicting,
+        first_eviction=first,
         throughput=float(late.completed.mean()),
         evicted_per_completed=float(late.evicted.sum()) / completed if completed else None,
         in_flight=(float(late.in_flight.min()), float(late.in_flight.max())),
@@ -207,17 +205,24 @@ def _summarise(name: str, trajectories: xr.Dataset) -> StartGroup:
 
 def collapses(simulation: Simulation, stages: int) -> tuple[Collapse, ...]:
     """Which starts reached the worst case of `stages` decode stages, in the order of the groups."""
-    return tuple(_collapse(g.name, simulation.trajectories, stages) for g in simulation.groups)
+    found = []
+    for group in simulation.groups:
+        starts = _of_kind(simulation.trajectories, group.name)
+        reached, first = _reached(starts, starts.empty_stages.values == stages - 1)
+        found.append(Collapse(group.name, group.starts, reached, first))
+    return tuple(found)
 
 
-def _collapse(name: str, trajectories: xr.Dataset, stages: int) -> Collapse:
-    group = trajectories.isel(batch=np.flatnonzero(trajectories.start.values == name))
-    there = group.empty_stages.values == stages - 1
-    reached = there.any(axis=1)
-    first = group.iteration.values[there.argmax(axis=1)][reached]
-    return Collapse(
-        name=name,
-        starts=len(there),
-        reached=int(reached.sum()),
-        iteration=int(np.median(first)) if reached.any() else None,
-    )
+def _of_kind(trajectories: xr.Dataset, name: str) -> xr.Dataset:
+    return trajectories.isel(batch=np.flatnonzero(trajectories.start.values == name))
+
+
+def _reached(group: xr.Dataset, there: np.ndarray) -> tuple[int, int | None]:
+    """How many starts have a window in which they are there, and the median end of the first one.
+
+    Args:
+        there: by start and window.
+    """
+    some = there.any(axis=1)
+    first = group.iteration.values[there.argmax(axis=1)][some]
+    return int(some.sum()), int(np.median(first)) if some.any() else None
