@@ -25,23 +25,23 @@ _DELAY = "from the client to the scheduler and back, estimated: added to what is
 _SHOWN = 2  # predictions beside the baseline: what fits into 80 columns
 
 
-def say_replay(page: Page, found: Replay) -> None:
+def say_replay(page: Page, answer: Replay) -> None:
     """How far off, errors in the predicted half, the whole run, server and clock."""
-    page.verdict(_in_short(found))
-    page.title(_title(found))
-    _errors(page, found)
-    _run(page, found)
-    _swings(page, found)
+    page.verdict(_in_short(answer))
+    page.title(_title(answer))
+    _errors(page, answer)
+    _run(page, answer)
+    _swings(page, answer)
     page.line()
-    for said in _words(found):
-        page.paragraph(said)
+    for sentence in _words(answer):
+        page.paragraph(sentence)
     page.heading("Server and clock")
-    page.rows([*_server(found), *_clock(found)])
+    page.rows([*_server(answer), *_clock(answer)])
 
 
-def _in_short(found: Replay) -> str:
+def _in_short(answer: Replay) -> str:
     """How far off the main prediction is in the half that nothing was fitted to."""
-    main = found.main
+    main = answer.main
     for name, what in (("running", "requests running"), ("generated", "tokens/s")):
         error = main.errors[name]
         if isinstance(error, SeriesError):
@@ -53,17 +53,17 @@ def _in_short(found: Replay) -> str:
     return f"{main.name} predicts {many}; the log has no series to hold it to"
 
 
-def _title(found: Replay) -> str:
-    server, log = found.server, found.log
-    made = f"{_ENGINES[found.engine]} {server.version or ''}".rstrip()
+def _title(answer: Replay) -> str:
+    server, log = answer.server, answer.log
+    made = f"{_ENGINES[answer.engine]} {server.version or ''}".rstrip()
     made += f" on {server.device}" * bool(server.device)
     dropped = f", {log.report.dropped:,} more dropped" if log.report.dropped else ""
-    length = f"{log.tick_ends_s[-1]:,.0f} s" + " logged" * found.counts_steps
+    length = f"{log.tick_ends_s[-1]:,.0f} s" + " logged" * answer.counts_steps
     return f"{made[:50]}: {log.report.kept:,} requests{dropped}, {length}"
 
 
-def _server(found: Replay) -> list[Row]:
-    limits = found.limits
+def _server(answer: Replay) -> list[Row]:
+    limits = answer.limits
     caps = [f"{limits.blocks:,} blocks of {limits.block_size}"]
     if limits.block_size == 1:
         caps = [f"{limits.capacity:,} KV tokens"]
@@ -71,24 +71,24 @@ def _server(found: Replay) -> list[Row]:
         caps.append(f"max_num_seqs {limits.max_num_seqs:,}")
     if limits.max_num_batched_tokens:
         caps.append(f"at most {limits.max_num_batched_tokens:,} tokens per step")
-    caching = {True: "on", False: "off", None: "not said"}[found.server.prefix_caching]
+    caching = {True: "on", False: "off", None: "not said"}[answer.server.prefix_caching]
     return [
         ("server", ", ".join(caps)),
         ("", f"prefix caching {caching}"),
-        ("rules", f"{found.main.rules.label}, {_of_rules(found)}"),
-        *([("", found.note)] if found.note else []),
+        ("rules", f"{answer.main.rules.label}, {_of_rules(answer)}"),
+        *([("", answer.note)] if answer.note else []),
     ]
 
 
-def _of_rules(found: Replay) -> str:
-    if found.options is not None:
-        return f"schedule conservativeness {found.options.conservativeness:g}"
-    return f"watermark {found.limits.watermark:g}"
+def _of_rules(answer: Replay) -> str:
+    if answer.options is not None:
+        return f"schedule conservativeness {answer.options.conservativeness:g}"
+    return f"watermark {answer.limits.watermark:g}"
 
 
-def _clock(found: Replay) -> list[Row]:
-    fit = found.fit
-    clock, span = fit.clock, _span(found, found.fitted)
+def _clock(answer: Replay) -> list[Row]:
+    fit = answer.fit
+    clock, span = fit.clock, _span(answer, answer.fitted)
     prefill = f"{1e6 * clock.per_prefill_token:.1f} us"
     if "per_prefill_token" in fit.unseen:
         prefill = "nothing"
@@ -98,35 +98,35 @@ def _clock(found: Replay) -> list[Row]:
             f"{1e3 * clock.base:.1f} ms, {1e9 * clock.per_kv_token:.0f} ns more for each KV "
             f"token, {prefill} for each of prefill",
         ),
-        ("", _left_over(found, span)),
+        ("", _left_over(answer, span)),
     ]
     if "per_kv_token" in fit.unseen:
         rows.append(("", "they do not tell what KV tokens cost: it is in the constant"))
     if "per_prefill_token" in fit.unseen:
         rows.append(("", "they do not tell what prefill costs: to compute again is free here"))
-    if found.log.delay_s:
-        rows.append(("delay", f"{found.log.delay_s:.2f} s {_DELAY}"))
+    if answer.log.delay_s:
+        rows.append(("delay", f"{answer.log.delay_s:.2f} s {_DELAY}"))
     return rows
 
 
-def _left_over(found: Replay, span: str) -> str:
+def _left_over(answer: Replay, span: str) -> str:
     """What the clock was fitted to, and what it leaves over."""
-    fit, half = found.fit, f"{found.fitted} half, {span}"
+    fit, half = answer.fit, f"{answer.fitted} half, {span}"
     if isinstance(fit, StepFit):
         return f"from {len(fit)} rows of the {half}; their times off by {fit.rms_s:.2f} s rms"
     text = f"from {len(fit.residuals)} ticks of the {half}; off by {fit.residuals.rms:.1%} rms"
     return text + "; who came back is taken to compute a mean prompt again" * fit.reckons
 
 
-def _span(found: Replay, half: str) -> str:
-    middle, last = found.middle_s, found.log.tick_ends_s[-1]
+def _span(answer: Replay, half: str) -> str:
+    middle, last = answer.middle_s, answer.log.tick_ends_s[-1]
     return f"0 to {middle:.0f} s" if half == "first" else f"{middle:.0f} to {last:.0f} s"
 
 
-def _errors(page: Page, found: Replay) -> None:
-    columns = [*(each.errors for each in found.predictions[:_SHOWN]), found.baseline_errors]
+def _errors(page: Page, answer: Replay) -> None:
+    columns = [*(each.errors for each in answer.predictions[:_SHOWN]), answer.baseline_errors]
     page.heading(
-        f"{found.predicted.capitalize()} half, {_span(found, found.predicted)}: "
+        f"{answer.predicted.capitalize()} half, {_span(answer, answer.predicted)}: "
         "predicted against measured"
     )
     rows: list[Cells] = ["root mean square error, and (bias)"]
@@ -140,10 +140,10 @@ def _errors(page: Page, found: Replay) -> None:
                 if isinstance(error, SeriesError)
             ]
             rows.append([label, mean, *cells])
-    _table(page, found, [*rows, *_of_requests(found, columns)], "constant rates")
+    _table(page, answer, [*rows, *_of_requests(answer, columns)], "constant rates")
 
 
-def _of_requests(found: Replay, columns: Sequence[Errors]) -> list[Cells]:
+def _of_requests(answer: Replay, columns: Sequence[Errors]) -> list[Cells]:
     """Against the part of each time that was predicted; then, if that is not all, against all."""
     parts: list[Cells] = []
     whole: list[Cells] = []
@@ -159,26 +159,26 @@ def _of_requests(found: Replay, columns: Sequence[Errors]) -> list[Cells]:
         whole.append([label, _seconds(errors[0].measured_mean), *cells])
     if not whole:
         return []
-    if found.predicted == "first":  # where a run begins, and so do its requests
+    if answer.predicted == "first":  # where a run begins, and so do its requests
         return ["median relative error per request, and (bias of the mean)", *whole]
     return [
-        f"median error per request, as a share of its time after {found.middle_s:.0f} s",
+        f"median error per request, as a share of its time after {answer.middle_s:.0f} s",
         *parts,
         "the same as a share of all of its time, fitted half included, and (bias)",
         *whole,
     ]
 
 
-def _run(page: Page, found: Replay) -> None:
-    shown, lasted = found.predictions[:_SHOWN], found.duration_s
-    seen = f"{'' if found.preemptions_counted else '>= '}{found.preemptions_seen:,}"
-    if not found.preemptions_counted and not found.preemptions_seen:
-        seen = "none seen"
-    again = "-" if found.recompute_seen is None else f"~{found.recompute_seen.tokens:,.0f}"
-    if found.recomputed_logged is not None:
-        again = f"{found.recomputed_logged:,.0f}"
+def _run(page: Page, answer: Replay) -> None:
+    shown, lasted = answer.predictions[:_SHOWN], answer.duration_s
+    preempted = f"{'' if answer.preemptions_counted else '>= '}{answer.preemptions_seen:,}"
+    if not answer.preemptions_counted and not answer.preemptions_seen:
+        preempted = "none seen"
+    again = "-" if answer.recompute_seen is None else f"~{answer.recompute_seen.tokens:,.0f}"
+    if answer.recomputed_logged is not None:
+        again = f"{answer.recomputed_logged:,.0f}"
     rows: list[Cells] = [
-        ["preemptions", seen, *(f"{each.preemptions:,}" for each in shown)],
+        ["preemptions", preempted, *(f"{each.preemptions:,}" for each in shown)],
         ["computed again", again, *(f"{each.recomputed_tokens:,}" for each in shown)],
         ["found in cache", "not logged", *(f"{each.reused_tokens:,}" for each in shown)],
         [
@@ -187,19 +187,19 @@ def _run(page: Page, found: Replay) -> None:
             *(f"{each.duration_s:.1f} s" for each in shown),
         ],
     ]
-    if found.counts_steps:
-        accounts = [found.measured, *(each.account for each in shown)]
+    if answer.counts_steps:
+        accounts = [answer.measured, *(each.account for each in shown)]
         rows.insert(0, ["most running", *(f"{each.running.max():.0f}" for each in accounts)])
     page.heading("Whole run")
-    _table(page, found, rows)
-    page.paragraph(_repeats(found))
+    _table(page, answer, rows)
+    page.paragraph(_repeats(answer))
 
 
-def _repeats(found: Replay) -> str:
+def _repeats(answer: Replay) -> str:
     """Between repeats of the same run counts differ: no prediction can be nearer than that."""
-    if found.repeats is None:
+    if answer.repeats is None:
         return ""
-    values, parts = vars(found.repeats), []
+    values, parts = vars(answer.repeats), []
     for name, form, unit in (
         ("preemptions", ",.0f", "preemptions"),
         ("recomputed_tokens", ",.0f", "computed again"),
@@ -212,15 +212,15 @@ def _repeats(found: Replay) -> str:
     return f"{max(map(len, values.values()))} such runs: {'; '.join(parts)}."
 
 
-def _swings(page: Page, found: Replay) -> None:
+def _swings(page: Page, answer: Replay) -> None:
     """Over the log's window, which lies in both halves, and over the predicted half alone."""
-    shown = found.predictions[:_SHOWN]
+    shown = answer.predictions[:_SHOWN]
     for swings in (
-        [found.swing, *(each.swing for each in shown)],
-        [found.swing_predicted, *(each.swing_predicted for each in shown)],
+        [answer.swing, *(each.swing for each in shown)],
+        [answer.swing_predicted, *(each.swing_predicted for each in shown)],
     ):
         first, last = swings[0].window_s
-        fitted = _fitted_seconds(found, swings[0].window_s)
+        fitted = _fitted_seconds(answer, swings[0].window_s)
         where = f"{fitted:.0f} of {last - first:.0f} s are in the fitted half"
         if not fitted:
             where = "none of it fitted"
@@ -230,49 +230,49 @@ def _swings(page: Page, found: Replay) -> None:
             ["period", *(seconds(each.period_s) for each in swings)],
             ["p-value", *("-" if p is None else f"{p:.3f}" for p in (s.p_value for s in swings))],
         ]
-        _table(page, found, rows)
-    p_value = found.swing_predicted.p_value
+        _table(page, answer, rows)
+    p_value = answer.swing_predicted.p_value
     if p_value is None or p_value > LEVEL:
-        page.paragraph(f"So the {found.predicted} half alone does not establish a swing.")
+        page.paragraph(f"So the {answer.predicted} half alone does not establish a swing.")
 
 
-def _fitted_seconds(found: Replay, window_s: tuple[float, float]) -> float:
+def _fitted_seconds(answer: Replay, window_s: tuple[float, float]) -> float:
     first, last = window_s
-    if found.fitted == "first":
-        return max(0.0, min(last, found.middle_s) - first)
-    return max(0.0, last - max(first, found.middle_s))
+    if answer.fitted == "first":
+        return max(0.0, min(last, answer.middle_s) - first)
+    return max(0.0, last - max(first, answer.middle_s))
 
 
-def _words(found: Replay) -> list[str]:
-    said = []
-    if found.main.rules == SGLANG and found.main.caching:
-        said.append(
-            f"{found.main.name}: SGLang's own scheduler with its prefix tree; {SGLANG.name} is a "
+def _words(answer: Replay) -> list[str]:
+    sentences = []
+    if answer.main.rules == SGLANG and answer.main.caching:
+        sentences.append(
+            f"{answer.main.name}: SGLang's own scheduler with its prefix tree; {SGLANG.name} is a "
             "short form of it, without the tree."
         )
-    elif any(p.caching for p in found.predictions):
-        said.append(
+    elif any(p.caching for p in answer.predictions):
+        sentences.append(
             "+cache: a preempted request that comes back finds the blocks of its own "
             "beginning that nobody took; without, it computes all of them again."
         )
-    if len(found.predictions) > _SHOWN:
-        other, main = found.predictions[-1], found.main
+    if len(answer.predictions) > _SHOWN:
+        other, main = answer.predictions[-1], answer.main
         theirs, ours = (each.errors["running"] for each in (other, main))
         if isinstance(theirs, SeriesError) and isinstance(ours, SeriesError):
-            said.append(
+            sentences.append(
                 f"By the rules of {other.name}, running is off by {theirs.rmse:.1f} "
                 f"({main.name}: {ours.rmse:.1f})."
             )
-    said.append(
+    sentences.append(
         "Constant rates: requests finish in order at the mean token rate of the fitted half, each "
         "after the mean stay there."
     )
-    return said
+    return sentences
 
 
-def _table(page: Page, found: Replay, rows: Sequence[Cells], *more: str) -> None:
+def _table(page: Page, answer: Replay, rows: Sequence[Cells], *more: str) -> None:
     """A column for what was measured, and for each prediction; one more has another first row."""
-    header = ["", "measured", *(each.name for each in found.predictions[:_SHOWN]), *more]
+    header = ["", "measured", *(each.name for each in answer.predictions[:_SHOWN]), *more]
     least = [*_LEAST, *_LEAST[-1:] * len(header)][: len(header)]
     page.table(header, rows, least=least, goes_on=not more)
 

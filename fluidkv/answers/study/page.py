@@ -87,13 +87,13 @@ def say_study(page: Page, result: StudyResult, to_run: Sequence[str]) -> None:
 
 def _in_short(result: StudyResult) -> str:
     """The verdict, how fast an imbalance changes, how we know."""
-    found = result.stability
-    if found.verdict not in _MEANING or found.folding_time is None:
-        return f"{str(found.verdict).capitalize()}: {found.reason}"
-    does = "grow" if found.verdict is Stability.UNSTABLE else "die out"
+    stability = result.stability
+    if stability.verdict not in _MEANING or stability.folding_time is None:
+        return f"{str(stability.verdict).capitalize()}: {stability.reason}"
+    does = "grow" if stability.verdict is Stability.UNSTABLE else "die out"
     return (
-        f"{str(found.verdict).capitalize()}: small imbalances {does}, by a factor e in "
-        f"{short(found.folding_time)} iterations ({_PROVED[found.evidence]})"
+        f"{str(stability.verdict).capitalize()}: small imbalances {does}, by a factor e in "
+        f"{short(stability.folding_time)} iterations ({_PROVED[stability.evidence]})"
     )
 
 
@@ -121,34 +121,34 @@ def _workload_rows(result: StudyResult) -> list[Row]:
 
 
 def _verdict_rows(result: StudyResult) -> list[Row]:
-    found = result.stability
-    rows: list[Row] = [_judged("verdict", found, found.reason)]
-    if found.verdict in _MEANING:
-        rows.append(("that is", _MEANING[found.verdict]))
+    stability = result.stability
+    rows: list[Row] = [_judged("verdict", stability, stability.reason)]
+    if stability.verdict in _MEANING:
+        rows.append(("that is", _MEANING[stability.verdict]))
     return [*rows, ("which is", _MODEL)]
 
 
-def _judged(label: str, found: StabilityResult | FootprintStability, why: str) -> Row:
+def _judged(label: str, certificate: StabilityResult | FootprintStability, why: str) -> Row:
     """A verdict, why, and how we know."""
-    colour, proved = _COLOURS[found.verdict], _PROVED[found.evidence]
-    return label, coloured(found.verdict, colour, f"{why} ({proved})")
+    colour, proved = _COLOURS[certificate.verdict], _PROVED[certificate.evidence]
+    return label, coloured(certificate.verdict, colour, f"{why} ({proved})")
 
 
 def _equilibrium_rows(result: StudyResult) -> list[Row]:
-    found = result.stability
+    stability = result.stability
     rows: list[Row] = [
         (
             "carries",
-            f"{short(found.equilibrium.in_flight)} requests in flight, "
-            f"{short(found.equilibrium.rate)} completed per iteration, at "
+            f"{short(stability.equilibrium.in_flight)} requests in flight, "
+            f"{short(stability.equilibrium.rate)} completed per iteration, at "
             f"{short(result.system.capacity)} KV tokens",
         )
     ]
-    if found.certificate.degree > 0:
-        rows.append(("leading mode", _leading_mode(found)))
+    if stability.certificate.degree > 0:
+        rows.append(("leading mode", _leading_mode(stability)))
     rows += _growing_rows(result)
     rows.append(("boundary", _boundary(result)))
-    rows.append(("capacity", _CAPACITY[found.verdict]))
+    rows.append(("capacity", _CAPACITY[stability.verdict]))
     lengths = result.tier_sentence or _synchrony(result)
     if lengths:
         rows.append(("lengths", lengths))
@@ -185,16 +185,16 @@ def _growing_mode(mode: GrowingMode) -> str:
     )
 
 
-def _leading_mode(found: StabilityResult) -> str:
-    low, high = found.spectral_radius
-    if found.leading_period is None:
+def _leading_mode(stability: StabilityResult) -> str:
+    low, high = stability.spectral_radius
+    if stability.leading_period is None:
         return f"not isolated; spectral radius in [{low:.9f}, {high:.9f}]"
     middle = (low + high) / 2
-    text = f"period {short(found.leading_period)} iterations, |z| = {middle:.7f}"
-    if found.folding_time is None:
+    text = f"period {short(stability.leading_period)} iterations, |z| = {middle:.7f}"
+    if stability.folding_time is None:
         return f"{text}: neither grows nor decays"
     verb = "grows" if middle > 1 else "decays"
-    return f"{text}: {verb} by a factor e in {short(found.folding_time)} iterations"
+    return f"{text}: {verb} by a factor e in {short(stability.folding_time)} iterations"
 
 
 def _boundary(result: StudyResult) -> str:
@@ -265,18 +265,18 @@ def _starts(page: Page, simulation: Simulation) -> None:
     page.line("Last three columns: second half of the run; shares are of the equilibrium.", "dim")
 
 
-def _homogeneous_rows(found: Homogeneous, result: StudyResult) -> list[Row]:
-    if found.decode_length == 1:
+def _homogeneous_rows(alike: Homogeneous, result: StudyResult) -> list[Row]:
+    if alike.decode_length == 1:
         only = "the fixed point is the only equilibrium; every start is there after one iteration"
         return [("worst case", only)]
     rows: list[Row] = [
         (
             "worst case",
-            f"{short(found.worst)} completed per iteration, "
-            f"{percent(found.worst_case_ratio)} of the equilibrium's: all requests in step, "
-            f"finishing together every {found.decode_length:,} iterations, evicted in between",
+            f"{short(alike.worst)} completed per iteration, "
+            f"{percent(alike.worst_case_ratio)} of the equilibrium's: all requests in step, "
+            f"finishing together every {alike.decode_length:,} iterations, evicted in between",
         ),
-        ("others", _unstable_equilibria(found)),
+        ("others", _unstable_equilibria(alike)),
         (
             "theory",
             "every start but a set of measure zero ends in the worst case (Congestion, Theorem 2)",
@@ -292,14 +292,14 @@ def _homogeneous_rows(found: Homogeneous, result: StudyResult) -> list[Row]:
     return rows
 
 
-def _unstable_equilibria(found: Homogeneous) -> str:
-    if found.equilibria is None:
-        cycles = f"some 10^{found.equilibria_magnitude} balanced cycles, all"
-    elif found.equilibria == 2:
+def _unstable_equilibria(alike: Homogeneous) -> str:
+    if alike.equilibria is None:
+        cycles = f"some 10^{alike.equilibria_magnitude} balanced cycles, all"
+    elif alike.equilibria == 2:
         return "the fixed point, unstable"
     else:
-        balanced = counted(found.equilibria - 2, "balanced cycle")
-        cycles = f"{balanced}, {'both' if found.equilibria == 3 else 'all'}"
+        balanced = counted(alike.equilibria - 2, "balanced cycle")
+        cycles = f"{balanced}, {'both' if alike.equilibria == 3 else 'all'}"
     return f"the fixed point and {cycles} unstable"
 
 
@@ -334,48 +334,48 @@ def _comparison(page: Page, comparison: Comparison) -> None:
     page.rows(rows)
 
 
-def chance_rows(found: Chance) -> list[Row]:
+def chance_rows(chance: Chance) -> list[Row]:
     """How far whole requests swing around the equilibrium, and what that evicts."""
     rows: list[Row] = []
-    if not found.holding.plain:
-        low, high = found.stability.spectral_radius
-        rows.append(("requests hold", found.holding.sentence))
-        rows.append(_judged("verdict", found.stability, f"leading |z| = {(low + high) / 2:.7f}"))
-    if found.running_std is None:
+    if not chance.holding.plain:
+        low, high = chance.stability.spectral_radius
+        rows.append(("requests hold", chance.holding.sentence))
+        rows.append(_judged("verdict", chance.stability, f"leading |z| = {(low + high) / 2:.7f}"))
+    if chance.running_std is None:
         grows = "an imbalance of chance grows as any other does"
-        if found.first_eviction is not None:
-            grows += f": the first eviction comes after {short(found.first_eviction)} iterations"
-        elif found.no_tail:
-            grows += f"; when that evicts is not computed: {found.no_tail}"
-        return [*rows, ("running", f"{short(found.running)}; {grows}")]
-    swing = f"{short(found.running)} on average, and swings by {short(found.running_std)}"
-    if found.peak_period is not None:
-        swing += f", most of all in {short(found.peak_period)} iterations"
+        if chance.first_eviction is not None:
+            grows += f": the first eviction comes after {short(chance.first_eviction)} iterations"
+        elif chance.no_tail:
+            grows += f"; when that evicts is not computed: {chance.no_tail}"
+        return [*rows, ("running", f"{short(chance.running)}; {grows}")]
+    swing = f"{short(chance.running)} on average, and swings by {short(chance.running_std)}"
+    if chance.peak_period is not None:
+        swing += f", most of all in {short(chance.peak_period)} iterations"
     rows.append(("running", f"{swing} (standard deviation; requests come one by one)"))
-    if found.evictions_per_iteration is None:
-        return [*rows, ("evictions", f"not computed: {found.no_tail}")]
-    count = 1000 * found.evictions_per_iteration
+    if chance.evictions_per_iteration is None:
+        return [*rows, ("evictions", f"not computed: {chance.no_tail}")]
+    count = 1000 * chance.evictions_per_iteration
     often = short(count) if count >= 1e-3 else "fewer than 0.001"
     rows.append(("evictions", f"{often} of 1,000 iterations must evict (approximation)"))
-    if found.rare_from is not None:
-        rows.append(("rare from", f"{short(found.rare_from)} KV tokens on: 1 in a million"))
+    if chance.rare_from is not None:
+        rows.append(("rare from", f"{short(chance.rare_from)} KV tokens on: 1 in a million"))
     return rows
 
 
-def swing_rows(found: MeasuredSwing | None) -> list[Row]:
+def swing_rows(swing: MeasuredSwing | None) -> list[Row]:
     """What the running requests of a log are: noise, or an instability."""
-    if found is None:
+    if swing is None:
         return []
-    if found.test is None or found.verdict is None:
-        return [("measured", f"noise or an instability is not decided: {found.reason}")]
-    verdict = coloured(found.verdict, *_SWINGS[found.verdict])
+    if swing.test is None or swing.verdict is None:
+        return [("measured", f"noise or an instability is not decided: {swing.reason}")]
+    verdict = coloured(swing.verdict, *_SWINGS[swing.verdict])
     predicted = ""
-    if found.predicted_period is not None:
-        predicted = f"; predicted is a period of {short(found.predicted_period)}"
+    if swing.predicted_period is not None:
+        predicted = f"; predicted is a period of {short(swing.predicted_period)}"
     peak = (
-        f"{short(float(found.test.ratio.max()))} times the power of chance at a period of "
-        f"{short(found.test.peak_period)} iterations (chance has up to {short(found.test.high)})"
+        f"{short(float(swing.test.ratio.max()))} times the power of chance at a period of "
+        f"{short(swing.test.peak_period)} iterations (chance has up to {short(swing.test.high)})"
     )
-    ticks = f"{found.ticks:,} ticks of {counted(found.every, 'iteration', 'iterations')}"
-    ticks += f"; chance is taken for more in {found.test.level / 2:.1%} of logs"
+    ticks = f"{swing.ticks:,} ticks of {counted(swing.every, 'iteration', 'iterations')}"
+    ticks += f"; chance is taken for more in {swing.test.level / 2:.1%} of logs"
     return [("measured", verdict), ("most of all", f"{peak}{predicted}"), ("seen in", ticks)]
