@@ -23,8 +23,8 @@ class SeriesError(Record):
 
     Examples:
         >>> from fluidkv.answers import SeriesError
-        >>> found = SeriesError(2, 15.0, rmse=1.0, mae=1.0, bias=0.0, correlation=1.0)
-        >>> round(found.rmse / found.measured_mean, 3)  # 11 and 19 running instead of 10 and 20
+        >>> error = SeriesError(2, 15.0, rmse=1.0, mae=1.0, bias=0.0, correlation=1.0)
+        >>> round(error.rmse / error.measured_mean, 3)  # 11 and 19 running instead of 10 and 20
         0.067
     """
 
@@ -57,8 +57,8 @@ class RelativeError(Record):
         >>> from fluidkv.answers import RelativeError
         >>> half = {"requests_in_half": 1, "seconds_in_half": 6.0, "median_in_half": 0.1}
         >>> share = {"median_relative": 0.1, "p95_relative": 0.1, "bias": 0.1, "correlation": None}
-        >>> found = RelativeError(1, measured_mean=10.0, predicted_mean=11.0, **half, **share)
-        >>> f"{found.median_relative:.0%} of a latency of {found.measured_mean:g} s"
+        >>> error = RelativeError(1, measured_mean=10.0, predicted_mean=11.0, **half, **share)
+        >>> f"{error.median_relative:.0%} of a latency of {error.measured_mean:g} s"
         '10% of a latency of 10 s'
     """
 

@@ -77,8 +77,8 @@ def replay_log(
             half without a tick to fit a clock on; a run that gets stuck.
 
     Examples:
-        >>> found = fk.replay_log("sample:vllm-rtx4090")  # the clock is of its first half
-        >>> found.predicted, round(found.main.errors["latency"].median_relative, 3)
+        >>> answer = fk.replay_log("sample:vllm-rtx4090")  # the clock is of its first half
+        >>> answer.predicted, round(answer.main.errors["latency"].median_relative, 3)
         ('second', 0.012)
     """
     read, repeats = read_source(Path(source)), read_repeats(source)
@@ -96,7 +96,7 @@ def replay_log(
         tell(place, len(ways), f"predictions; now {way.name}")
         run = served(read, way, limits, seen.fit.clock)
         account = of_run(run, log, seen.durations_s, way.name)
-        found = int(run.found_tokens.sum() - run.first_hit_tokens.sum()) if way.caching else 0
+        reused = int(run.found_tokens.sum() - run.first_hit_tokens.sum()) if way.caching else 0
         return Prediction(
             rules=way.rules,
             caching=way.caching,
@@ -107,7 +107,7 @@ def replay_log(
             swing_predicted=swing_of(account, alone.window_s),
             preemptions=int(run.preempt.sum()),
             recomputed_tokens=int(run.recomputed_tokens.sum()),
-            reused_tokens=found,
+            reused_tokens=reused,
             duration_s=float(run.time.max()) + log.delay_s,
         )
 
@@ -206,12 +206,12 @@ def _seen_steps(read: Source, limits: Limits, fit: Half) -> _Seen:
 def _part(log: TimedRun, middle_s: float, half: Half) -> _Part:
     ticks, requests = (x <= middle_s for x in (log.tick_ends_s, log.last_token_s))
     if half == "first":
-        found = _Part(ticks, requests, -np.inf)
+        part = _Part(ticks, requests, -np.inf)
     else:
-        found = _Part(~ticks, ~requests, middle_s)
-    if not found.requests.any() and not np.isnan(log.last_token_s).all():
+        part = _Part(~ticks, ~requests, middle_s)
+    if not part.requests.any() and not np.isnan(log.last_token_s).all():
         raise InputError("source", f"no request that finished in the {half} half", "some in both")
-    return found
+    return part
 
 
 def _errors(account: Account, measured: Account, part: _Part) -> Errors:

@@ -103,10 +103,10 @@ class Replay(Record):
         options: of SGLang's own scheduler, where the first prediction is by it.
 
     Examples:
-        >>> found = fk.replay_log("sample:vllm-rtx4090")
-        >>> [each.name for each in found.predictions], found.middle_s, found.preemptions_seen
+        >>> answer = fk.replay_log("sample:vllm-rtx4090")
+        >>> [each.name for each in answer.predictions], answer.middle_s, answer.preemptions_seen
         (['vllm+cache', 'vllm', 'vllm-0.11+cache'], 92.0, 99)
-        >>> found.to_xarray().account.values.tolist()
+        >>> answer.to_xarray().account.values.tolist()
         ['measured', 'vllm+cache', 'vllm', 'vllm-0.11+cache', 'constant rates']
     """
 

@@ -78,10 +78,10 @@ class Simulation(Record):
 
     Examples:
         >>> system = fk.System(fk.Workload.from_lengths([(1, 2)]), 12)
-        >>> found = fk.study_system(system, iterations=40).simulation
-        >>> [group.name for group in found.groups], found.iterations
+        >>> answer = fk.study_system(system, iterations=40).simulation
+        >>> [group.name for group in answer.groups], answer.iterations
         (['leading mode, 1%', 'leading mode, 10%', 'noise, 10%', 'cold start, empty'], 40)
-        >>> dict(found.trajectories.sizes)
+        >>> dict(answer.trajectories.sizes)
         {'batch': 25, 'iteration': 40}
     """
 
@@ -121,17 +121,17 @@ def check_horizon(iterations: int, longest: int) -> None:
 
 
 def simulate_starts(
-    system: System, found: StabilityResult, iterations: int | None, seed: int
+    system: System, proof: StabilityResult, iterations: int | None, seed: int
 ) -> Simulation:
     """The mass model from starts along the leading mode, with noise, and from an empty server.
 
     Args:
-        found: the verdict about the system.
+        proof: the verdict about the system.
         iterations: the horizon, which `check_horizon` has seen; None: 40 longest lifetimes or less.
         seed: of the noise.
     """
     model = cohort_model(system)
-    kinds = _starts(model, found, random_key(seed))
+    kinds = _starts(model, proof, random_key(seed))
     labels = np.repeat(list(kinds), [len(starts) for starts in kinds.values()])
     batch = np.concatenate(list(kinds.values()))
     horizon = iterations or _horizon(len(batch), system.workload.longest_decode)
@@ -144,7 +144,7 @@ def simulate_starts(
         record=("completed", "evicted", "in_flight", "empty_stages"),
         every=every,
     )
-    rate, in_flight = float(found.equilibrium.rate), float(found.equilibrium.in_flight)
+    rate, in_flight = float(proof.equilibrium.rate), float(proof.equilibrium.in_flight)
     data = data.isel({"class": 0}, drop=True)
     each = ("batch", "iteration")
     of_best = "relative to the equilibrium"
@@ -167,11 +167,11 @@ def simulate_starts(
     return Simulation(horizon, seed, groups, trajectories)
 
 
-def _starts(model: MassModel, found: StabilityResult, key: jax.Array) -> dict[str, np.ndarray]:
+def _starts(model: MassModel, proof: StabilityResult, key: jax.Array) -> dict[str, np.ndarray]:
     """Name of the kind -> states [batch, class, stage]."""
     kinds = {}
-    if found.certificate.leading:
-        root = complex(found.certificate.leading[0].ball.mid())
+    if proof.certificate.leading:
+        root = complex(proof.certificate.leading[0].ball.mid())
         for size in _MODE_SIZES:
             starts = mode_starts(model, root, count=_STARTS_EACH, size=size)
             kinds[f"leading mode, {size:.0%}"] = starts
@@ -205,12 +205,12 @@ def _summarise(name: str, trajectories: xr.Dataset) -> StartGroup:
 
 def collapses(simulation: Simulation, stages: int) -> tuple[Collapse, ...]:
     """Which starts reached the worst case of `stages` decode stages, in the order of the groups."""
-    found = []
+    kinds = []
     for group in simulation.groups:
         starts = _of_kind(simulation.trajectories, group.name)
         reached, first = _reached(starts, starts.empty_stages.values == stages - 1)
-        found.append(Collapse(group.name, group.starts, reached, first))
-    return tuple(found)
+        kinds.append(Collapse(group.name, group.starts, reached, first))
+    return tuple(kinds)
 
 
 def _of_kind(trajectories: xr.Dataset, name: str) -> xr.Dataset:

@@ -72,10 +72,10 @@ class StudyResult(Record):
 
     Examples:
         >>> system = fk.System(fk.Workload.from_lengths([(1, 2)]), 12)
-        >>> found = fk.study_system(system, iterations=40)
-        >>> found.stability.verdict.value, found.growing_modes.modes[0].period
+        >>> answer = fk.study_system(system, iterations=40)
+        >>> answer.stability.verdict.value, answer.growing_modes.modes[0].period
         ('unstable', 2.0)
-        >>> found.homogeneous.decode_length, [start.reached for start in found.collapses]
+        >>> answer.homogeneous.decode_length, [start.reached for start in answer.collapses]
         (2, [8, 8, 8, 1])
     """
 
@@ -104,22 +104,22 @@ class StudyResult(Record):
 
     def to_dict(self) -> dict[str, object]:
         """Plain values for JSON, under keys that stay."""
-        workload, found = self.system.workload, self.stability
+        workload, proof = self.system.workload, self.stability
         scale, modes = self.input_scale, self.growing_modes
         answer: dict[str, object] = {
             **with_exact("capacity", self.system.capacity),
-            "gcd": found.decode_gcd,
+            "gcd": proof.decode_gcd,
             "workload": {
                 **picked(workload, "name", "note"),
                 "classes": len(workload.classes),
                 **picked(workload, "requests", "mean_input_length", "mean_decode_length"),
                 "longest_decode_length": workload.longest_decode,
             },
-            "equilibrium": picked(found.equilibrium, "rate", "in_flight"),
+            "equilibrium": picked(proof.equilibrium, "rate", "in_flight"),
             "stability": {
-                **picked(found, "verdict", "evidence", "reason", "certificate.method"),
-                **picked(found, "spectral_radius", "unstable_modes", "neutral_modes"),
-                **picked(found, "leading_period", "folding_time"),
+                **picked(proof, "verdict", "evidence", "reason", "certificate.method"),
+                **picked(proof, "spectral_radius", "unstable_modes", "neutral_modes"),
+                **picked(proof, "leading_period", "folding_time"),
             },
             "growing_modes": {
                 **picked(modes, "count", "enclosed", "complete", "status"),
@@ -144,7 +144,7 @@ class StudyResult(Record):
             threshold = self.tier_threshold.threshold
             answer["tiers"] = {
                 "decode_lengths": list(tiers),
-                "persistent_modes": found.decode_gcd - 1,
+                "persistent_modes": proof.decode_gcd - 1,
                 "least_stable_input": threshold and threshold.least,
                 "sentence": self.tier_sentence,
             }
@@ -185,10 +185,10 @@ def study_system(
 
     Examples:
         >>> system = fk.System(fk.Workload.from_lengths([(1, 2)]), 12)
-        >>> found = fk.study_system(system, iterations=40)
-        >>> str(found.stability.equilibrium.rate), found.stability.verdict.value
+        >>> answer = fk.study_system(system, iterations=40)
+        >>> str(answer.stability.equilibrium.rate), answer.stability.verdict.value
         ('12/5', 'unstable')
-        >>> found.growing_modes.count
+        >>> answer.growing_modes.count
         1
     """
     longest = system.workload.longest_decode
@@ -198,29 +198,29 @@ def study_system(
         check_horizon(iterations, longest)
     say = on_progress or (lambda _: None)
     say(f"certifying the equilibrium, outputs of up to {longest:,} tokens")
-    found, alike = stability(system), homogeneous(system)
+    proof, alike = stability(system), homogeneous(system)
     comparison = None
     if measurement is not None:
         comparison = compare_with_prediction(
-            measurement, float(found.equilibrium.in_flight), _period(found, alike)
+            measurement, float(proof.equilibrium.in_flight), _period(proof, alike)
         )
     say("simulating perturbed starts, looking for the boundary of stability")
     # The simulation leaves Python alone, on a core of its own: what is exact takes another.
     with ThreadPoolExecutor(max_workers=1) as aside:
-        scale = aside.submit(_input_scale, system.workload, found)
+        scale = aside.submit(_input_scale, system.workload, proof)
         noise = aside.submit(chance, system, holding)
-        simulation = simulate_starts(system, found, iterations, seed)
+        simulation = simulate_starts(system, proof, iterations, seed)
     say("enclosing the growing modes")
-    modes = growing_modes(survival_weights(system.workload), found.certificate)
+    modes = growing_modes(survival_weights(system.workload), proof.certificate)
     return StudyResult(
         system=system,
-        stability=found,
+        stability=proof,
         growing_modes=modes,
         input_scale=scale.result(),
         tier_threshold=tier_threshold(system.workload),
         simulation=simulation,
         chance=noise.result(),
-        swing=_swing(series, measurement, noise.result(), _period(found, alike)),
+        swing=_swing(series, measurement, noise.result(), _period(proof, alike)),
         homogeneous=alike,
         collapses=() if alike is None else collapses(simulation, alike.decode_length),
         load_report=load_report,
@@ -229,14 +229,14 @@ def study_system(
     )
 
 
-def _period(found: StabilityResult, alike: Homogeneous | None) -> float | None:
+def _period(proof: StabilityResult, alike: Homogeneous | None) -> float | None:
     """Iterations from peak to peak of a batch that swings; None without modes.
 
     Of requests that are all alike every mode grows as fast as any other, and none leads: what they
     come to is the worst case, in which all finish together (Congestion, Theorem 2).
     """
-    if alike is None or found.leading_period is None:
-        return found.leading_period
+    if alike is None or proof.leading_period is None:
+        return proof.leading_period
     return float(alike.decode_length)
 
 
@@ -255,7 +255,7 @@ def _swing(
     return measured_swing(series, measurement or measure(series), chance, growing)
 
 
-def _input_scale(workload: Workload, found: StabilityResult) -> InputScale:
-    threshold_above = found.verdict is Stability.UNSTABLE and found.decode_gcd == 1
+def _input_scale(workload: Workload, proof: StabilityResult) -> InputScale:
+    threshold_above = proof.verdict is Stability.UNSTABLE and proof.decode_gcd == 1
     reach = _REACH_COPRIME if threshold_above else _REACH
     return input_scale(workload, reach=reach)
