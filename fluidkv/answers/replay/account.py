@@ -134,33 +134,33 @@ class Rates:
     kv_used: float
 
 
-def rates_of(log: TimedRun, durations_s: PerTick, ticks: np.ndarray, requests: np.ndarray) -> Rates:
-    """Of the ticks and requests of two masks."""
-    busy = ticks & (log.running > 0)
-    return Rates(
-        output_per_s=log.generated_tokens[busy].sum() / durations_s[busy].sum(),
-        stay_s=float((log.last_token_s - log.scheduled_s)[requests].mean()),
-        prefill_s=float((log.first_token_s - log.scheduled_s)[requests].mean()),
-        kv_used=float(log.kv_used[busy].mean()),
-    )
-
-
-def rates_of_steps(log: TimedRun, steps: PerTick, durations_s: PerTick, ticks: np.ndarray) -> Rates:
-    """Of the rows of a mask, where no request has times: by Little's law on those who run.
+def rates_of(
+    log: TimedRun,
+    durations_s: PerTick,
+    ticks: np.ndarray,
+    requests: np.ndarray,
+    steps: PerTick | None = None,
+) -> Rates:
+    """Of the ticks and requests of two masks.
 
     Args:
-        steps: of decoding, during each row: each request that runs gets a token in each.
+        steps: of decoding, during each tick, of a log that has no times of requests: each one that
+            runs gets a token in each, and how long they stay is by Little's law.
     """
     busy = ticks & (log.running > 0)
-    ends = log.tick_ends_s[busy]
-    came = np.searchsorted(np.sort(log.arrival_s), ends[[0, -1]], side="right")
+    seconds, kv_used = durations_s[busy], float(log.kv_used[busy].mean())
+    if steps is None:
+        stay_s = float((log.last_token_s - log.scheduled_s)[requests].mean())
+        prefill_s = float((log.first_token_s - log.scheduled_s)[requests].mean())
+        return Rates(log.generated_tokens[busy].sum() / seconds.sum(), stay_s, prefill_s, kv_used)
+    came = np.searchsorted(np.sort(log.arrival_s), log.tick_ends_s[busy][[0, -1]], side="right")
     left = came - (log.running + log.waiting)[busy][[0, -1]]  # who has come, and is not there
     done = max(float(left[1] - left[0]), 1.0)
     return Rates(
-        output_per_s=float((log.running * steps)[busy].sum() / durations_s[busy].sum()),
+        output_per_s=float((log.running * steps)[busy].sum() / seconds.sum()),
         stay_s=float((log.running * durations_s)[busy].sum()) / done,
         prefill_s=0.0,
-        kv_used=float(log.kv_used[busy].mean()),
+        kv_used=kv_used,
     )
 
 

@@ -19,12 +19,10 @@ from fluidkv.answers.replay.account import (
     SERIES,
     Account,
     PerTick,
-    Rates,
     of_constant_rates,
     of_log,
     of_run,
     rates_of,
-    rates_of_steps,
     shares_after,
 )
 from fluidkv.answers.replay.errors import relative_error, series_error
@@ -85,7 +83,7 @@ def replay_log(
     log, server, product = read.run, read.settings, read.log.engine or "vllm"
     given = (capacity, block_size, max_num_seqs, max_num_batched_tokens, watermark)
     limits = limits_of_source(server, *given, product)
-    seen = _seen_steps(read, limits, fit) if read.counts_steps else _seen(read, limits, fit)
+    seen = _seen(read, limits, fit)
     fitted, other = (_part(log, seen.middle_s, half) for half in (fit, _OTHER[fit]))
     measured = of_log(log, seen.durations_s, read.preempted_s)
     swing = swing_of(measured, None)
@@ -111,7 +109,8 @@ def replay_log(
             duration_s=float(run.time.max()) + log.delay_s,
         )
 
-    baseline = of_constant_rates(log, seen.rates(fitted))
+    rates = rates_of(log, seen.durations_s, fitted.ticks, fitted.requests, seen.steps)
+    baseline = of_constant_rates(log, rates)
     return Replay(
         engine=product,
         note=asked_engine(engine, server, product).note,
@@ -150,57 +149,37 @@ class _Seen:
         fit: the clock.
         middle_s: where the halves meet.
         durations_s: of each tick.
-        rates: the means of a part.
         counted: fields of `Replay`.
+        steps: of decoding, during each tick; None: the log does not count them.
     """
 
     fit: ClockFit | StepFit
     middle_s: float
     durations_s: PerTick
-    rates: Callable[[_Part], Rates]
     counted: dict[str, Any]
+    steps: PerTick | None = None
 
 
 def _seen(read: Source, limits: Limits, fit: Half) -> _Seen:
-    """Of a log with the times of its requests: iterations of each tick are estimated."""
+    ticks = read.log.ticks
+    retracted = None if ticks is None else ticks.preemptions
+    counted: dict[str, Any] = {
+        "preemptions_seen": 0 if retracted is None else int(retracted[-1]),
+        "preemptions_counted": retracted is not None,
+    }
+    if read.counts_steps and ticks is not None:
+        rows, counted["recomputed_logged"] = step_rows(read.log, limits.capacity)
+        steps = np.diff(np.asarray(ticks.decode_steps), prepend=0.0)
+        durations = np.diff(rows.ends_s, prepend=0.0)
+        return _Seen(fit_steps(rows, half=fit), rows.middle_s, durations, counted, steps)
     # What requests can hold, which a log's own capacity may be a block above.
     log = replace(read.run, capacity=limits.blocks * limits.block_size)
-    points = tick_points(**log.clock_arrays())
-    counted = None if read.log.ticks is None else read.log.ticks.preemptions
-    return _Seen(
-        fit=fit_clock(points, half=fit),
-        middle_s=points.middle_s,
-        durations_s=points.duration_s,
-        rates=lambda part: rates_of(log, points.duration_s, part.ticks, part.requests),
-        counted={
-            "preemptions_seen": int(np.maximum(-points.resumed, 0).sum())
-            if counted is None
-            else int(counted[-1]),
-            "preemptions_counted": counted is not None,
-            "recompute_seen": _recompute(points),
-        },
-    )
-
-
-def _seen_steps(read: Source, limits: Limits, fit: Half) -> _Seen:
-    """Of a log that counts decode steps."""
-    log, ticks = read.run, read.log.ticks
-    rows, again = step_rows(read.log, limits.capacity)
-    assert ticks is not None  # or it has no rows
-    durations = np.diff(rows.ends_s, prepend=0.0)
-    steps = np.diff(np.asarray(ticks.decode_steps), prepend=0.0)
-    retracted = ticks.preemptions
-    return _Seen(
-        fit=fit_steps(rows, half=fit),
-        middle_s=rows.middle_s,
-        durations_s=durations,
-        rates=lambda part: rates_of_steps(log, steps, durations, part.ticks),
-        counted={
-            "preemptions_seen": 0 if retracted is None else int(retracted[-1]),
-            "preemptions_counted": retracted is not None,
-            "recomputed_logged": again,
-        },
-    )
+    points = tick_points(**log.clock_arrays())  # iterations of each tick are estimated
+    if retracted is None:
+        counted["preemptions_seen"] = int(np.maximum(-points.resumed, 0).sum())
+    counted["recompute_seen"] = _recompute(points)
+    clock = fit_clock(points, half=fit)
+    return _Seen(clock, points.middle_s, points.duration_s, counted)
 
 
 def _part(log: TimedRun, middle_s: float, half: Half) -> _Part:
