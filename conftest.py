@@ -18,7 +18,7 @@ from xdist.scheduler import LoadFileScheduling
 from fluidkv.cli import progress
 
 if TYPE_CHECKING:
-    from fluidkv.answers.replay import Replay
+    from fluidkv.answers import Replay
 
 pytest_plugins = ["tests.cases"]
 
@@ -125,6 +125,6 @@ def sglang_dir(traces_dir: Path) -> Path:
 @pytest.fixture(scope="session")
 def sglang_replay(sglang_dir: Path) -> "Replay":
     """The measured SGLang run, predicted from the first half of its log: seconds, so once."""
-    from fluidkv.answers.replay import replay_log
+    from fluidkv.answers import replay_log
 
     return replay_log(sglang_dir)

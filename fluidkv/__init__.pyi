@@ -21,10 +21,10 @@ from .answers.price.ask import price_tokens as price_tokens
 from .answers.prompted import prompted_generator as prompted_generator
 from .answers.prompted import prompted_trace as prompted_trace
 from .answers.recommend.study import recommend_settings as recommend_settings
-from .answers.replay import replay_log as replay_log
+from .answers.replay.replay import replay_log as replay_log
 from .answers.route.ask import route_study as route_study
 from .answers.size.study import size_server as size_server
-from .answers.study import study_system as study_system
+from .answers.study.study import study_system as study_system
 from .answers.wait.study import wait_study as wait_study
 from .errors import InputError as InputError
 from .exact.linear_stability import input_scale_bracket as input_scale_bracket

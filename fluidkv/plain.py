@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
+from operator import attrgetter
 from pathlib import PurePath
 from typing import Any
 
@@ -112,6 +113,18 @@ def named(name: str, value: object) -> dict[str, Any]:
         texts = [str(each) if isinstance(each, Fraction | int) else None for each in value]
         return {name: plain(value), f"{name}_exact": texts}
     return {name: plain(value)}
+
+
+def picked(value: object, *paths: str) -> dict[str, Any]:
+    """Parts of a value under the last name of each path, exact ones with their text beside them.
+
+    Args:
+        paths: names of attributes, "mean" or "certificate.method".
+    """
+    found: dict[str, Any] = {}
+    for path in paths:
+        found |= named(path.rpartition(".")[2], attrgetter(path)(value))
+    return found
 
 
 def _of_others(value: Any) -> Callable[[], Any] | None:

@@ -45,10 +45,10 @@ from .records import replay_records as replay_records
 from .replay.errors import RelativeError as RelativeError
 from .replay.errors import SeriesError as SeriesError
 from .replay.replay import replay_log as replay_log
-from .replay.report import tables as tables
 from .replay.result import Errors as Errors
 from .replay.result import Prediction as Prediction
 from .replay.result import Replay as Replay
+from .replay.result import tables as tables
 from .route.ask import route_study as route_study
 from .route.result import RouteAnswer as RouteAnswer
 from .route.result import Routing as Routing
@@ -69,10 +69,10 @@ from .served.slo import Slo as Slo
 from .size.result import SizeAnswer as SizeAnswer
 from .size.sizes import Size as Size
 from .size.study import size_server as size_server
-from .study import Simulation as Simulation
-from .study import StartGroup as StartGroup
-from .study import StudyResult as StudyResult
-from .study import study_system as study_system
+from .study.simulation import Simulation as Simulation
+from .study.simulation import StartGroup as StartGroup
+from .study.study import StudyResult as StudyResult
+from .study.study import study_system as study_system
 from .wait.ahead import ahead as ahead
 from .wait.ahead import best_fcfs as best_fcfs
 from .wait.ahead import mean as mean

@@ -16,14 +16,11 @@ import fluidkv
 from fluidkv.answers.questions import QUESTIONS
 from fluidkv.cli.asking import command_of
 from fluidkv.cli.codes import BAD_INPUT, CRASHED
-from fluidkv.cli.commands.atlas import atlas
 from fluidkv.cli.commands.bench.command import bench
 from fluidkv.cli.commands.clocks import clocks
 from fluidkv.cli.commands.explore.command import explore
 from fluidkv.cli.commands.figure import figure
 from fluidkv.cli.commands.log import log
-from fluidkv.cli.commands.replay.command import replay
-from fluidkv.cli.commands.study.command import study
 from fluidkv.cli.commands.sweep.command import sweep
 from fluidkv.cli.commands.table import table
 from fluidkv.cli.commands.verify import verify
@@ -45,10 +42,10 @@ app = typer.Typer(
 
 _PANELS: dict[str, tuple[str | Callable[..., Any], ...]] = {
     "Your server": (
-        *(log, study, "recommend", "size", "compare", replay, "mix", "wait", "cache", "route"),
+        *(log, "study", "recommend", "size", "compare", "replay", "mix", "wait", "cache", "route"),
         *("preempt", "price", clocks),
     ),
-    "Theory": (explore, "threshold", "equilibria", "cascade", "pulse", atlas),
+    "Theory": (explore, "threshold", "equilibria", "cascade", "pulse", "atlas"),
     "Many at once": (sweep,),
     "Papers": (verify, table, figure, "oracle"),
     "Machine": (bench,),

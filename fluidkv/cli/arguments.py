@@ -54,18 +54,6 @@ def share(argument: str, text: str, allowed: str = _SHARE) -> Fraction:
     return value
 
 
-def window(argument: str, text: str) -> tuple[float, float]:
-    """`FIRST:LAST`, seconds."""
-    allowed = "FIRST:LAST in seconds, FIRST before LAST, such as 20:150"
-    parts = text.split(":")
-    if len(parts) != 2:
-        raise InputError(argument, text, allowed)
-    first, last = (float(exact_number(argument, part, allowed)) for part in parts)
-    if not first < last:
-        raise InputError(argument, text, allowed)
-    return first, last
-
-
 # --- files --------------------------------------------------------------------------------------
 
 

@@ -59,6 +59,7 @@ def command_of(question: Question) -> Callable[..., int]:
             time=question.time(answer) if callable(question.time) else question.time,
             notes=notes,
             assumes=question.assumes,
+            about=question.about(answer),
         )
         return FAILS if question.fails(answer) else 0
 
@@ -69,5 +70,8 @@ def command_of(question: Question) -> Callable[..., int]:
 
 
 def _beside(question: Question, answer: Any) -> Any:
-    tables = {name: text.encode() for name, text in question.tables(answer).items()}
+    tables = {
+        name: table.encode() if isinstance(table, str) else table
+        for name, table in question.tables(answer).items()
+    }
     return tables, question.figures(answer)

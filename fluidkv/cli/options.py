@@ -15,14 +15,12 @@ import typer
 from typer.exceptions import TyperException
 
 from fluidkv.answers.memory import Amount
-from fluidkv.answers.served.load import CLASSES, PRESET, SOURCE
+from fluidkv.answers.served.load import CLASSES, SOURCE
 from fluidkv.cli import arguments as read
 from fluidkv.errors import InputError
 from fluidkv.questions.options import OUTPUT, RUN, Option
 from fluidkv.questions.options import SERVER as SERVER
 from fluidkv.questions.options import WHO as WHO
-
-PRESETS = "alpaca, bookcorpus, sharegpt"
 
 
 def option(
@@ -114,7 +112,6 @@ def _parser(name: str, reads: Callable[..., Any], limits: dict[str, Any]) -> Cal
 
 Source = Annotated[str | None, SOURCE]
 MaybeClasses = Annotated[list[str] | None, CLASSES]
-Preset = Annotated[str | None, PRESET]
 Json = Annotated[bool, flag("--json", "Print only JSON on standard output.", OUTPUT)]
 
 

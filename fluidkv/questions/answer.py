@@ -166,7 +166,7 @@ class Answer(Record):
             if not each.dims or not each.key:
                 continue
             if inner_answer(each.type) is not None:
-                _stack(value, each.dims[0], variables, coords)
+                stack(value, each.dims[0], variables, coords)
             elif each.dims[0] not in coords:
                 coords[each.dims[0]] = each.dims, value, about.unit, about.title
             else:
@@ -262,9 +262,12 @@ def _put(values: dict[str, Any], path: str, value: Any) -> None:
     values[key] = value
 
 
-def _stack(
+def stack(
     answers: Sequence[Answer], dim: str, variables: "dict[str, Column]", coords: "dict[str, Column]"
 ) -> None:
+    """Put what lies along dimensions in several answers into variables along one more, and what
+    tells them apart into the coordinate along it.
+    """
     import numpy as np
 
     first, *others = answers[0].parts()

@@ -13,7 +13,7 @@ from decimal import Decimal, InvalidOperation
 from enum import Enum
 from fractions import Fraction
 from numbers import Integral
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from fluidkv.errors import InputError
 from fluidkv.text import NUMBER, nearest
@@ -161,6 +161,47 @@ class Several:
     def read(self, argument: str, said: Any) -> tuple[Any, ...]:
         parts = said.split(",") if isinstance(said, str) else said
         return tuple(self.kind.read(argument, each) for each in parts)
+
+
+class Pair(NamedTuple):
+    """Two values of one option."""
+
+    first: Any
+    second: Any
+
+    def __str__(self) -> str:
+        return f"{self.first}:{self.second}"
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Two values with a colon between them.
+
+    Fields:
+        words: what is allowed.
+        usual: the second value, where it is left out; None: it may not be.
+        rising: whether the first one is below the second.
+    """
+
+    first: Reads
+    second: Reads
+    words: str
+    usual: Any = None
+    rising: bool = False
+
+    def read(self, argument: str, said: Any) -> Pair:
+        first, *others = said.split(":") if isinstance(said, str) else said
+        refusal = InputError(argument, said, self.words)
+        if len(others) > 1:
+            raise refusal
+        try:
+            second = self.second.read(argument, others[0] if others else self.usual)
+            pair = Pair(self.first.read(argument, first), second)
+        except InputError:
+            raise refusal from None
+        if self.rising and not pair.first < pair.second:
+            raise refusal
+        return pair
 
 
 @dataclass(frozen=True)

@@ -71,13 +71,14 @@ class Question:
             Keys, dataset and sweep are described where it is an `Answer`.
         say: writes the answer for a person; takes the values of `options`, too, or does not.
         figures: draws it; called only where files are written.
+        about: title of the report of an answer that does not begin with one.
         assumes: what it takes for granted, in sentences.
         examples: command lines to paste.
         doing: what is done while it runs: "filling caches".
         check: refuses options that mean nothing together, before anything is read; gets the value
             of every option by its key.
         notes: of the same values, rows about how they were read.
-        tables: name of a file -> its text, written beside the JSON.
+        tables: name of a file -> its text or bytes, written beside the JSON.
         time: unit of its durations, or what says it of an answer; None: there are none.
         sweep: of it at many points; None: there is none.
         fails: whether an answer is not what is hoped for, such as no setting that meets what is
@@ -88,12 +89,13 @@ class Question:
     ask: Callable[..., Record]
     say: Callable[..., None]
     figures: Callable[[Any], "list[Figure]"] = lambda answer: []
+    about: Callable[[Any], str] = lambda answer: ""
     assumes: tuple[str, ...] = ()
     examples: tuple[str, ...] = ()
     doing: str = ""
     check: Callable[[Mapping[str, Any]], None] = lambda options: None
     notes: Callable[[Mapping[str, Any]], list[Row]] = lambda options: []
-    tables: Callable[[Any], Mapping[str, str]] = lambda answer: {}
+    tables: Callable[[Any], Mapping[str, str | bytes]] = lambda answer: {}
     time: str | Callable[[Any], str | None] | None = None
     sweep: Sweep | None = field(default_factory=Sweep)
     fails: Callable[[Any], bool] = lambda answer: False

@@ -114,6 +114,11 @@ def of_cells(row: Cells) -> TableRow:
     return tuple(map(printable, row))
 
 
+def coloured(word: str, style: str, rest: str) -> Text:
+    """A word in capitals and in a colour, and what stands behind it."""
+    return Text.assemble((word.upper(), style), (f"  {rest}", "default"))
+
+
 def said(text: Said) -> Text:
     """Of text that may come from outside: no markup, and nothing that moves a terminal."""
     return text if isinstance(text, Text) else Text(printable(text))

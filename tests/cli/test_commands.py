@@ -278,7 +278,7 @@ def test_a_bug_has_an_exit_code_of_its_own(capsys, monkeypatch):
     def fail(*_, **__):
         raise ValueError("'x\x1b[2J' is not in list")
 
-    monkeypatch.setattr("fluidkv.answers.study.study_system", fail)
+    monkeypatch.setattr("fluidkv.answers.study.study.study_system", fail)
     assert main(["study", "--class", "5:3", "--capacity", "100"]) == 70
     said = capsys.readouterr()
     assert said.out == ""

@@ -133,7 +133,7 @@ def _not_to_be_called(*_args, **_more):
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_bad_place_is_one_line_before_anything_runs(name, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("fluidkv.answers.study.study_system", _not_to_be_called)
+    monkeypatch.setattr("fluidkv.answers.study.study.study_system", _not_to_be_called)
     Path("folder.html").mkdir()
     Path("theirs.html").write_text("<html></html>")
     before = sorted(tmp_path.rglob("*"))
@@ -154,7 +154,7 @@ THEIRS = {
 
 @pytest.mark.parametrize("made", THEIRS.values(), ids=THEIRS)
 def test_an_answer_replaces_nothing_but_an_older_one(made, capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr("fluidkv.answers.study.study_system", _not_to_be_called)
+    monkeypatch.setattr("fluidkv.answers.study.study.study_system", _not_to_be_called)
     made(tmp_path / "study.json")
     before = sorted(tmp_path.rglob("*"))
     assert main([*STUDY, "--out", str(tmp_path)]) == 2

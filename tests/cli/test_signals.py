@@ -44,7 +44,7 @@ render._manifest = lambda _: stop(int(given[1])) or time.sleep(60)
 run("figure", "congestion_figure_2", "--out", given[0])
 """
 _SWALLOWING = """
-import fluidkv.answers.study
+import fluidkv.answers.study.study
 def swallow(*_, **__):
     print("running", flush=True)
     while True:
@@ -52,16 +52,16 @@ def swallow(*_, **__):
             time.sleep(60)
         except BaseException:
             pass
-fluidkv.answers.study.study_system = swallow
+fluidkv.answers.study.study.study_system = swallow
 run("study", "--class", "5:3", "--capacity", "100", "--out", "new")
 """
 _COMPILED = """
-import fluidkv.answers.study, jax
+import fluidkv.answers.study.study, jax
 def endless(*_, **__):
     print("running", flush=True)
     loop = jax.jit(lambda: jax.lax.while_loop(lambda i: i >= 0, lambda i: i // 2, 1))
     jax.block_until_ready(loop())
-fluidkv.answers.study.study_system = endless
+fluidkv.answers.study.study.study_system = endless
 run("study", "--class", "5:3", "--capacity", "100", "--out", "new")
 """
 _SHARING = """

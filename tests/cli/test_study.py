@@ -1,6 +1,5 @@
 """`fluidkv study`: the stable keys, the numbers behind them, and one line for bad input."""
 
-import json
 import os
 from fractions import Fraction
 
@@ -260,32 +259,6 @@ def test_dropped_rows_are_counted_and_shown(capsys, tmp_path):
     assert "dropped: " in shown
 
 
-def test_the_summary_fits_80_columns_and_says_the_verdict(capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    argv = ["study", "--class", "20:40", "--capacity", "5000", *SHORT]
-    assert main(argv) == 0
-    shown = capsys.readouterr().out
-    assert max(len(line) for line in shown.splitlines()) <= 80
-    assert "UNSTABLE" in shown
-    assert "proved in exact arithmetic" in shown
-    assert "every output has 40 tokens" in shown
-
-
-def test_out_holds_the_answer_and_pictures(capsys, tmp_path):
-    out = tmp_path / "deep" / "study"
-    argv = ["study", "--class", "20:4", "--capacity", "500", *SHORT, "--out", str(out)]
-    assert main(argv) == 0
-    written = {path.name for path in out.iterdir()}
-    said = capsys.readouterr().out.split(f"written to {out}:")[1]
-    assert set(" ".join(said.split()).split(", ")) == written
-    assert "study.json" in written
-    assert any(name.endswith(".png") for name in written)
-    for png in out.glob("*.png"):
-        assert png.read_bytes().startswith(b"\x89PNG")
-    assert json.loads((out / "study.json").read_text())["gcd"] == 4
-    assert not [name for name in written if name.startswith((".", "tmp"))]
-
-
 BAD = {
     "no source": ["--capacity", "10"],
     "two sources": ["--class", "5:3", "--preset", "sharegpt", "--capacity", "10"],
@@ -304,18 +277,12 @@ BAD = {
     "mixed shares": ["--class", "5:3:1/2", "--class", "5:4", "--capacity", "100"],
     "no capacity": ["--class", "5:3"],
     "capacity of the largest request": ["--class", "5:3", "--capacity", "8"],
-    "zero capacity": ["--class", "5:3", "--capacity", "0"],
-    "capacity with a billion digits": ["--class", "5:3", "--capacity", "1e999999999"],
     "unknown preset": ["--preset", "wikipedia", "--capacity", "10000"],
     "format without a source": ["--class", "5:3", "--capacity", "100", "--format", "azure"],
     "window without measured": ["--class", "5:3", "--capacity", "100", "--window", "1:2"],
     "capacity with an underscore": ["--class", "5:3", "--capacity", "41_408"],
     "capacity in other digits": ["--class", "5:3", "--capacity", "４１"],
-    "no iterations": ["--class", "5:3", "--capacity", "100", "--iterations", "0"],
     "iterations for years": ["--class", "5:3", "--capacity", "100", "--iterations", "1" + "0" * 12],
-    "fractional seed": ["--class", "5:3", "--capacity", "100", "--seed", "1.5"],
-    "seed of 65 bits": ["--class", "5:3", "--capacity", "100", "--seed", "9" * 20],
-    "unknown option": ["--class", "5:3", "--capacity", "100", "--fast"],
     "too long an output": ["--class", "5:200000", "--capacity", "1000000"],
 }
 
@@ -323,12 +290,6 @@ BAD = {
 @pytest.mark.parametrize("argv", BAD.values(), ids=BAD.keys())
 def test_bad_arguments_get_one_line(argv, capsys):
     refusal(capsys, "study", *argv)
-
-
-@pytest.mark.parametrize(("option", "text"), [("--seed", "-1"), ("--iterations", "1.5")])
-def test_a_bad_number_is_named_with_its_value(option, text, capsys):
-    line = refusal(capsys, "study", "--class", "5:3", "--capacity", "100", option, text)
-    assert line.startswith(f"fluidkv: {option}: got '{text}'; allowed: a whole number from")
 
 
 FILES = {

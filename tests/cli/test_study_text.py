@@ -7,9 +7,9 @@ from typing import cast
 
 import pytest
 
-from fluidkv.answers.study import StudyResult
+from fluidkv.answers.study.page import _boundary
+from fluidkv.answers.study.study import StudyResult
 from fluidkv.cli import main
-from fluidkv.cli.commands.study.text import _boundary
 from fluidkv.exact.linear_stability import InputScale
 
 

@@ -31,6 +31,14 @@ _MANY = " ".join(f"--type 1/{7 * k}:1000:{k * 997}" for k in range(1, 13))
 _MANY += " --d0 0.0149 --d1 2.6e-9"
 
 CASES: dict[str, list[str]] = {
+    "replay": [*SHOWN["replay"], "sample:vllm-rtx4090 --fit second --engine vidur-sarathi"],
+    "atlas": ["--longest 3 --workers 1 --share 1/2 --share 0.1"],
+    "study": [
+        *SHOWN["study"][:2],
+        "--class 200:40 --class 300:55 --capacity 20k --sliding-window 128:1/2 --iterations 50 "
+        "--speculative 3:0.6 --prefill-chunk 64",
+        "--class 5:3 --class 6:3 --capacity 1GB --model gpt-oss-20b --iterations 50",
+    ],
     "cache": [
         f"{GSP} --seeds 2 --capacity 40 --capacity 60",
         f"{GSP} --seeds 1 --capacity 40 --granularity nodes",
@@ -75,6 +83,14 @@ CASES: dict[str, list[str]] = {
 }
 
 WIDE: dict[str, list[str]] = {
+    "study": [
+        f"{classes} --capacity 100000 --iterations 50"
+        for classes in (
+            "--class 5:1",
+            "--class 5:400",
+            "--class 20:1000",
+        )
+    ],
     "mix": [
         f"{_FOUR} --nodes 2 --capacity 1e15 --max-imbalance 1.05",
         "--class 512:1 --nodes 1",
@@ -113,6 +129,9 @@ WIDE: dict[str, list[str]] = {
 """Lines whose text has long numbers or many rows: whether it fits is looked at, and no more."""
 
 NEEDED: dict[str, str] = {
+    "replay": "",
+    "atlas": "--longest 2 --workers 1",
+    "study": "--capacity 320",
     "cache": "",
     "route": "--workers 2 --capacity 400",
     "preempt": "--capacity 320",

@@ -1,10 +1,11 @@
 """A measured vLLM run against what the engine's rules predict, with a clock from half of it."""
 
+from collections.abc import Iterable
 from functools import partial
 
 import numpy as np
 
-from fluidkv.answers.replay import Prediction, Replay
+from fluidkv.answers.replay.result import Prediction, Replay
 from fluidkv.figures.figure import Axes, Canvas, Data, Figure
 from fluidkv.figures.style import BLACK, BLUE, GREEN, ORANGE, PALE, SMALL_NOTE, name_axes
 
@@ -59,15 +60,13 @@ def replay_data(found: Replay) -> Data:
     chosen = ~first if found.fitted == "first" else first
     for name, _, scale in SERIES:
         data[f"measured_{name}"] = scale * getattr(found.measured, name)
-    measured = found.measured.latencies(log)
     for name in ("latency", "ttft"):
-        data[f"measured_{name}_s"] = measured[name][chosen]
+        data[f"measured_{name}_s"] = getattr(found.measured, name)[chosen]
     for label, prediction in _shown(found).items():
         for name, _, scale in SERIES:
             data[f"{label}_{name}"] = scale * getattr(prediction.account, name)
-        times = prediction.account.latencies(log)
         for name in ("latency", "ttft"):
-            data[f"{label}_{name}_s"] = times[name][chosen]
+            data[f"{label}_{name}_s"] = getattr(prediction.account, name)[chosen]
             data[f"{label}_{name}_error"] = _median(prediction.errors, name)
             data[f"{label}_{name}_error_in_half"] = _median_in_half(prediction.errors, name)
         data[f"{label}_running_rmse"] = _rmse(prediction.errors, "running")
@@ -128,23 +127,29 @@ def draw_replay(data: Data, canvas: Canvas, title: str) -> None:
         ax.tick_params(labelbottom=False)
     for ax, (name, label, _) in zip(axes, SERIES, strict=True):
         _series(data, ax, name, label)
-    last = float(data["t_s"][-1])
-    middle = data["middle_s"]
-    fitted = middle / 2 if data["fitted_first"] else (middle + last) / 2
-    axes[0].annotate(
+    shade_fitted(data, axes, axes[0])
+    axes[1].legend(loc="upper right")
+    axes[-1].set(xlabel="time (s)", xlim=(0, float(data["t_s"][-1])), ylim=(0, 105))
+    above, below = (canvas.add_subplot(place) for place in right.subgridspec(2, 1))
+    _scatter(data, above, "latency", "latency (s)")
+    _scatter(data, below, "ttft", "time to first token (s)")
+
+
+def shade_fitted(data: Data, axes: Iterable[Axes], labelled: Axes) -> None:
+    """The half that the clock is from, on all axes; one of them says what it is."""
+    middle, last = float(data["middle_s"]), float(data["t_s"][-1])
+    first, end = (0.0, middle) if data["fitted_first"] else (middle, last)
+    for ax in axes:
+        ax.axvspan(first, end, color=PALE, zorder=0)
+    labelled.annotate(
         "the clock is from here",
-        (fitted, 1),
+        ((first + end) / 2, 1),
         (0, -3),
         xycoords=("data", "axes fraction"),
         ha="center",
         va="top",
         **SMALL_NOTE,
     )
-    axes[1].legend(loc="upper right")
-    axes[-1].set(xlabel="time (s)", xlim=(0, last), ylim=(0, 105))
-    above, below = (canvas.add_subplot(place) for place in right.subgridspec(2, 1))
-    _scatter(data, above, "latency", "latency (s)")
-    _scatter(data, below, "ttft", "time to first token (s)")
 
 
 def _labels(data: Data) -> dict[str, str]:
@@ -157,9 +162,7 @@ def _labels(data: Data) -> dict[str, str]:
 
 
 def _series(data: Data, ax: Axes, name: str, label: str) -> None:
-    t_s, middle = data["t_s"], data["middle_s"]
-    span = (0.0, middle) if data["fitted_first"] else (middle, float(t_s[-1]))
-    ax.axvspan(*span, color=PALE, zorder=0)
+    t_s = data["t_s"]
     ax.plot(t_s, data[f"measured_{name}"], color=BLUE, label="measured")
     for which, words in reversed(_labels(data).items()):
         style = "-" if which == "main" else ":"

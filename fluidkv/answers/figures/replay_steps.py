@@ -4,10 +4,10 @@ from functools import partial
 
 import numpy as np
 
-from fluidkv.answers.figures.replay import SERIES
-from fluidkv.answers.replay import Replay
+from fluidkv.answers.figures.replay import SERIES, shade_fitted
+from fluidkv.answers.replay.result import Replay
 from fluidkv.figures.figure import Axes, Canvas, Data, Figure
-from fluidkv.figures.style import BLUE, ORANGE, PALE, SMALL_NOTE
+from fluidkv.figures.style import BLUE, ORANGE
 
 SIZE = (9.0, 6.6)
 
@@ -66,7 +66,7 @@ def draw_steps(data: Data, canvas: Canvas) -> None:
     axes = list(canvas.subplots(3, 1, sharex=True))
     last = float(data["t_s"][-1])
     for ax, (name, label, _) in zip(axes, SERIES, strict=True):
-        _series(data, ax, name, label, last)
+        _series(data, ax, name, label)
     for who, colour, height in (("measured", BLUE, 0.04), ("predicted", ORANGE, 0.11)):
         at = data[f"{who}_preempted_s"]
         if at.size:
@@ -78,24 +78,12 @@ def draw_steps(data: Data, canvas: Canvas) -> None:
                 transform=axes[0].get_xaxis_transform(),
                 label=f"a retraction, {who}",
             )
-    fitted = data["middle_s"] / 2 if data["fitted_first"] else (data["middle_s"] + last) / 2
-    axes[1].annotate(
-        "the clock is from here",
-        (float(fitted), 1),
-        (0, -3),
-        xycoords=("data", "axes fraction"),
-        ha="center",
-        va="top",
-        **SMALL_NOTE,
-    )
+    shade_fitted(data, axes, axes[1])
     axes[0].legend(loc="upper right", ncols=2)
     axes[-1].set(xlabel="time (s)", xlim=(0, last), ylim=(0, 105))
 
 
-def _series(data: Data, ax: Axes, name: str, label: str, last: float) -> None:
-    middle = float(data["middle_s"])
-    span = (0.0, middle) if data["fitted_first"] else (middle, last)
-    ax.axvspan(*span, color=PALE, zorder=0)
+def _series(data: Data, ax: Axes, name: str, label: str) -> None:
     for who, colour in (("measured", BLUE), ("predicted", ORANGE)):
         ax.plot(data["t_s"], data[f"{who}_{name}"], color=colour, label=who, linewidth=1.2)
     ax.set_ylabel(label)

@@ -3,61 +3,59 @@
 All are at the same ticks and for the same requests, so that errors are taken alike.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
 from fluidkv.logs.timed import TimedRun
-from fluidkv.record import Record
-
-SERIES: Mapping[str, tuple[str, str]] = {
-    "running": ("requests running", "request"),
-    "waiting": ("requests waiting", "request"),
-    "kv_used": ("share of the KV blocks in use", "1"),
-    "generated": ("output tokens", "token / s"),
-}
-"""Name of a series -> (what it is, unit)."""
-LATENCIES: Mapping[str, str] = {
-    "latency": "from arrival to last token",
-    "ttft": "from arrival to first token",
-    "tpot": "from first to last token, over outputs - 1",
-}
+from fluidkv.questions.answer import Answer, Described, described
 
 PerTick = Float[np.ndarray, " tick"]
 PerRequest = Float[np.ndarray, " request"]
 
 
 @dataclass(frozen=True, eq=False)
-class Account(Record):
-    """What happened, or is said to.
+class Account(Answer):
+    """What happened in a run, or is said to.
 
-    Args:
+    Fields:
         running, waiting, kv_used: at the end of each tick.
         generated: output tokens a second, during each tick.
         first_token_s, last_token_s: of each request, on the clock of the ticks.
+        log: whose ticks and requests they are.
         preempted_s: when each preemption was, on the same clock; None where it is not known.
+        latency, ttft, tpot: of each request; tpot is NaN for one of one output.
     """
 
-    running: PerTick
-    waiting: PerTick
-    kv_used: PerTick
-    generated: PerTick
+    name: Annotated[str, Described("who tells it")]
+    running: Annotated[PerTick, Described("requests running", "request", "tick")]
+    waiting: Annotated[PerTick, Described("requests waiting", "request", "tick")]
+    kv_used: Annotated[PerTick, Described("share of the KV blocks in use", dims="tick")]
+    generated: Annotated[PerTick, Described("output tokens", "token / s", "tick")]
     first_token_s: PerRequest
     last_token_s: PerRequest
+    log: TimedRun
     preempted_s: Float[np.ndarray, " preemption"] | None = None
 
-    def latencies(self, log: TimedRun) -> dict[str, PerRequest]:
-        """Seconds, keyed as `LATENCIES`; tpot is NaN for a request of one output."""
-        between = log.decode_lengths - 1.0
-        gaps = (self.last_token_s - self.first_token_s) / np.where(between > 0, between, np.nan)
-        return {
-            "latency": self.last_token_s - log.arrival_s,
-            "ttft": self.first_token_s - log.arrival_s,
-            "tpot": gaps,
-        }
+    @described("from arrival to last token", unit="s", dims="request")
+    def latency(self) -> PerRequest:
+        return self.last_token_s - self.log.arrival_s
+
+    @described("from arrival to first token", unit="s", dims="request")
+    def ttft(self) -> PerRequest:
+        return self.first_token_s - self.log.arrival_s
+
+    @described("from first to last token, over outputs - 1", unit="s", dims="request")
+    def tpot(self) -> PerRequest:
+        between = self.log.decode_lengths - 1.0
+        return (self.last_token_s - self.first_token_s) / np.where(between > 0, between, np.nan)
+
+
+SERIES = tuple(each.name for each in Account.parts() if each.dims == ("tick",))
+LATENCIES = tuple(each.name for each in Account.parts() if each.dims == ("request",))
 
 
 def shares_after(log: TimedRun, since_s: float) -> dict[str, PerRequest]:
@@ -79,17 +77,19 @@ def shares_after(log: TimedRun, since_s: float) -> dict[str, PerRequest]:
 def of_log(log: TimedRun, durations_s: PerTick, preempted_s: np.ndarray | None = None) -> Account:
     """What the log says."""
     return Account(
+        name="measured",
         running=log.running,
         waiting=log.waiting,
         kv_used=log.kv_used,
         generated=log.generated_tokens / durations_s,
         first_token_s=log.first_token_s,
         last_token_s=log.last_token_s,
+        log=log,
         preempted_s=preempted_s,
     )
 
 
-def of_run(run: xr.Dataset, log: TimedRun, durations_s: PerTick) -> Account:
+def of_run(run: xr.Dataset, log: TimedRun, durations_s: PerTick, name: str = "") -> Account:
     """What one run of an engine says of the ticks of a log.
 
     A tick shows the state as the last iteration that ended by then left it: whoever completed in it
@@ -106,12 +106,14 @@ def of_run(run: xr.Dataset, log: TimedRun, durations_s: PerTick) -> Account:
     used = np.append(one.used_blocks.values[:-1], 0.0)  # at the end nobody holds a block
     so_far = np.concatenate(([0.0], np.cumsum(one.new_outputs.values)))[left]
     return Account(
+        name=name,
         running=after(one.running.values - one.completed.values),
         waiting=after(one.waiting.values),
         kv_used=after(used / int(one.blocks)),
         generated=np.diff(so_far, prepend=0.0) / durations_s,
         first_token_s=one.first_token.values + begin,
         last_token_s=one.last_token.values + begin,
+        log=log,
         preempted_s=np.repeat(ends, one.preempt.values),
     )
 
@@ -132,33 +134,33 @@ class Rates:
     kv_used: float
 
 
-def rates_of(log: TimedRun, durations_s: PerTick, ticks: np.ndarray, requests: np.ndarray) -> Rates:
-    """Of the ticks and requests of two masks."""
-    busy = ticks & (log.running > 0)
-    return Rates(
-        output_per_s=log.generated_tokens[busy].sum() / durations_s[busy].sum(),
-        stay_s=float((log.last_token_s - log.scheduled_s)[requests].mean()),
-        prefill_s=float((log.first_token_s - log.scheduled_s)[requests].mean()),
-        kv_used=float(log.kv_used[busy].mean()),
-    )
-
-
-def rates_of_steps(log: TimedRun, steps: PerTick, durations_s: PerTick, ticks: np.ndarray) -> Rates:
-    """Of the rows of a mask, where no request has times: by Little's law on those who run.
+def rates_of(
+    log: TimedRun,
+    durations_s: PerTick,
+    ticks: np.ndarray,
+    requests: np.ndarray,
+    steps: PerTick | None = None,
+) -> Rates:
+    """Of the ticks and requests of two masks.
 
     Args:
-        steps: of decoding, during each row: each request that runs gets a token in each.
+        steps: of decoding, during each tick, of a log that has no times of requests: each one that
+            runs gets a token in each, and how long they stay is by Little's law.
     """
     busy = ticks & (log.running > 0)
-    ends = log.tick_ends_s[busy]
-    came = np.searchsorted(np.sort(log.arrival_s), ends[[0, -1]], side="right")
+    seconds, kv_used = durations_s[busy], float(log.kv_used[busy].mean())
+    if steps is None:
+        stay_s = float((log.last_token_s - log.scheduled_s)[requests].mean())
+        prefill_s = float((log.first_token_s - log.scheduled_s)[requests].mean())
+        return Rates(log.generated_tokens[busy].sum() / seconds.sum(), stay_s, prefill_s, kv_used)
+    came = np.searchsorted(np.sort(log.arrival_s), log.tick_ends_s[busy][[0, -1]], side="right")
     left = came - (log.running + log.waiting)[busy][[0, -1]]  # who has come, and is not there
     done = max(float(left[1] - left[0]), 1.0)
     return Rates(
-        output_per_s=float((log.running * steps)[busy].sum() / durations_s[busy].sum()),
+        output_per_s=float((log.running * steps)[busy].sum() / seconds.sum()),
         stay_s=float((log.running * durations_s)[busy].sum()) / done,
         prefill_s=0.0,
-        kv_used=float(log.kv_used[busy].mean()),
+        kv_used=kv_used,
     )
 
 
@@ -182,10 +184,12 @@ def of_constant_rates(log: TimedRun, rates: Rates) -> Account:
 
     running = so_far(admitted) - so_far(done_at)
     return Account(
+        name="constant rates",
         running=running,
         waiting=so_far(came) - so_far(admitted),
         kv_used=np.where(running > 0, rates.kv_used, 0.0),
         generated=np.where(running > 0, rate, 0.0),
         first_token_s=admitted + rates.prefill_s,
         last_token_s=done_at,
+        log=log,
     )

@@ -1,6 +1,6 @@
 """How far an account of a run lies from what was measured."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -23,8 +23,8 @@ class SeriesError(Record):
 
     Examples:
         >>> from fluidkv.answers import SeriesError
-        >>> found = SeriesError(2, 15.0, rmse=1.0, mae=1.0, bias=0.0, correlation=1.0)
-        >>> round(found.rmse / found.measured_mean, 3)  # 11 and 19 running instead of 10 and 20
+        >>> error = SeriesError(2, 15.0, rmse=1.0, mae=1.0, bias=0.0, correlation=1.0)
+        >>> round(error.rmse / error.measured_mean, 3)  # 11 and 19 running instead of 10 and 20
         0.067
     """
 
@@ -34,9 +34,6 @@ class SeriesError(Record):
     mae: float
     bias: float
     correlation: float | None
-
-    def to_dict(self) -> dict[str, float | None]:
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -60,8 +57,8 @@ class RelativeError(Record):
         >>> from fluidkv.answers import RelativeError
         >>> half = {"requests_in_half": 1, "seconds_in_half": 6.0, "median_in_half": 0.1}
         >>> share = {"median_relative": 0.1, "p95_relative": 0.1, "bias": 0.1, "correlation": None}
-        >>> found = RelativeError(1, measured_mean=10.0, predicted_mean=11.0, **half, **share)
-        >>> f"{found.median_relative:.0%} of a latency of {found.measured_mean:g} s"
+        >>> error = RelativeError(1, measured_mean=10.0, predicted_mean=11.0, **half, **share)
+        >>> f"{error.median_relative:.0%} of a latency of {error.measured_mean:g} s"
         '10% of a latency of 10 s'
     """
 
@@ -75,9 +72,6 @@ class RelativeError(Record):
     median_in_half: float | None
     bias: float
     correlation: float | None
-
-    def to_dict(self) -> dict[str, float | None]:
-        return asdict(self)
 
 
 def series_error(

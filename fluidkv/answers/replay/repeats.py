@@ -51,17 +51,17 @@ def read_repeats(source: Path | str) -> Repeats | None:
     Raises:
         InputError: a meta.json that is no JSON object; numbers of repeats that are none.
     """
-    said = meta_of(log_folder(source)).get(_KEY)
-    if said is None:
+    runs = meta_of(log_folder(source)).get(_KEY)
+    if runs is None:
         return None
-    if not isinstance(said, dict):
-        raise InputError(_KEY, said, f"a JSON object in {META_FILE}")
-    found = {name: _numbers(said, key) for name, key in _NAMES.items()}
-    return Repeats(**found) if any(found.values()) else None
+    if not isinstance(runs, dict):
+        raise InputError(_KEY, runs, f"a JSON object in {META_FILE}")
+    numbers = {name: _numbers(runs, key) for name, key in _NAMES.items()}
+    return Repeats(**numbers) if any(numbers.values()) else None
 
 
-def _numbers(said: dict[str, Any], key: str) -> tuple[float, ...]:
-    values = said.get(key, [])
+def _numbers(runs: dict[str, Any], key: str) -> tuple[float, ...]:
+    values = runs.get(key, [])
     fine = isinstance(values, list) and all(
         isinstance(v, int | float) and not isinstance(v, bool) and 0 <= v <= _MOST for v in values
     )

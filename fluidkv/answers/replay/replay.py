@@ -15,15 +15,14 @@ import numpy as np
 from jaxtyping import Bool
 
 from fluidkv.answers.replay.account import (
+    LATENCIES,
     SERIES,
     Account,
     PerTick,
-    Rates,
     of_constant_rates,
     of_log,
     of_run,
     rates_of,
-    rates_of_steps,
     shares_after,
 )
 from fluidkv.answers.replay.errors import relative_error, series_error
@@ -32,13 +31,14 @@ from fluidkv.answers.replay.result import Errors, Prediction, Replay
 from fluidkv.answers.replay.rows import step_rows
 from fluidkv.answers.replay.source import Source, limits_of_source, read_source
 from fluidkv.answers.replay.swing import backlog_of, swing_of
-from fluidkv.answers.replay.ways import Way, asked_engine, served, ways_of
+from fluidkv.answers.replay.ways import asked_engine, own_settings, served, ways_of
 from fluidkv.errors import InputError
 from fluidkv.logs.timed import TimedRun
 from fluidkv.serving.clock_fit.fit import ClockFit, Recompute, fit_clock, hidden_recompute
 from fluidkv.serving.clock_fit.line import Half
 from fluidkv.serving.clock_fit.points import TickPoints, tick_points
 from fluidkv.serving.clock_fit.steps import StepFit, fit_steps
+from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
 
@@ -75,42 +75,42 @@ def replay_log(
             half without a tick to fit a clock on; a run that gets stuck.
 
     Examples:
-        >>> found = fk.replay_log("sample:vllm-rtx4090")  # the clock is of its first half
-        >>> found.predicted, round(found.main.errors["latency"].median_relative, 3)
+        >>> answer = fk.replay_log("sample:vllm-rtx4090")  # the clock is of its first half
+        >>> answer.predicted, round(answer.main.errors["latency"].median_relative, 3)
         ('second', 0.012)
     """
     read, repeats = read_source(Path(source)), read_repeats(source)
     log, server, product = read.run, read.settings, read.log.engine or "vllm"
     given = (capacity, block_size, max_num_seqs, max_num_batched_tokens, watermark)
     limits = limits_of_source(server, *given, product)
-    seen = _seen_steps(read, limits, fit) if read.counts_steps else _seen(read, limits, fit)
+    seen = _seen(read, limits, fit)
     fitted, other = (_part(log, seen.middle_s, half) for half in (fit, _OTHER[fit]))
     measured = of_log(log, seen.durations_s, read.preempted_s)
-    swing = swing_of(measured, log, None)
-    alone = swing_of(measured, log, backlog_of(log, other.ticks))
+    swing = swing_of(measured, None)
+    alone = swing_of(measured, backlog_of(log, other.ticks))
     ways, tell = ways_of(engine, server, product), on_progress or (lambda *_: None)
 
-    def predict(place: int, way: Way) -> Prediction:
+    def predict(place: int, way: ServedEngine) -> Prediction:
         tell(place, len(ways), f"predictions; now {way.name}")
         run = served(read, way, limits, seen.fit.clock)
-        account = of_run(run, log, seen.durations_s)
-        found = int(run.found_tokens.sum() - run.first_hit_tokens.sum()) if way.caching else 0
+        account = of_run(run, log, seen.durations_s, way.name)
+        reused = int(run.found_tokens.sum() - run.first_hit_tokens.sum()) if way.caching else 0
         return Prediction(
-            name=way.name,
             rules=way.rules,
             caching=way.caching,
             account=account,
-            errors=_errors(account, measured, log, other),
-            errors_fitted=_errors(account, measured, log, fitted),
-            swing=swing_of(account, log, swing.window_s),
-            swing_predicted=swing_of(account, log, alone.window_s),
+            errors=_errors(account, measured, other),
+            errors_fitted=_errors(account, measured, fitted),
+            swing=swing_of(account, swing.window_s),
+            swing_predicted=swing_of(account, alone.window_s),
             preemptions=int(run.preempt.sum()),
             recomputed_tokens=int(run.recomputed_tokens.sum()),
-            reused_tokens=found,
+            reused_tokens=reused,
             duration_s=float(run.time.max()) + log.delay_s,
         )
 
-    baseline = of_constant_rates(log, seen.rates(fitted))
+    rates = rates_of(log, seen.durations_s, fitted.ticks, fitted.requests, seen.steps)
+    baseline = of_constant_rates(log, rates)
     return Replay(
         engine=product,
         note=asked_engine(engine, server, product).note,
@@ -125,9 +125,9 @@ def replay_log(
         swing_predicted=alone,
         predictions=tuple(starmap(predict, enumerate(ways))),
         baseline=baseline,
-        baseline_errors=_errors(baseline, measured, log, other),
+        baseline_errors=_errors(baseline, measured, other),
         repeats=repeats,
-        options=ways[0].options(server, limits),
+        options=own_settings(ways[0], server, limits),
         **seen.counted,
     )
 
@@ -149,79 +149,55 @@ class _Seen:
         fit: the clock.
         middle_s: where the halves meet.
         durations_s: of each tick.
-        rates: the means of a part.
         counted: fields of `Replay`.
+        steps: of decoding, during each tick; None: the log does not count them.
     """
 
     fit: ClockFit | StepFit
     middle_s: float
     durations_s: PerTick
-    rates: Callable[[_Part], Rates]
     counted: dict[str, Any]
+    steps: PerTick | None = None
 
 
 def _seen(read: Source, limits: Limits, fit: Half) -> _Seen:
-    """Of a log with the times of its requests: iterations of each tick are estimated."""
+    ticks = read.log.ticks
+    retracted = None if ticks is None else ticks.preemptions
+    counted: dict[str, Any] = {
+        "preemptions_seen": 0 if retracted is None else int(retracted[-1]),
+        "preemptions_counted": retracted is not None,
+    }
+    if read.counts_steps and ticks is not None:
+        rows, counted["recomputed_logged"] = step_rows(read.log, limits.capacity)
+        steps = np.diff(np.asarray(ticks.decode_steps), prepend=0.0)
+        durations = np.diff(rows.ends_s, prepend=0.0)
+        return _Seen(fit_steps(rows, half=fit), rows.middle_s, durations, counted, steps)
     # What requests can hold, which a log's own capacity may be a block above.
     log = replace(read.run, capacity=limits.blocks * limits.block_size)
-    points = tick_points(**log.clock_arrays())
-    counted = None if read.log.ticks is None else read.log.ticks.preemptions
-    return _Seen(
-        fit=fit_clock(points, half=fit),
-        middle_s=points.middle_s,
-        durations_s=points.duration_s,
-        rates=lambda part: rates_of(log, points.duration_s, part.ticks, part.requests),
-        counted={
-            "preemptions_seen": int(np.maximum(-points.resumed, 0).sum())
-            if counted is None
-            else int(counted[-1]),
-            "preemptions_counted": counted is not None,
-            "recompute_seen": _recompute(points),
-        },
-    )
-
-
-def _seen_steps(read: Source, limits: Limits, fit: Half) -> _Seen:
-    """Of a log that counts decode steps."""
-    log, ticks = read.run, read.log.ticks
-    rows, again = step_rows(read.log, limits.capacity)
-    assert ticks is not None  # or it has no rows
-    durations = np.diff(rows.ends_s, prepend=0.0)
-    steps = np.diff(np.asarray(ticks.decode_steps), prepend=0.0)
-    retracted = ticks.preemptions
-    return _Seen(
-        fit=fit_steps(rows, half=fit),
-        middle_s=rows.middle_s,
-        durations_s=durations,
-        rates=lambda part: rates_of_steps(log, steps, durations, part.ticks),
-        counted={
-            "preemptions_seen": 0 if retracted is None else int(retracted[-1]),
-            "preemptions_counted": retracted is not None,
-            "recomputed_logged": again,
-        },
-    )
+    points = tick_points(**log.clock_arrays())  # iterations of each tick are estimated
+    if retracted is None:
+        counted["preemptions_seen"] = int(np.maximum(-points.resumed, 0).sum())
+    counted["recompute_seen"] = _recompute(points)
+    clock = fit_clock(points, half=fit)
+    return _Seen(clock, points.middle_s, points.duration_s, counted)
 
 
 def _part(log: TimedRun, middle_s: float, half: Half) -> _Part:
     ticks, requests = (x <= middle_s for x in (log.tick_ends_s, log.last_token_s))
     if half == "first":
-        found = _Part(ticks, requests, -np.inf)
+        part = _Part(ticks, requests, -np.inf)
     else:
-        found = _Part(~ticks, ~requests, middle_s)
-    if not found.requests.any() and not np.isnan(log.last_token_s).all():
+        part = _Part(~ticks, ~requests, middle_s)
+    if not part.requests.any() and not np.isnan(log.last_token_s).all():
         raise InputError("source", f"no request that finished in the {half} half", "some in both")
-    return found
+    return part
 
 
-def _errors(account: Account, measured: Account, log: TimedRun, part: _Part) -> Errors:
-    ours, theirs = account.latencies(log), measured.latencies(log)
-    shares = shares_after(log, part.since_s)
-    return {
-        name: series_error(getattr(account, name), getattr(measured, name), part.ticks)
-        for name in SERIES
-    } | {
-        name: relative_error(ours[name], theirs[name], part.requests, shares[name])
-        for name in theirs
+def _errors(account: Account, measured: Account, part: _Part) -> Errors:
+    shares = shares_after(measured.log, part.since_s)
+    both = {name: (getattr(account, name), getattr(measured, name)) for name in SERIES + LATENCIES}
+    return {name: series_error(*both[name], part.ticks) for name in SERIES} | {
+        name: relative_error(*both[name], part.requests, shares[name]) for name in LATENCIES
     }
 
 

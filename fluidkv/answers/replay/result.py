@@ -1,7 +1,7 @@
 """A replay: a log, and what we say of it."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from fluidkv.labels import Column, dataset
 from fluidkv.logs.log import Engine
 from fluidkv.logs.settings import LoggedSettings
 from fluidkv.logs.timed import TimedRun
+from fluidkv.plain import csv_text, picked, plain
+from fluidkv.questions.answer import stack
 from fluidkv.record import Record
 from fluidkv.serving.clock_fit.fit import ClockFit, Recompute
 from fluidkv.serving.clock_fit.line import Half
@@ -32,8 +34,8 @@ class Prediction(Record):
     """One way to serve the requests of a log.
 
     Fields:
-        name: of the engine, with "+cache" if a preempted request finds what is left of itself.
-        rules, caching: the same apart.
+        rules: of the engine.
+        caching: whether a preempted request finds what is left of itself.
         account: at the log's ticks and for its requests.
         errors, errors_fitted: in the half that was predicted; in the one with the clock's fit.
         swing, swing_predicted: of its batch, in the windows of `Replay`.
@@ -42,23 +44,13 @@ class Prediction(Record):
         duration_s: from the first arrival to the last token.
 
     Examples:
-        >>> from pathlib import Path
-        >>> Path("run").mkdir()
-        >>> _ = Path("run/meta.json").write_text('{"engine": "SGLang", "kv_tokens": 8000}')
-        >>> request = '{"arrival_s": 0, "input": 100, "output": 1000}'
-        >>> np.savetxt("run/requests.jsonl", [request] * 4, fmt="%s")
-        >>> t = np.arange(1, 21)  # seconds, of 50 steps each
-        >>> rows = np.c_[t, 50 * t, 4 + 0 * t, 0 * t, 400 + 200 * t, 0.05 + t / 40, 0 * t]
-        >>> names = "time_s,decode_iter,running,waiting,tokens,kv_usage,preemptions"
-        >>> np.savetxt("run/decode_log.csv", rows, "%g", ",", header=names, comments="")
-        >>> main = fk.replay_log("run").main
-        >>> main.name, main.preemptions, round(main.duration_s, 1), main.recomputed_share
-        ('sglang+cache', 0, 20.0, None)
+        >>> main = fk.replay_log("sample:vllm-rtx4090").main
+        >>> main.name, main.preemptions, round(main.duration_s, 1), round(main.recomputed_share, 2)
+        ('vllm+cache', 199, 188.2, 0.59)
         >>> round(main.errors["kv_used"].bias, 2)  # a share of memory
-        -0.03
+        0.03
     """
 
-    name: str
     rules: EngineRules
     caching: bool
     account: Account
@@ -70,6 +62,11 @@ class Prediction(Record):
     recomputed_tokens: int
     reused_tokens: int
     duration_s: float
+
+    @property
+    def name(self) -> str:
+        """Of the engine, with "+cache" where there is one."""
+        return self.account.name
 
     @property
     def recomputed_share(self) -> float | None:
@@ -106,20 +103,11 @@ class Replay(Record):
         options: of SGLang's own scheduler, where the first prediction is by it.
 
     Examples:
-        >>> from pathlib import Path
-        >>> Path("run").mkdir()
-        >>> _ = Path("run/meta.json").write_text('{"engine": "SGLang", "kv_tokens": 8000}')
-        >>> request = '{"arrival_s": 0, "input": 100, "output": 1000}'
-        >>> np.savetxt("run/requests.jsonl", [request] * 4, fmt="%s")
-        >>> t = np.arange(1, 21)  # seconds, of 50 steps each
-        >>> rows = np.c_[t, 50 * t, 4 + 0 * t, 0 * t, 400 + 200 * t, 0.05 + t / 40, 0 * t]
-        >>> names = "time_s,decode_iter,running,waiting,tokens,kv_usage,preemptions"
-        >>> np.savetxt("run/decode_log.csv", rows, "%g", ",", header=names, comments="")
-        >>> found = fk.replay_log("run")
-        >>> [each.name for each in found.predictions], found.middle_s, found.preemptions_seen
-        (['sglang+cache', 'sglang'], 9.75, 0)
-        >>> found.to_xarray().account.values.tolist()
-        ['measured', 'sglang+cache', 'sglang', 'constant rates']
+        >>> answer = fk.replay_log("sample:vllm-rtx4090")
+        >>> [each.name for each in answer.predictions], answer.middle_s, answer.preemptions_seen
+        (['vllm+cache', 'vllm', 'vllm-0.11+cache'], 92.0, 99)
+        >>> answer.to_xarray().account.values.tolist()
+        ['measured', 'vllm+cache', 'vllm', 'vllm-0.11+cache', 'constant rates']
     """
 
     engine: Engine
@@ -162,92 +150,91 @@ class Replay(Record):
         said = () if self.repeats is None else self.repeats.duration_s
         return float(np.median(said)) if said else None
 
+    @property
+    def counts_steps(self) -> bool:
+        """Whether the log counts decode steps, and has no times of single requests."""
+        return isinstance(self.fit, StepFit)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; `null` where there is nothing to say. Seconds, tokens, shares."""
-        log, fit, limits = self.log, self.fit, self.limits
-        seen = self.recompute_seen
+        fit, seen = self.fit, self.recompute_seen
         return {
-            "engine": self.engine,
-            "note": self.note,
-            "server": asdict(self.server),
+            **picked(self, "engine", "note", "server"),
             "limits": {
-                "capacity": limits.capacity,
-                "block_size": limits.block_size,
-                "blocks": limits.blocks,
-                "max_num_seqs": limits.max_num_seqs,
-                "max_num_batched_tokens": limits.max_num_batched_tokens,
-                "watermark": limits.watermark,
+                **picked(self.limits, "capacity", "block_size", "blocks"),
+                **picked(self.limits, "max_num_seqs", "max_num_batched_tokens", "watermark"),
             },
-            "log": log.report.to_dict(),
-            "halves": {
-                "fitted": self.fitted,
-                "predicted": self.predicted,
-                "middle_s": self.middle_s,
-            },
+            "log": self.log.report.to_dict(),
+            "halves": picked(self, "fitted", "predicted", "middle_s"),
             "clock": {
-                "base": fit.clock.base,
-                "per_kv_token": fit.clock.per_kv_token,
-                "per_prefill_token": fit.clock.per_prefill_token,
-                "standard_error": list(fit.standard_error),
-                "unseen": list(fit.unseen),
+                **picked(fit.clock, "base", "per_kv_token", "per_prefill_token"),
+                **picked(fit, "standard_error", "unseen"),
                 **_left_over(fit),
                 "dropped": [{"what": what, "ticks": ticks} for what, ticks in fit.dropped],
             },
             "measured": {
-                "swing": asdict(self.swing),
-                "swing_predicted_half": asdict(self.swing_predicted),
-                "duration_s": self.duration_s,
-                "delay_s": log.delay_s,
+                "swing": self.swing.to_dict(),
+                "swing_predicted_half": self.swing_predicted.to_dict(),
+                **picked(self, "duration_s", "log.delay_s"),
                 "preemptions_at_least": self.preemptions_seen,
                 "preemptions_counted": self.preemptions_counted,
                 "recomputed_tokens": self.recomputed_logged if seen is None else seen.tokens,
-                "repeats": None if self.repeats is None else asdict(self.repeats),
+                **picked(self, "repeats"),
             },
-            "predictions": [_prediction(p) for p in self.predictions],
-            "baseline": {"errors": _errors(self.baseline_errors)},
+            "predictions": [_prediction(each) for each in self.predictions],
+            "baseline": {"errors": plain(self.baseline_errors)},
         }
 
     def to_xarray(self) -> xr.Dataset:
         """Every account side by side.
 
         Returns:
-            Dimensions account (measured, the predictions, constant rates), tick, request. Series as
-            in `SERIES` (account, tick); latencies as in `LATENCIES` (account, request), seconds;
-            input_length, output_length (request,); `half` (tick,), "fitted" or "predicted".
+            Dimensions account (measured, the predictions, constant rates), tick, request. Series
+            and latencies as `Account` has them; input_length, output_length (request,); `half`
+            (tick,), "fitted" or "predicted".
         """
+        variables: dict[str, Column] = {}
+        coords: dict[str, Column] = {}
+        accounts = [self.measured, *(each.account for each in self.predictions), self.baseline]
+        stack(accounts, "account", variables, coords)
         log = self.log
-        accounts: dict[str, Account] = {
-            "measured": self.measured,
-            **{p.name: p.account for p in self.predictions},
-            "constant rates": self.baseline,
-        }
-        first = log.tick_ends_s <= self.middle_s
-        fitted = first if self.fitted == "first" else ~first
-        variables: dict[str, Column] = {
-            name: (
-                ("account", "tick"),
-                np.stack([getattr(account, name) for account in accounts.values()]),
-                unit,
-                title,
-            )
-            for name, (title, unit) in SERIES.items()
-        }
-        latencies = [account.latencies(log) for account in accounts.values()]
-        for name, title in LATENCIES.items():
-            values = np.stack([each[name] for each in latencies])
-            variables[name] = ("account", "request"), values, "s", title
         variables["input_length"] = "request", log.input_lengths, "token", "input length"
         variables["output_length"] = "request", log.decode_lengths, "token", "output length"
+        fitted = (log.tick_ends_s <= self.middle_s) == (self.fitted == "first")
         halves = np.where(fitted, "fitted", "predicted")
         variables["half"] = "tick", halves, "1", "whether clocks are fitted on it"
-        return dataset(
-            variables,
-            {
-                "account": ("account", list(accounts), "1", "who tells it"),
-                "time": ("tick", log.tick_ends_s, "s", "end of the tick"),
-            },
-            unit="s",
-        )
+        coords["time"] = "tick", log.tick_ends_s, "s", "end of the tick"
+        return dataset(variables, coords, unit="s")
+
+
+def tables(replay: Replay) -> dict[str, str]:
+    """`ticks.csv` and `requests.csv`: one row a tick or request, one column a quantity and account.
+
+    What is not logged is empty. Numbers are written with the shortest digits that read back as the
+    same float.
+
+    Examples:
+        >>> texts = fk.answers.tables(fk.replay_log("sample:vllm-rtx4090"))
+        >>> {name: len(text.splitlines()) for name, text in texts.items()}
+        {'ticks.csv': 185, 'requests.csv': 301}
+        >>> texts["ticks.csv"].split(",")[:3]
+        ['time_s', 'running_measured', 'running_vllm+cache']
+    """
+    data = replay.to_xarray()
+    return {
+        "ticks.csv": _table(data, {"time_s": data.time}, SERIES),
+        "requests.csv": _table(data, data[["input_length", "output_length"]], LATENCIES),
+    }
+
+
+def _table(data: xr.Dataset, first: Mapping[Any, xr.DataArray], names: Iterable[str]) -> str:
+    """Columns that come first, and of each name one of each account."""
+    columns = dict(first) | {
+        f"{name} {account}".replace(" ", "_"): data[name].sel(account=account)
+        for name in names
+        for account in data.account.values
+    }
+    return csv_text(columns, zip(*(each.values.tolist() for each in columns.values()), strict=True))
 
 
 def _left_over(fit: ClockFit | StepFit) -> dict[str, Any]:
@@ -262,17 +249,10 @@ def _prediction(prediction: Prediction) -> dict[str, Any]:
         "name": prediction.name,
         "engine": prediction.rules.label,
         "prefix_cache": prediction.caching,
-        "errors": _errors(prediction.errors),
-        "errors_fitted_half": _errors(prediction.errors_fitted),
-        "swing": asdict(prediction.swing),
-        "swing_predicted_half": asdict(prediction.swing_predicted),
-        "duration_s": prediction.duration_s,
-        "preemptions": prediction.preemptions,
-        "recomputed_tokens": prediction.recomputed_tokens,
-        "reused_tokens": prediction.reused_tokens,
-        "recomputed_share": prediction.recomputed_share,
+        "errors": plain(prediction.errors),
+        "errors_fitted_half": plain(prediction.errors_fitted),
+        "swing": prediction.swing.to_dict(),
+        "swing_predicted_half": prediction.swing_predicted.to_dict(),
+        **picked(prediction, "duration_s", "preemptions", "recomputed_tokens", "reused_tokens"),
+        **picked(prediction, "recomputed_share"),
     }
-
-
-def _errors(errors: Errors) -> dict[str, Any]:
-    return {name: None if error is None else error.to_dict() for name, error in errors.items()}

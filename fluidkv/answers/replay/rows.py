@@ -111,12 +111,12 @@ def _after(
 ) -> PerRow:
     """Passes, or their tokens, that were logged by each row's end."""
     assert ticks.decode_steps is not None
-    found = np.zeros(len(ticks))
+    so_far = np.zeros(len(ticks))
     for each in prefills:
         after = (
             ticks.ends_s > each.time_s
             if each.after_step is None
             else ticks.decode_steps > each.after_step
         )
-        found[after] += each.tokens if tokens else 1.0
-    return found
+        so_far[after] += each.tokens if tokens else 1.0
+    return so_far

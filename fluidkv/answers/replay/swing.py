@@ -36,19 +36,20 @@ def backlog_of(log: TimedRun, ticks: Bool[np.ndarray, " tick"]) -> tuple[float, 
     return float(ends[0]), float(ends[-1])
 
 
-def swing_of(account: Account, log: TimedRun, window: tuple[float, float] | None) -> Swing:
+def swing_of(account: Account, window: tuple[float, float] | None) -> Swing:
     """None takes the window of `measure`."""
+    ends = account.log.tick_ends_s
     tokens = np.nan_to_num(account.generated)  # of no part in what is taken from it here
-    series = Timeseries(log.tick_ends_s, account.running, account.waiting, tokens)
-    found: Measurement = measure(series, window=window)
-    first, last = found.window_s
-    inside = (log.tick_ends_s >= first) & (log.tick_ends_s <= last)
-    t, running = log.tick_ends_s[inside], account.running[inside]
+    series = Timeseries(ends, account.running, account.waiting, tokens)
+    measurement: Measurement = measure(series, window=window)
+    first, last = measurement.window_s
+    inside = (ends >= first) & (ends <= last)
+    t, running = ends[inside], account.running[inside]
     line = np.polynomial.Polynomial.fit(t, running, min(1, t.size - 1))(t)
-    wave = found.oscillation
+    wave = measurement.oscillation
     return Swing(
-        window_s=found.window_s,
-        mean=found.running_mean,
+        window_s=measurement.window_s,
+        mean=measurement.running_mean,
         deviation=float((running - line).std()),
         period_s=None if wave is None else wave.period_s,
         p_value=None if wave is None else wave.p_value,

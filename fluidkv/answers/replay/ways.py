@@ -1,6 +1,5 @@
 """The ways to serve the requests of a log: as its server was set, and otherwise, for comparison."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import xarray as xr
@@ -11,38 +10,14 @@ from fluidkv.logs.settings import LoggedSettings
 from fluidkv.runs.dataset import RunStatus
 from fluidkv.serving.caching.run import serve_sglang
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.engine_text import CACHE, ServedEngine, Setting
-from fluidkv.serving.engines import SGLANG, VLLM, VLLM_0_11, served_engine
+from fluidkv.serving.engine_text import CACHE, ServedEngine
+from fluidkv.serving.engines import VLLM, VLLM_0_11, served_engine
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.run import serve
 from fluidkv.serving.server import Server
 from fluidkv.serving.sglang_settings import SglangSettings
 from fluidkv.serving.versions import in_logged_version, reserves_in_full
-
-
-@dataclass(frozen=True)
-class Way:
-    """Rules, and whether there is a cache; SGLang's own scheduler, where they are SGLang's.
-
-    Args:
-        settings: of that scheduler, as (name, value); they stand above the log's.
-    """
-
-    rules: EngineRules
-    caching: bool
-    settings: tuple[tuple[str, Setting], ...] = ()
-
-    @property
-    def name(self) -> str:
-        """As `serve` takes it."""
-        return self.rules.name + CACHE * self.caching
-
-    def options(self, server: LoggedSettings, limits: Limits) -> SglangSettings | None:
-        """What SGLang's own scheduler is set to; None where that is not what serves."""
-        if not (self.caching and self.rules == SGLANG):
-            return None
-        return settings_of(server, limits, **dict[str, Any](self.settings))
 
 
 def engine_of_server(server: LoggedSettings, product: str = "vllm") -> ServedEngine:
@@ -80,7 +55,7 @@ def asked_engine(
 
 def ways_of(
     engine: str | EngineRules | None, server: LoggedSettings, product: str = "vllm"
-) -> tuple[Way, ...]:
+) -> tuple[ServedEngine, ...]:
     """As the server was set; without a cache; by the other version of vLLM.
 
     Args:
@@ -91,15 +66,27 @@ def ways_of(
     rules, caching = asked.rules, engine_of_server(server, product).caching
     of_vllm = rules in (VLLM, VLLM_0_11)
     caching = asked.caching or (caching and of_vllm)
-    ways = (Way(rules, False),)
+    ways = (ServedEngine(rules),)
     if caching:
         settings = asked.settings
         if asked.own_scheduler and asked.version:  # and not as the log's version has it
             settings = (("in_full", reserves_in_full(asked.version)), *settings)
-        ways = (Way(rules, True, settings), *ways)
+        ways = (ServedEngine(rules, caching=True, settings=settings), *ways)
     if not of_vllm:
         return ways
-    return (*ways, Way(VLLM_0_11 if rules is VLLM else VLLM, caching))
+    return (*ways, ServedEngine(VLLM_0_11 if rules is VLLM else VLLM, caching))
+
+
+def own_settings(
+    engine: ServedEngine, server: LoggedSettings, limits: Limits
+) -> SglangSettings | None:
+    """What SGLang's own scheduler is set to; None where that is not what serves.
+
+    Settings of the engine stand above the log's.
+    """
+    if not engine.own_scheduler:
+        return None
+    return settings_of(server, limits, **dict[str, Any](engine.settings))
 
 
 def settings_of(server: LoggedSettings, limits: Limits, **others: Any) -> SglangSettings:
@@ -118,21 +105,16 @@ def settings_of(server: LoggedSettings, limits: Limits, **others: Any) -> Sglang
     return SglangSettings.of(limits, **known | others)
 
 
-def served(source: Source, way: Way, limits: Limits, clock: IterationClock) -> xr.Dataset:
+def served(
+    source: Source, engine: ServedEngine, limits: Limits, clock: IterationClock
+) -> xr.Dataset:
     """The run; refused where it gets stuck, since requests without an end have no times."""
-    requests = source.requests
-    options = way.options(source.settings, limits)
+    requests, prompts = source.requests, source.prompts if engine.caching else None
+    options = own_settings(engine, source.settings, limits)
     if options is not None:
-        run = serve_sglang(requests, options, clock, source.prompts)
-    elif way.caching:
-        run = serve(
-            requests,
-            Server(
-                ServedEngine(way.rules, caching=True), limits, clock=clock, prompts=source.prompts
-            ),
-        )
+        run = serve_sglang(requests, options, clock, prompts)
     else:
-        run = serve(requests, Server(way.rules, limits, clock=clock))
+        run = serve(requests, Server(engine, limits, clock=clock, prompts=prompts))
     if run.status.item() != RunStatus.DONE.name:
         done = f"{int(run.served.item())} of {len(requests)} requests"
         said = f"memory in which {run.attrs['engine']} serves all: it gets stuck after {done}"

@@ -162,7 +162,7 @@ def _of_percentile(
     measured: Account, simulated: Account, log: TimedRun, name: str, level: float
 ) -> Bias:
     order = np.argsort(log.arrival_s, kind="stable")
-    theirs, ours = (account.latencies(log)[name][order] for account in (measured, simulated))
+    theirs, ours = (getattr(account, name)[order] for account in (measured, simulated))
     return Bias(
         percentile(theirs, level),
         percentile(ours, level),
@@ -179,8 +179,7 @@ def _of_goodput(
     order = np.argsort(log.arrival_s, kind="stable")
     whole, parts = [], []
     for account in (measured, simulated):
-        times = account.latencies(log)
-        good = np.all([~(times[name] > most) for name, most in bounds.items()], axis=0)
+        good = np.all([~(getattr(account, name) > most) for name, most in bounds.items()], axis=0)
         whole.append(good.sum() / float(account.last_token_s.max() - log.arrival_s[0]))
         shares = [part.mean() for part in np.array_split(good[order], SEGMENTS)]
         parts.append(np.array(shares, float))

@@ -24,6 +24,7 @@ from fluidkv.footprints import (
     noise,
 )
 from fluidkv.footprints.attention import FullAttention
+from fluidkv.plain import picked
 from fluidkv.record import Record
 from fluidkv.serving.machines.layers import Layers
 from fluidkv.verdict import Stability
@@ -151,8 +152,8 @@ class Chance(Record):
     Examples:
         >>> from fluidkv.answers.study.chance import chance
         >>> system = fk.System(fk.Workload.from_lengths([(200, 8), (250, 17), (300, 30)]), 20_000)
-        >>> found = chance(system)
-        >>> str(found.stability.verdict), found.running_std < found.running
+        >>> answer = chance(system)
+        >>> str(answer.stability.verdict), answer.running_std < answer.running
         ('stable', True)
     """
 
@@ -171,15 +172,9 @@ class Chance(Record):
         """Plain values for JSON."""
         return {
             "holds": self.holding.sentence,
-            "verdict": str(self.stability.verdict),
-            "spectral_radius": list(self.stability.spectral_radius),
-            "running": self.running,
-            "running_std": self.running_std,
-            "admissions_std": self.admissions_std,
-            "peak_period": self.peak_period,
-            "evictions_per_iteration": self.evictions_per_iteration,
-            "rare_from": self.rare_from,
-            "first_eviction": self.first_eviction,
+            **picked(self.stability, "verdict", "spectral_radius"),
+            **picked(self, "running", "running_std", "admissions_std", "peak_period"),
+            **picked(self, "evictions_per_iteration", "rare_from", "first_eviction"),
             "evidence": "approximation",
         }
 
@@ -202,9 +197,9 @@ def chance(system: System, holding: Holding | None = None) -> Chance:
         prefill_chunk=holds.prefill_chunk,
     )
     server = FullServer(mix, system.capacity)
-    found = noise(server)
+    swings = noise(server)
     rate = least = first = None
-    no_tail = _no_tail(found, mix, MOST_PATHS if holds.speculation is not None else len(mix.parts))
+    no_tail = _no_tail(swings, mix, MOST_PATHS if holds.speculation is not None else len(mix.parts))
     if not no_tail:
         tail = evictions(server)
         if tail.rate is not None and tail.ripple > LARGEST_RIPPLE:
@@ -215,11 +210,11 @@ def chance(system: System, holding: Holding | None = None) -> Chance:
             least = least_memory(mix, RARE)
     return Chance(
         holds,
-        found.stability,
-        found.running_mean,
-        found.running_std,
-        found.admissions_std,
-        found.peak_period,
+        swings.stability,
+        swings.running_mean,
+        swings.running_std,
+        swings.admissions_std,
+        swings.peak_period,
         rate,
         least,
         first,

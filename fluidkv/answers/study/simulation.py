@@ -78,10 +78,10 @@ class Simulation(Record):
 
     Examples:
         >>> system = fk.System(fk.Workload.from_lengths([(1, 2)]), 12)
-        >>> found = fk.study_system(system, iterations=40).simulation
-        >>> [group.name for group in found.groups], found.iterations
+        >>> answer = fk.study_system(system, iterations=40).simulation
+        >>> [group.name for group in answer.groups], answer.iterations
         (['leading mode, 1%', 'leading mode, 10%', 'noise, 10%', 'cold start, empty'], 40)
-        >>> dict(found.trajectories.sizes)
+        >>> dict(answer.trajectories.sizes)
         {'batch': 25, 'iteration': 40}
     """
 
@@ -121,17 +121,17 @@ def check_horizon(iterations: int, longest: int) -> None:
 
 
 def simulate_starts(
-    system: System, found: StabilityResult, iterations: int | None, seed: int
+    system: System, proof: StabilityResult, iterations: int | None, seed: int
 ) -> Simulation:
     """The mass model from starts along the leading mode, with noise, and from an empty server.
 
     Args:
-        found: the verdict about the system.
+        proof: the verdict about the system.
         iterations: the horizon, which `check_horizon` has seen; None: 40 longest lifetimes or less.
         seed: of the noise.
     """
     model = cohort_model(system)
-    kinds = _starts(model, found, random_key(seed))
+    kinds = _starts(model, proof, random_key(seed))
     labels = np.repeat(list(kinds), [len(starts) for starts in kinds.values()])
     batch = np.concatenate(list(kinds.values()))
     horizon = iterations or _horizon(len(batch), system.workload.longest_decode)
@@ -144,7 +144,7 @@ def simulate_starts(
         record=("completed", "evicted", "in_flight", "empty_stages"),
         every=every,
     )
-    rate, in_flight = float(found.equilibrium.rate), float(found.equilibrium.in_flight)
+    rate, in_flight = float(proof.equilibrium.rate), float(proof.equilibrium.in_flight)
     data = data.isel({"class": 0}, drop=True)
     each = ("batch", "iteration")
     of_best = "relative to the equilibrium"
@@ -167,11 +167,11 @@ def simulate_starts(
     return Simulation(horizon, seed, groups, trajectories)
 
 
-def _starts(model: MassModel, found: StabilityResult, key: jax.Array) -> dict[str, np.ndarray]:
+def _starts(model: MassModel, proof: StabilityResult, key: jax.Array) -> dict[str, np.ndarray]:
     """Name of the kind -> states [batch, class, stage]."""
     kinds = {}
-    if found.certificate.leading:
-        root = complex(found.certificate.leading[0].ball.mid())
+    if proof.certificate.leading:
+        root = complex(proof.certificate.leading[0].ball.mid())
         for size in _MODE_SIZES:
             starts = mode_starts(model, root, count=_STARTS_EACH, size=size)
             kinds[f"leading mode, {size:.0%}"] = starts
@@ -188,17 +188,15 @@ def _horizon(batch: int, stages: int) -> int:
 
 
 def _summarise(name: str, trajectories: xr.Dataset) -> StartGroup:
-    group = trajectories.isel(batch=np.flatnonzero(trajectories.start.values == name))
+    group = _of_kind(trajectories, name)
     late = group.isel(iteration=slice(group.sizes["iteration"] // 2, None))
-    evicts = group.evicted.values > 0
-    evicting = evicts.any(axis=1)
-    first = group.iteration.values[evicts.argmax(axis=1)][evicting]
+    evicting, first = _reached(group, group.evicted.values > 0)
     completed = float(late.completed.sum())
     return StartGroup(
         name=name,
         starts=group.sizes["batch"],
-        evicting=int(evicting.sum()),
-        first_eviction=int(np.median(first)) if evicting.any() else None,
+        evicting=evicting,
+        first_eviction=first,
         throughput=float(late.completed.mean()),
         evicted_per_completed=float(late.evicted.sum()) / completed if completed else None,
         in_flight=(float(late.in_flight.min()), float(late.in_flight.max())),
@@ -207,17 +205,24 @@ def _summarise(name: str, trajectories: xr.Dataset) -> StartGroup:
 
 def collapses(simulation: Simulation, stages: int) -> tuple[Collapse, ...]:
     """Which starts reached the worst case of `stages` decode stages, in the order of the groups."""
-    return tuple(_collapse(g.name, simulation.trajectories, stages) for g in simulation.groups)
+    kinds = []
+    for group in simulation.groups:
+        starts = _of_kind(simulation.trajectories, group.name)
+        reached, first = _reached(starts, starts.empty_stages.values == stages - 1)
+        kinds.append(Collapse(group.name, group.starts, reached, first))
+    return tuple(kinds)
 
 
-def _collapse(name: str, trajectories: xr.Dataset, stages: int) -> Collapse:
-    group = trajectories.isel(batch=np.flatnonzero(trajectories.start.values == name))
-    there = group.empty_stages.values == stages - 1
-    reached = there.any(axis=1)
-    first = group.iteration.values[there.argmax(axis=1)][reached]
-    return Collapse(
-        name=name,
-        starts=len(there),
-        reached=int(reached.sum()),
-        iteration=int(np.median(first)) if reached.any() else None,
-    )
+def _of_kind(trajectories: xr.Dataset, name: str) -> xr.Dataset:
+    return trajectories.isel(batch=np.flatnonzero(trajectories.start.values == name))
+
+
+def _reached(group: xr.Dataset, there: np.ndarray) -> tuple[int, int | None]:
+    """How many starts have a window in which they are there, and the median end of the first one.
+
+    Args:
+        there: by start and window.
+    """
+    some = there.any(axis=1)
+    first = group.iteration.values[there.argmax(axis=1)][some]
+    return int(some.sum()), int(np.median(first)) if some.any() else None

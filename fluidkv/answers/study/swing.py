@@ -67,14 +67,14 @@ class MeasuredSwing(Record):
 
     def to_dict(self) -> dict[str, object]:
         """Plain values for JSON."""
-        found = self.test
+        test = self.test
         return {
             "verdict": None if self.verdict is None else str(self.verdict),
             "reason": self.reason or None,
-            "level": found.level if found else None,
-            "period": found.peak_period if found else None,
-            "power_over_noise": float(found.ratio.max()) if found else None,
-            "noise_up_to": found.high if found else None,
+            "level": test.level if test else None,
+            "period": test.peak_period if test else None,
+            "power_over_noise": float(test.ratio.max()) if test else None,
+            "noise_up_to": test.high if test else None,
             "predicted_period": self.predicted_period,
             "ticks": self.ticks,
             "iterations_per_tick": self.every,

@@ -12,8 +12,7 @@ import pytest
 
 from fluidkv.answers.figures.cascade import _mean_of_last
 from fluidkv.answers.figures.study import study_figures
-from fluidkv.answers.study import StudyResult, study_system
-from fluidkv.errors import InputError
+from fluidkv.answers.study.study import StudyResult, study_system
 from fluidkv.figures import wording, write_figures
 from fluidkv.figures.figure import Figure
 from fluidkv.figures.render import MANIFEST, draw
@@ -63,7 +62,7 @@ LOGS = {
 
 
 def measured_figure(system: str, name: str) -> Figure:
-    return study_figures(compared(system, name), LOGS[name])[-1]
+    return study_figures(compared(system, name))[-1]
 
 
 def compared(system: str, name: str) -> StudyResult:
@@ -72,7 +71,7 @@ def compared(system: str, name: str) -> StudyResult:
     versus = compare_with_prediction(
         measure(LOGS[name]), float(found.equilibrium.in_flight), found.leading_period
     )
-    return replace(study(system), comparison=versus)
+    return replace(study(system), comparison=versus, series=LOGS[name])
 
 
 @pytest.mark.daily(2)
@@ -309,11 +308,11 @@ def test_mode_is_drawn_only_where_it_grows_within_reach() -> None:
     assert "No period is predicted" in each.caption(each.data())
 
 
-def test_series_goes_with_a_comparison() -> None:
-    with pytest.raises(InputError, match=r"^series: got 'a series'"):
-        study_figures(study("stable"), LOGS["flat"])
-    with pytest.raises(InputError, match=r"^series: got None"):
-        study_figures(compared("no modes", "swinging"))
+def test_a_log_is_drawn_where_its_measurement_was_given() -> None:
+    drawn = [each.id for each in study_figures(compared("no modes", "swinging"))]
+    assert drawn == ["perturbed_starts", "spectrum", "measured"]
+    alone = replace(study("no modes"), series=LOGS["swinging"])
+    assert [each.id for each in study_figures(alone)] == drawn[:2]
 
 
 def test_files_and_manifest_of_a_study(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import shutil
 import numpy as np
 import pytest
 
-from fluidkv.answers.replay import replay_log
+from fluidkv.answers import replay_log
 from fluidkv.answers.replay.source import limits_of_source
 from fluidkv.answers.served.logged import read_server
 from fluidkv.errors import InputError

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fluidkv.answers.replay import Replay, SeriesError, replay_log
+from fluidkv.answers import Replay, SeriesError, replay_log
 from fluidkv.answers.served.logged import read_server
 from fluidkv.logs import read_log
 from tests.answers.replay.logs import CLOCK

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fluidkv.answers.replay import replay_log, tables
+from fluidkv.answers import replay_log, tables
 from fluidkv.answers.replay.errors import RelativeError, SeriesError, relative_error, series_error
 from fluidkv.errors import InputError
 from fluidkv.runs.requests import Requests
@@ -162,7 +162,7 @@ def test_a_log_that_is_cut_off_is_refused(tmp_path) -> None:
 
 
 def test_what_prefill_costs_may_not_be_seen(tmp_path, capsys, known_clock) -> None:
-    from fluidkv.cli.commands.replay.text import say_replay
+    from fluidkv.answers.replay.page import say_replay
     from fluidkv.report.page import Page
 
     write_log(tmp_path)

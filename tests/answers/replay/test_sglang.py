@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fluidkv.answers.replay import SeriesError, replay_log, tables
+from fluidkv.answers import SeriesError, replay_log, tables
 from fluidkv.answers.replay.rows import step_rows
 from fluidkv.errors import InputError
 from fluidkv.logs.read import read_log

@@ -16,7 +16,7 @@ from fluidkv.answers.study.chance import (
     chance,
     layers_kept,
 )
-from fluidkv.cli.commands.study.chance import chance_rows
+from fluidkv.answers.study.page import chance_rows
 from fluidkv.footprints import SlidingWindow, StateSpace
 from fluidkv.serving.machines.layers import layers_named
 from fluidkv.verdict import Stability

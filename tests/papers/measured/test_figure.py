@@ -2,8 +2,8 @@
 
 from matplotlib.figure import Figure as Canvas
 
+from fluidkv.answers import replay_log
 from fluidkv.answers.figures.replay_steps import draw_steps, steps_data, steps_figure
-from fluidkv.answers.replay import replay_log
 from fluidkv_papers.measured.figures.sglang_run import FIGURE
 from tests.answers.replay.sglang_logs import write_log
 

@@ -5,12 +5,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from fluidkv.answers.backlog import logged_capacity, refuse_rate, words_of, workload_of
 from fluidkv.answers.memory import UNSAID_MEMORY, LoggedMemory
 from fluidkv.answers.served.load import AS_IT_IS, Origin, Reading
 from fluidkv.cli import arguments as read
 from fluidkv.cli.options import OUTPUT, SERVER, WHO, MaybeClasses, Source, flag, option
 from fluidkv.cli.progress import progress
-from fluidkv.cli.source import logged_capacity, requests_of, scaled_workload, words_of
+from fluidkv.cli.source import requests_of
 from fluidkv.errors import InputError
 from fluidkv.report.page import Page
 from fluidkv.text import near_names
@@ -96,12 +97,9 @@ def _state(
     from fluidkv.explore.presets import NAMED
     from fluidkv.explore.state import MOST_CLASSES, Load, PageState, lengths_of, whole
     from fluidkv.traces import preset_names
-    from fluidkv.workload import Workload
 
     reading.check(source)
-    if reading.scale_rate != 1:
-        what = "none: the page is of a backlog, whatever the times of arrival"
-        raise InputError("--scale-rate", str(reading.scale_rate), what)
+    refuse_rate(reading, "the page")
     capacity, options = memory.tokens(), _of_memory(memory)
     if preset in NAMED:
         others = {"SOURCE": source, "--class": classes, **options, **_of_scales(reading)}
@@ -121,7 +119,7 @@ def _state(
     origin = Origin(source, classes, preset)
     origin.check()
     load, report = requests_of(origin, reading)
-    workload = load if isinstance(load, Workload) else scaled_workload(load, reading.scaling)
+    workload = workload_of(load, reading.scaling)
     asked = "--class" if classes else "--preset" if preset else "SOURCE"
     scaled = zip(("input length", "output length"), _of_scales(reading).items(), strict=True)
     blamed = dict.fromkeys(_LENGTHS, asked) | {name: each[0] for name, each in scaled if each[1]}

@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
+from fluidkv.answers import replay_log
 from fluidkv.answers.figures.replay_steps import SIZE, describe, draw_steps, steps_data
-from fluidkv.answers.replay import replay_log
 from fluidkv.figures.figure import Data, Figure, MissingInput
 
 LOG = "sglang_rtx4090_qwen3_4b"

@@ -1,7 +1,7 @@
 """A measured vLLM run against what the engine's rules predict, with a clock from half of it."""
 
+from fluidkv.answers import replay_log
 from fluidkv.answers.figures.replay import SIZE, describe, draw_replay, replay_data
-from fluidkv.answers.replay import replay_log
 from fluidkv.figures.figure import Canvas, Data, Figure
 from fluidkv_papers.vllm.figures.measured_log import LOG, log_folder
 

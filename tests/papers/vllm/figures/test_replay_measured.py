@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from fluidkv.answers import replay_log
 from fluidkv.answers.figures.replay import replay_data, replay_figure
-from fluidkv.answers.replay import replay_log
 from fluidkv.figures import MissingInput
 from fluidkv_papers.vllm.figures import replay_measured
 from tests.answers.replay.logs import write_log

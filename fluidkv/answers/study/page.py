@@ -2,16 +2,10 @@
 
 from collections.abc import Sequence
 
-from rich.text import Text
-
-from fluidkv.answers.study import Simulation, StudyResult
-from fluidkv.cli.commands.study.chance import (
-    COLOURS,
-    PROVED,
-    chance_heading,
-    chance_rows,
-    swing_rows,
-)
+from fluidkv.answers.study.chance import Chance
+from fluidkv.answers.study.simulation import Simulation
+from fluidkv.answers.study.study import StudyResult
+from fluidkv.answers.study.swing import MeasuredSwing, Swings
 from fluidkv.exact.linear_stability import (
     InputScale,
     StabilityResult,
@@ -20,23 +14,33 @@ from fluidkv.exact.linear_stability import (
 )
 from fluidkv.exact.modes import GrowingMode, GrowingModes
 from fluidkv.exact.one_class.homogeneous import Homogeneous
+from fluidkv.footprints import FootprintStability
 from fluidkv.measured import Comparison
+from fluidkv.report.blocks import coloured
 from fluidkv.report.numbers import counted, percent, seconds, short, signed
 from fluidkv.report.page import Page, Row
-from fluidkv.verdict import Stability
+from fluidkv.verdict import Evidence, Stability
 
-ASSUMES = (
-    "Mass model: requests are amounts, not whole ones; each gets one token per iteration. A "
-    "request enters with its prompt in memory, so prefill takes no iteration.",
-    "Memory is always in demand: a request waits at all times and is let in as soon as it fits, "
-    "classes in proportion to their shares. Times of arrival do not matter.",
-    "Who is evicted has the fewest generated tokens (LPF) and starts again. Requests share no "
-    "memory: there is no prefix cache.",
-    "The verdict is about small disturbances of the equilibrium. What happens from the perturbed "
-    "starts is simulated, not proved.",
-)
-"""What the answer takes for granted, for the report."""
+_COLOURS = {
+    Stability.STABLE: "bold green",
+    Stability.UNSTABLE: "bold red",
+    Stability.UNDECIDED: "bold yellow",
+}
+_PROVED = {
+    Evidence.EXACT: "proved in exact arithmetic",
+    Evidence.BALL: "proved, every rounding bounded",
+    Evidence.FLOAT: "in floating point, not proved",
+    Evidence.SAMPLED: "sampled, not proved",
+}
 
+_SWINGS = {
+    Swings.NOISE: ("bold green", "chance swings so, too: at no period is there more than it has"),
+    Swings.INSTABILITY: ("bold red", "more than chance does, or requests hold something else"),
+    Swings.LESS: (
+        "bold yellow",
+        "half of what drawn requests do, or less: lengths in turn, a cap or a reserve",
+    ),
+}
 _MEANING = {
     Stability.STABLE: "small imbalances die out; a cold start may still evict at first",
     Stability.UNSTABLE: "small imbalances grow until memory overflows and requests are evicted "
@@ -58,8 +62,6 @@ def say_study(page: Page, result: StudyResult, to_run: Sequence[str]) -> None:
     """Verdict, equilibrium, modes, boundary, perturbed starts, measured log, workload.
 
     Args:
-        page: where to.
-        result: what to say.
         to_run: commands that ask for an engine's own rules.
     """
     page.verdict(_in_short(result))
@@ -70,7 +72,8 @@ def say_study(page: Page, result: StudyResult, to_run: Sequence[str]) -> None:
     page.rows(_equilibrium_rows(result))
     page.heading(_horizon(result))
     _starts(page, result.simulation)
-    page.heading(chance_heading(result.chance))
+    plain = result.chance.holding.plain  # as the rest of the study has it
+    page.heading("By chance" if plain else "This server: stability and chance")
     page.rows([*chance_rows(result.chance), *swing_rows(result.swing)])
     if result.homogeneous is not None:
         page.heading("All requests alike: the worst case")
@@ -84,13 +87,13 @@ def say_study(page: Page, result: StudyResult, to_run: Sequence[str]) -> None:
 
 def _in_short(result: StudyResult) -> str:
     """The verdict, how fast an imbalance changes, how we know."""
-    found = result.stability
-    if found.verdict not in _MEANING or found.folding_time is None:
-        return f"{str(found.verdict).capitalize()}: {found.reason}"
-    does = "grow" if found.verdict is Stability.UNSTABLE else "die out"
+    stability = result.stability
+    if stability.verdict not in _MEANING or stability.folding_time is None:
+        return f"{str(stability.verdict).capitalize()}: {stability.reason}"
+    does = "grow" if stability.verdict is Stability.UNSTABLE else "die out"
     return (
-        f"{str(found.verdict).capitalize()}: small imbalances {does}, by a factor e in "
-        f"{short(found.folding_time)} iterations ({PROVED[found.evidence]})"
+        f"{str(stability.verdict).capitalize()}: small imbalances {does}, by a factor e in "
+        f"{short(stability.folding_time)} iterations ({_PROVED[stability.evidence]})"
     )
 
 
@@ -118,33 +121,34 @@ def _workload_rows(result: StudyResult) -> list[Row]:
 
 
 def _verdict_rows(result: StudyResult) -> list[Row]:
-    found = result.stability
-    verdict = Text(str(found.verdict).upper(), COLOURS[found.verdict])
-    verdict.append(f"  {found.reason} ({PROVED[found.evidence]})", "default")
-    rows: list[Row] = [("verdict", verdict)]
-    if found.verdict in _MEANING:
-        rows.append(("that is", _MEANING[found.verdict]))
+    stability = result.stability
+    rows: list[Row] = [_judged("verdict", stability, stability.reason)]
+    if stability.verdict in _MEANING:
+        rows.append(("that is", _MEANING[stability.verdict]))
     return [*rows, ("which is", _MODEL)]
 
 
+def _judged(label: str, certificate: StabilityResult | FootprintStability, why: str) -> Row:
+    """A verdict, why, and how we know."""
+    colour, proved = _COLOURS[certificate.verdict], _PROVED[certificate.evidence]
+    return label, coloured(certificate.verdict, colour, f"{why} ({proved})")
+
+
 def _equilibrium_rows(result: StudyResult) -> list[Row]:
-    found = result.stability
+    stability = result.stability
     rows: list[Row] = [
         (
             "carries",
-            f"{short(found.equilibrium.in_flight)} requests in flight, "
-            f"{short(found.equilibrium.rate)} completed per iteration, at "
+            f"{short(stability.equilibrium.in_flight)} requests in flight, "
+            f"{short(stability.equilibrium.rate)} completed per iteration, at "
             f"{short(result.system.capacity)} KV tokens",
         )
     ]
-    if found.leading_period is not None:
-        rows.append(("leading mode", _leading_mode(found)))
-    elif found.certificate.degree > 0:
-        low, high = found.spectral_radius
-        rows.append(("leading mode", f"not isolated; spectral radius in [{low:.9f}, {high:.9f}]"))
+    if stability.certificate.degree > 0:
+        rows.append(("leading mode", _leading_mode(stability)))
     rows += _growing_rows(result)
     rows.append(("boundary", _boundary(result)))
-    rows.append(("capacity", _CAPACITY[found.verdict]))
+    rows.append(("capacity", _CAPACITY[stability.verdict]))
     lengths = result.tier_sentence or _synchrony(result)
     if lengths:
         rows.append(("lengths", lengths))
@@ -159,11 +163,11 @@ def _growing_rows(result: StudyResult) -> list[Row]:
     if growing.complete and len(growing.modes) == 1:
         pair = "a pair of mirror images" if growing.count == 2 else "a single root"
         return [("growing", f"only the leading mode ({pair})")]
-    shown = [_growing_mode(mode) for mode in growing.modes[:_MODES_SHOWN]]
-    more = (growing.count or 0) - sum(m.multiplicity for m in growing.modes[:_MODES_SHOWN])
-    if more > 0:
-        shown.append(f"and {more:,} more")
-    return [("growing", _growing_count(growing)), *(("", line) for line in shown)]
+    shown = growing.modes[:_MODES_SHOWN]
+    lines = [_growing_mode(mode) for mode in shown]
+    more = (growing.count or 0) - sum(mode.multiplicity for mode in shown)
+    lines += [f"and {more:,} more"] * (more > 0)
+    return [("growing", _growing_count(growing)), *(("", line) for line in lines)]
 
 
 def _growing_count(growing: GrowingModes) -> str:
@@ -181,14 +185,16 @@ def _growing_mode(mode: GrowingMode) -> str:
     )
 
 
-def _leading_mode(found: StabilityResult) -> str:
-    low, high = found.spectral_radius
+def _leading_mode(stability: StabilityResult) -> str:
+    low, high = stability.spectral_radius
+    if stability.leading_period is None:
+        return f"not isolated; spectral radius in [{low:.9f}, {high:.9f}]"
     middle = (low + high) / 2
-    text = f"period {short(found.leading_period)} iterations, |z| = {middle:.7f}"
-    if found.folding_time is None:
+    text = f"period {short(stability.leading_period)} iterations, |z| = {middle:.7f}"
+    if stability.folding_time is None:
         return f"{text}: neither grows nor decays"
     verb = "grows" if middle > 1 else "decays"
-    return f"{text}: {verb} by a factor e in {short(found.folding_time)} iterations"
+    return f"{text}: {verb} by a factor e in {short(stability.folding_time)} iterations"
 
 
 def _boundary(result: StudyResult) -> str:
@@ -244,36 +250,33 @@ def _horizon(result: StudyResult) -> str:
 
 
 def _starts(page: Page, simulation: Simulation) -> None:
-    rows = []
-    for group in simulation.groups:
-        low, high = group.in_flight
-        wasted = group.evicted_per_completed
-        rows.append(
-            (
-                group.name,
-                f"{group.evicting} of {group.starts}",
-                short(group.first_eviction),
-                f"{group.throughput:.1%}",
-                "-" if wasted is None else f"{wasted:.3f}",
-                f"{100 * low:.1f} to {100 * high:.1f}%",
-            )
+    rows = [
+        (
+            group.name,
+            f"{group.evicting} of {group.starts}",
+            short(group.first_eviction),
+            f"{group.throughput:.1%}",
+            "-" if group.evicted_per_completed is None else f"{group.evicted_per_completed:.3f}",
+            "{:.1f} to {:.1f}%".format(*(100 * share for share in group.in_flight)),
         )
+        for group in simulation.groups
+    ]
     page.table(("start", "evicting", "first at", "throughput", "evicted/done", "in flight"), rows)
     page.line("Last three columns: second half of the run; shares are of the equilibrium.", "dim")
 
 
-def _homogeneous_rows(found: Homogeneous, result: StudyResult) -> list[Row]:
-    if found.decode_length == 1:
+def _homogeneous_rows(alike: Homogeneous, result: StudyResult) -> list[Row]:
+    if alike.decode_length == 1:
         only = "the fixed point is the only equilibrium; every start is there after one iteration"
         return [("worst case", only)]
     rows: list[Row] = [
         (
             "worst case",
-            f"{short(found.worst)} completed per iteration, "
-            f"{percent(found.worst_case_ratio)} of the equilibrium's: all requests in step, "
-            f"finishing together every {found.decode_length:,} iterations, evicted in between",
+            f"{short(alike.worst)} completed per iteration, "
+            f"{percent(alike.worst_case_ratio)} of the equilibrium's: all requests in step, "
+            f"finishing together every {alike.decode_length:,} iterations, evicted in between",
         ),
-        ("others", _unstable_equilibria(found)),
+        ("others", _unstable_equilibria(alike)),
         (
             "theory",
             "every start but a set of measure zero ends in the worst case (Congestion, Theorem 2)",
@@ -289,16 +292,14 @@ def _homogeneous_rows(found: Homogeneous, result: StudyResult) -> list[Row]:
     return rows
 
 
-def _unstable_equilibria(found: Homogeneous) -> str:
-    if found.equilibria is None:
-        return (
-            f"the fixed point and some 10^{found.equilibria_magnitude} balanced cycles, all "
-            "unstable"
-        )
-    balanced = found.equilibria - 2
-    if balanced == 0:
+def _unstable_equilibria(alike: Homogeneous) -> str:
+    if alike.equilibria is None:
+        cycles = f"some 10^{alike.equilibria_magnitude} balanced cycles, all"
+    elif alike.equilibria == 2:
         return "the fixed point, unstable"
-    cycles = "1 balanced cycle, both" if balanced == 1 else f"{balanced:,} balanced cycles, all"
+    else:
+        balanced = counted(alike.equilibria - 2, "balanced cycle")
+        cycles = f"{balanced}, {'both' if alike.equilibria == 3 else 'all'}"
     return f"the fixed point and {cycles} unstable"
 
 
@@ -331,3 +332,50 @@ def _comparison(page: Page, comparison: Comparison) -> None:
     if measured.report is not None:
         rows.append(("read", measured.report.statement))
     page.rows(rows)
+
+
+def chance_rows(chance: Chance) -> list[Row]:
+    """How far whole requests swing around the equilibrium, and what that evicts."""
+    rows: list[Row] = []
+    if not chance.holding.plain:
+        low, high = chance.stability.spectral_radius
+        rows.append(("requests hold", chance.holding.sentence))
+        rows.append(_judged("verdict", chance.stability, f"leading |z| = {(low + high) / 2:.7f}"))
+    if chance.running_std is None:
+        grows = "an imbalance of chance grows as any other does"
+        if chance.first_eviction is not None:
+            grows += f": the first eviction comes after {short(chance.first_eviction)} iterations"
+        elif chance.no_tail:
+            grows += f"; when that evicts is not computed: {chance.no_tail}"
+        return [*rows, ("running", f"{short(chance.running)}; {grows}")]
+    swing = f"{short(chance.running)} on average, and swings by {short(chance.running_std)}"
+    if chance.peak_period is not None:
+        swing += f", most of all in {short(chance.peak_period)} iterations"
+    rows.append(("running", f"{swing} (standard deviation; requests come one by one)"))
+    if chance.evictions_per_iteration is None:
+        return [*rows, ("evictions", f"not computed: {chance.no_tail}")]
+    count = 1000 * chance.evictions_per_iteration
+    often = short(count) if count >= 1e-3 else "fewer than 0.001"
+    rows.append(("evictions", f"{often} of 1,000 iterations must evict (approximation)"))
+    if chance.rare_from is not None:
+        rows.append(("rare from", f"{short(chance.rare_from)} KV tokens on: 1 in a million"))
+    return rows
+
+
+def swing_rows(swing: MeasuredSwing | None) -> list[Row]:
+    """What the running requests of a log are: noise, or an instability."""
+    if swing is None:
+        return []
+    if swing.test is None or swing.verdict is None:
+        return [("measured", f"noise or an instability is not decided: {swing.reason}")]
+    verdict = coloured(swing.verdict, *_SWINGS[swing.verdict])
+    predicted = ""
+    if swing.predicted_period is not None:
+        predicted = f"; predicted is a period of {short(swing.predicted_period)}"
+    peak = (
+        f"{short(float(swing.test.ratio.max()))} times the power of chance at a period of "
+        f"{short(swing.test.peak_period)} iterations (chance has up to {short(swing.test.high)})"
+    )
+    ticks = f"{swing.ticks:,} ticks of {counted(swing.every, 'iteration', 'iterations')}"
+    ticks += f"; chance is taken for more in {swing.test.level / 2:.1%} of logs"
+    return [("measured", verdict), ("most of all", f"{peak}{predicted}"), ("seen in", ticks)]

@@ -1,0 +1,132 @@
+"""`fluidkv atlas`: certified thresholds of all pairs of decode lengths, as files."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fluidkv.errors import InputError
+from fluidkv.plain import csv_text
+from fluidkv.questions.kinds import SHARE, Whole
+from fluidkv.questions.options import RUN, Option
+from fluidkv.questions.question import Question
+from fluidkv.record import Record
+from fluidkv.report.numbers import counted
+from fluidkv.report.page import Page
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+_NAME = "threshold_atlas"
+_LONGEST = Option(
+    "--longest N",
+    Whole(2, 200),  # the work grows like its fifth power, and is hours there
+    "Longest decode length of the pairs.",
+    None,
+)
+_SHARES = Option(
+    "--share P",
+    SHARE,
+    r"Share of the shorter length; repeatable. \[default: 1/10, 2/10 ... 9/10]",
+    None,
+    many=True,
+)
+_WORKERS = Option(
+    "--workers N",
+    Whole(1, 256),
+    "Number of processes; more than the machine has cores are not used.",
+    RUN,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Atlas(Record):
+    """What `fluidkv atlas` reports.
+
+    Fields:
+        thresholds: from `fluidkv.threshold_atlas`.
+    """
+
+    thresholds: "xr.Dataset"
+
+    def to_xarray(self) -> "xr.Dataset":
+        """All of it."""
+        return self.thresholds
+
+    def to_dict(self) -> dict[str, Any]:
+        """How many pairs and shares, and the files that have them."""
+        longest = self.thresholds.sizes["first"] + 1
+        return {
+            "pairs": longest * (longest - 1) // 2,
+            "shares": self.thresholds.sizes["share"],
+            "files": [f"{_NAME}.nc", f"{_NAME}.csv"],
+        }
+
+
+def ask_atlas(
+    longest: Annotated[int, _LONGEST] = 60,
+    share: Annotated[Sequence[Fraction] | None, _SHARES] = None,
+    workers: Annotated[int, _WORKERS] = 2,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Atlas:
+    """Certified l0_min of every pair of decode lengths up to N, at several shares.
+
+    Writes threshold_atlas.nc (NetCDF, for xarray) and threshold_atlas.csv, a row
+    for each pair and share. Up to 60 at nine shares this takes minutes.
+    """
+    from fluidkv.exact.mixed.thresholds.atlas import TENTHS, threshold_atlas
+
+    shares = share or TENTHS
+    if len(set(shares)) < len(shares):
+        raise InputError("--share", " ".join(map(str, shares)), "shares that all differ")
+    return Atlas(threshold_atlas(longest, shares, workers=workers, on_progress=on_progress))
+
+
+def say_atlas(page: Page, answer: Atlas) -> None:
+    """How much there is in the files, and the mix that needs the longest inputs."""
+    counts, least = answer.to_dict(), answer.thresholds.l0_min
+    page.line(f"{counts['pairs']:,} pairs x {counts['shares']} shares")
+    most = least.isel(least.argmax([*least.dims]))
+    if most > 0:  # else there is no threshold at all
+        first, second, share = (most[name].item() for name in ("first", "second", "exact_share"))
+        tokens = counted(int(most), "token")
+        mix = f"outputs {first} and {second}, share {share} of {first}"
+        page.line(f"Longest inputs needed: {tokens}, by {mix}")
+
+
+def _files(answer: Atlas) -> dict[str, str | bytes]:
+    header = ["first", "second", "share", *map(str, answer.thresholds)]
+    return {
+        f"{_NAME}.nc": bytes(answer.thresholds.to_netcdf(engine="scipy")),
+        f"{_NAME}.csv": csv_text(header, _rows(answer.thresholds)),
+    }
+
+
+def _rows(thresholds: "xr.Dataset") -> Iterator[list[Any]]:
+    """A row for each pair and share; no value where there is none."""
+    from fluidkv.exact.mixed.thresholds.atlas import NO_PAIR, NO_THRESHOLD
+
+    columns = thresholds.data_vars.values()
+    words = [str(each.attrs.get("flag_meanings", "")).split() for each in columns]
+    places = thresholds.stack(place=("first", "second", "share"))
+    names = ("first", "second", "exact_share", *thresholds)
+    for first, second, share, *values in zip(
+        *(places[name].values.tolist() for name in names), strict=True
+    ):
+        if values[0] != NO_PAIR:
+            cells = [
+                None if value == NO_THRESHOLD else named[value] if named else value
+                for value, named in zip(values, words, strict=True)
+            ]
+            yield [first, second, share, *cells]
+
+
+ATLAS = Question(
+    name="atlas",
+    ask=ask_atlas,
+    say=say_atlas,
+    tables=_files,
+    doing="certifying pairs",
+    examples=("fluidkv atlas --out atlas --longest 20",),
+    sweep=None,
+)

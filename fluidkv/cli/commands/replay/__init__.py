@@ -1,1 +1,0 @@
-"""`fluidkv replay`: half of a measured run from the other."""

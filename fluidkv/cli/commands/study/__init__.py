@@ -1,1 +1,0 @@
-"""`fluidkv study`: whether memory runs smoothly."""
