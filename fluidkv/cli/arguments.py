@@ -18,7 +18,6 @@ ANSWER = '{\n  "fluidkv": '
 
 _LARGEST_WHOLE = 2**63 - 1  # of a JAX seed
 
-_ABOVE_ZERO = "a number above 0, such as 0.01 or 1/100"
 _SHARE = "a share strictly between 0 and 1, such as 1/2 or 0.5"
 
 
@@ -29,13 +28,6 @@ def exact_number(argument: str, text: str, allowed: str) -> Fraction:
     """The rational that a decimal ("0.5", "41408") or a fraction ("1/2") spells exactly."""
     value = rational(text, FEW_DIGITS)
     if value is None:
-        raise InputError(argument, text, allowed)
-    return value
-
-
-def positive_number(argument: str, text: str, allowed: str = _ABOVE_ZERO) -> Fraction:
-    value = exact_number(argument, text, allowed)
-    if value <= 0:
         raise InputError(argument, text, allowed)
     return value
 

@@ -331,6 +331,3 @@ class Arrivals:
         rate = None if self.rate is None else float(self.rate)
         with as_options({"max_tokens": "--max-tokens"}):
             return Demand(rate, self.clients, replay, float(self.speed), max_tokens), why
-
-
-AS_IT_COMES = Arrivals()
