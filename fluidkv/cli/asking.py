@@ -8,13 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
-from fluidkv.cli.arguments import as_options, places
 from fluidkv.cli.asked import begin, note_read
 from fluidkv.cli.codes import FAILS
 from fluidkv.cli.options import Html, Json, keyword, out, part_of
 from fluidkv.cli.output import give
+from fluidkv.cli.output_files import places
 from fluidkv.cli.progress import progress
-from fluidkv.questions.options import filled
+from fluidkv.questions.options import as_options, filled
 from fluidkv.questions.question import Question
 
 

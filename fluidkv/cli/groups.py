@@ -8,9 +8,9 @@ from typing import Any
 
 import typer
 
-from fluidkv.cli.arguments import places
 from fluidkv.cli.asked import begin
 from fluidkv.cli.options import keyword, part_of
+from fluidkv.cli.output_files import places
 from fluidkv.questions.options import Option
 
 

@@ -16,23 +16,19 @@ from typer.exceptions import TyperException
 
 from fluidkv.answers.memory import Amount
 from fluidkv.answers.served.load import CLASSES, SOURCE
-from fluidkv.cli import arguments as read
+from fluidkv.cli.output_files import report_file, writable_folder
 from fluidkv.errors import InputError
-from fluidkv.questions.options import OUTPUT, RUN, Option
-from fluidkv.questions.options import SERVER as SERVER
-from fluidkv.questions.options import WHO as WHO
+from fluidkv.questions.options import OUTPUT, Option
 
 
-def option(
-    spec: str, reads: Callable[..., Any], help: str, panel: str | None = None, **limits: Any
-) -> Any:
-    """An option whose text `reads(name, text, **limits)` turns into a value; `str` leaves it text.
+def option(spec: str, reads: Callable[..., Any], help: str, panel: str | None = None) -> Any:
+    """An option whose text `reads(name, text)` turns into a value; `str` leaves it text.
 
     Args:
         spec: its name, other names, and behind them the name of its value: "--rate R".
     """
     *names, metavar = spec.split()
-    parser = None if reads is str else _parser(names[0], reads, limits)
+    parser = None if reads is str else _parser(names[0], reads)
     return typer.Option(*names, parser=parser, help=help, metavar=metavar, rich_help_panel=panel)
 
 
@@ -41,9 +37,9 @@ def flag(name: str, help: str, panel: str | None = None) -> Any:
     return typer.Option(name, help=help, rich_help_panel=panel)
 
 
-def argument(name: str, reads: Callable[..., Any], help: str, **limits: Any) -> Any:
+def argument(name: str, reads: Callable[..., Any], help: str) -> Any:
     """As `option`, without a name of its own."""
-    parser = None if reads is str else _parser(name, reads, limits)
+    parser = None if reads is str else _parser(name, reads)
     return typer.Argument(parser=parser, help=help, metavar=name)
 
 
@@ -98,12 +94,12 @@ class _RefusedError(TyperException):
     """Bad input, met while the command line is read: a ValueError would be rephrased there."""
 
 
-def _parser(name: str, reads: Callable[..., Any], limits: dict[str, Any]) -> Callable[[Any], Any]:
+def _parser(name: str, reads: Callable[..., Any]) -> Callable[[Any], Any]:
     def parse(given: Any) -> Any:
         if not isinstance(given, str):  # a default
             return given
         try:
-            return reads(name, given, **limits)
+            return reads(name, given)
         except InputError as error:
             raise _RefusedError(str(error)) from None
 
@@ -117,13 +113,8 @@ Json = Annotated[bool, flag("--json", "Print only JSON on standard output.", OUT
 
 def out(what: str, names: str = "--out") -> Any:
     """The option `--out`, a folder that can be written."""
-    return option(f"{names} DIR", read.writable_folder, f"Write {what} into this folder.", OUTPUT)
+    return option(f"{names} DIR", writable_folder, f"Write {what} into this folder.", OUTPUT)
 
 
 _HTML = "Write the answer as one file for a browser: text, charts, what was assumed."
-Html = Annotated[Path | None, option("--html FILE", read.report_file, _HTML, OUTPUT)]
-
-
-def seed(of: str, most: int = 2**63 - 1) -> Any:
-    """The option `--seed`."""
-    return option("--seed N", read.whole_number, f"Seed of {of}.", RUN, least=0, most=most)
+Html = Annotated[Path | None, option("--html FILE", report_file, _HTML, OUTPUT)]

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fluidkv.cli.arguments import as_options
 from fluidkv.cli.asked import envelope
 from fluidkv.cli.progress import progress
 from fluidkv.cli.reported import reported
 from fluidkv.errors import InputError
 from fluidkv.plain import finite
+from fluidkv.questions.options import as_options
 from fluidkv.report.blocks import Block
 from fluidkv.report.file import write_page
 from fluidkv.report.page import Page, Row

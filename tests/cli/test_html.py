@@ -10,7 +10,7 @@ import pytest
 
 import fluidkv
 from fluidkv.cli import main
-from fluidkv.cli.arguments import places
+from fluidkv.cli.output_files import places
 from fluidkv.errors import InputError
 from tests.cli.json_cases import CASES
 from tests.report.markup import read

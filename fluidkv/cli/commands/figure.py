@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fluidkv.cli.arguments import as_options
 from fluidkv.cli.options import Json, out
 from fluidkv.cli.output import give, refuse_folder
 from fluidkv.cli.progress import progress
 from fluidkv.errors import InputError
+from fluidkv.questions.options import as_options
 from fluidkv.report.page import Page
 
 if TYPE_CHECKING:

@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fluidkv.cli import arguments as read
 from fluidkv.cli.asked import note_read
 from fluidkv.cli.options import Json, argument
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
+from fluidkv.questions.options import as_options
 from fluidkv.report.page import Page, Row
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def log(source: _Log, json_: Json = False) -> None:
     """
     from fluidkv.logs import log_as_dict, read_log
 
-    with progress(f"reading {source}"), read.as_options({"source": "SOURCE"}):
+    with progress(f"reading {source}"), as_options({"source": "SOURCE"}):
         found = read_log(source)
     if found.requests is not None and found.requests.report is not None:
         note_read(found.requests.report)

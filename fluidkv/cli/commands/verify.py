@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from fluidkv.cli import arguments as read
 from fluidkv.cli.codes import FAILS
-from fluidkv.cli.options import RUN, Json, option
+from fluidkv.cli.options import Json, option
 from fluidkv.cli.output import json_text
 from fluidkv.cli.progress import progress
 from fluidkv.ledger.basis import Basis, basis
+from fluidkv.questions.kinds import Whole
+from fluidkv.questions.options import RUN, as_options
 from fluidkv.report.numbers import counted
 from fluidkv.report.page import Page
 
@@ -54,10 +55,9 @@ def verify(
         int | None,
         option(
             "--jobs N",
-            read.whole_number,
+            Whole(1, 256).read,
             r"Number of processes, no more than the cores. \[default: the cores]",
             RUN,
-            most=256,
         ),
     ] = None,
     json_: Json = False,
@@ -72,7 +72,7 @@ def verify(
     from fluidkv.processes import cores
 
     page, results = Page(), []
-    with read.as_options({"id": "ID"}):
+    with as_options({"id": "ID"}):
         wanted = registry.select(ids or None)
     with progress(f"checking {counted(len(wanted), 'claim')}") as line:
 

@@ -2,10 +2,10 @@
 
 from typing import Annotated
 
-from fluidkv.cli import arguments as read
 from fluidkv.cli import options as opt
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
+from fluidkv.questions.options import as_options
 
 _QUICK = "Small problems: a minute instead of many, and rates that say little."
 _ONLY = r"A benchmark by its name; repeatable. \[default: all]"
@@ -27,7 +27,7 @@ def bench(
     from fluidkv.cli.commands.bench.text import say_report
     from fluidkv.suite import run_suite
 
-    with progress("measuring") as line, read.as_options({"only": "--only"}):
+    with progress("measuring") as line, as_options({"only": "--only"}):
 
         def tell(done: int, total: int, what: str) -> None:
             line.count(done, total, f"benchmarks: {what}")

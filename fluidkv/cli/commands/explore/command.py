@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 from fluidkv.answers.backlog import logged_capacity, refuse_rate, words_of, workload_of
 from fluidkv.answers.memory import UNSAID_MEMORY, LoggedMemory
 from fluidkv.answers.served.load import AS_IT_IS, Origin, Reading
-from fluidkv.cli import arguments as read
-from fluidkv.cli.options import OUTPUT, SERVER, WHO, MaybeClasses, Source, flag, option
+from fluidkv.cli.options import MaybeClasses, Source, flag, option
 from fluidkv.cli.progress import progress
 from fluidkv.cli.source import requests_of
 from fluidkv.errors import InputError
+from fluidkv.questions.kinds import Whole
+from fluidkv.questions.options import OUTPUT, SERVER, WHO, as_options, only_with
 from fluidkv.report.page import Page
 from fluidkv.text import near_names
 
@@ -37,7 +38,7 @@ def explore(
     memory: LoggedMemory = UNSAID_MEMORY,
     port: Annotated[
         int | None,
-        option("--port N", read.whole_number, _PORT, SERVER, least=1, most=65535),
+        option("--port N", Whole(1, 65535).read, _PORT, SERVER),
     ] = None,
     open_: Annotated[bool, flag("--open", "Open it in a browser.", SERVER)] = False,
     out: Annotated[str | None, option("--out FILE", str, _OUT, OUTPUT)] = None,
@@ -71,7 +72,7 @@ def explore(
     from fluidkv.report.file import require_ours, write_page
 
     path = None if out is None else Path(out)
-    with read.as_options({"path": "--out", "port": "--port", "open": "--open"}):
+    with as_options({"path": "--out", "port": "--port", "open": "--open"}):
         if open_:
             require_browser()
         if path is not None:
@@ -111,10 +112,10 @@ def _state(
         near = near_names(preset, (*preset_names(), *NAMED))
         raise InputError("--preset", preset, f"near: {', '.join(near)}" if near else "see --list")
     for name in ("--model", "--kv-bytes"):
-        read.only_with(name, options[name], "--capacity KV", memory.capacity)
+        only_with(name, options[name], "--capacity KV", memory.capacity)
     if not (source or classes or preset):
         for name, value in {"--capacity": options["--capacity"], **_of_scales(reading)}.items():
-            read.only_with(name, value, "SOURCE, --preset or --class", None)
+            only_with(name, value, "SOURCE, --preset or --class", None)
         return state_of("sharegpt")
     origin = Origin(source, classes, preset)
     origin.check()
@@ -123,7 +124,7 @@ def _state(
     asked = "--class" if classes else "--preset" if preset else "SOURCE"
     scaled = zip(("input length", "output length"), _of_scales(reading).items(), strict=True)
     blamed = dict.fromkeys(_LENGTHS, asked) | {name: each[0] for name, each in scaled if each[1]}
-    with read.as_options({**blamed, "capacity": "--capacity"}):
+    with as_options({**blamed, "capacity": "--capacity"}):
         if classes and len(workload.classes) <= MOST_CLASSES:
             shown = lengths_of(workload)
         else:

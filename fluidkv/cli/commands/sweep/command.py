@@ -4,11 +4,13 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from fluidkv.cli import arguments as read
 from fluidkv.cli.asked import as_written
-from fluidkv.cli.options import OUTPUT, RUN, Json, argument, option
+from fluidkv.cli.options import Json, argument, option
 from fluidkv.cli.output import give
+from fluidkv.cli.output_files import writable_folder
 from fluidkv.cli.progress import progress
+from fluidkv.questions.kinds import Whole
+from fluidkv.questions.options import OUTPUT, RUN
 
 if TYPE_CHECKING:
     from fluidkv.sweeps import Ran
@@ -25,10 +27,10 @@ _SCHEDULER = "Address of a Dask scheduler: its workers compute and write, not pr
 
 def sweep(
     spec: Annotated[str, argument("SPEC", str, _SPEC)],
-    out: Annotated[Path, option("--out STORE", read.writable_folder, _OUT, OUTPUT)],
+    out: Annotated[Path, option("--out STORE", writable_folder, _OUT, OUTPUT)],
     workers: Annotated[
         int | None,
-        option("--workers N", read.whole_number, _WORKERS, RUN, most=MOST_WORKERS),
+        option("--workers N", Whole(1, MOST_WORKERS).read, _WORKERS, RUN),
     ] = None,
     scheduler: Annotated[str | None, option("--scheduler ADDRESS", str, _SCHEDULER, RUN)] = None,
     json_: Json = False,
