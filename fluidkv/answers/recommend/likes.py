@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from fluidkv.answers.recommend.choosing import Gain, Gains
-from fluidkv.answers.recommend.objective import MARGIN, Choice
+from fluidkv.answers.recommend.choosing import Gains
+from fluidkv.answers.recommend.records import MARGIN, Choice, Gain
 from fluidkv.answers.recommend.runs import Backend, Plan, run_settings
 from fluidkv.answers.served.demand import tables_of
 from fluidkv.answers.served.experiment import workload_of

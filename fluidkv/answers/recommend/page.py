@@ -3,8 +3,8 @@
 import math
 from collections.abc import Callable, Mapping
 
-from fluidkv.answers.recommend.objective import MARGIN
 from fluidkv.answers.recommend.pick_page import outcome_of, setting_text
+from fluidkv.answers.recommend.records import MARGIN
 from fluidkv.answers.recommend.result import Recommendation
 from fluidkv.answers.served.bias import OUTPUT, Bias
 from fluidkv.answers.served.cost import PER_MILLION
