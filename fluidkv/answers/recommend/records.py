@@ -67,20 +67,30 @@ class Gain(Answer):
     Fields:
         relative: by the means over runs, infinite where today's is 0; where a log is given, the
             lesser of what is gained on the simulated and on the measured server.
-        paired: mean over pairs: runs, or parts of the one run.
-        half: half of its interval; NaN where there are no two pairs.
-        bar: what the simulation misses on the log; None where no log says it.
         held: whether the log, if there is one, has this metric: else no gain in it counts.
         sign: -1 of a metric of which less is better.
     """
 
     relative: Annotated[float, Described("gain over today", kind="relative")]
-    paired: Annotated[float, Described("the same, pair by pair", kind="relative")]
+    paired: Annotated[
+        float,
+        Described("the same as a mean over pairs: runs, or parts of the one run", kind="relative"),
+    ]
     half: Annotated[
-        float, Described("half of the interval of that", key="half_width", kind="relative")
+        float,
+        Described(
+            "half of the interval of that; null where there are no two pairs",
+            key="half_width",
+            kind="relative",
+        ),
     ]
     bar: Annotated[
-        float | None, Described("what it has to exceed", key="error_bar", kind="relative")
+        float | None,
+        Described(
+            "what the simulation misses on the log, which it has to exceed; null without a log",
+            key="error_bar",
+            kind="relative",
+        ),
     ]
     held: bool = True
     sign: int = 1
@@ -95,7 +105,7 @@ class Gain(Answer):
         """What the gain has to exceed."""
         return max(MARGIN, self.bar or 0.0)
 
-    @described("whether it does")
+    @described("whether it counts: beyond chance, and beyond what the simulation misses")
     def counts(self) -> bool:
         """Whether it is beyond chance, by both means, and beyond what the simulation misses."""
         beyond_chance = min(self.relative, self.paired) > self.half
@@ -109,18 +119,21 @@ class Gain(Answer):
 
 @dataclass(frozen=True)
 class WhatIf(Answer):
-    """One change of what is served or of what serves it.
+    """One change of what is served or of what serves it."""
 
-    Fields:
-        of: "capacity", "inputs", "rate" or "clients"; "" for no change.
-        metrics: means over runs; None where it was not run.
-        why: it was not run; "" otherwise.
-    """
-
-    of: Annotated[str, Described("what is changed", json=lambda of: of or None)]
-    factor: Annotated[Fraction, Described("on it", json=float)]
+    of: Annotated[
+        str,
+        Described(
+            "what is changed: capacity, inputs, rate or clients; null: nothing",
+            json=lambda of: of or None,
+        ),
+    ]
+    factor: Annotated[Fraction, Described("factor on it", json=float)]
     capacity: Annotated[int, Described("KV memory then", "token")]
     metrics: Annotated[
-        "Mapping[str, float] | None", Described("means over runs → [metrics](#metrics)")
+        "Mapping[str, float] | None",
+        Described("means over runs; null where it was not run → [metrics](#metrics)"),
     ] = None
-    why: Annotated[str, Described("it was not run", json=lambda why: why or None)] = ""
+    why: Annotated[
+        str, Described("why it was not run; null: it was", json=lambda why: why or None)
+    ] = ""

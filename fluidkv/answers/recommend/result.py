@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from fluidkv.answers.served.setting import Setting
 
 _PLAN = (
-    ("engine.name", "text", "of its rules"),
-    ("engine.version", "text", "of its rules"),
+    ("engine.name", "text", "of the rules"),
+    ("engine.version", "text", "that these are of"),
     ("engine.text", "text", "as asked for"),
     ("prefix_cache", "yes/no", "whether a preempted request finds what is left of itself"),
     ("capacity", "tokens", "KV memory"),
@@ -273,7 +273,7 @@ class Recommendation(Answer):
         """Metrics [setting, run]; coordinates are the knobs."""
         return self.table
 
-    @described("what was run, and what it says", flat=True, below=_FINDINGS)
+    @described("what was run, and what is found", flat=True, below=_FINDINGS)
     def findings(self) -> dict[str, Any]:
         """What was run, and what it says."""
         choice, plan, totals = self.choice, self.plan, self.totals

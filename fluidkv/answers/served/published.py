@@ -25,7 +25,9 @@ class Published(Answer):
         knob: of `fluidkv.answers.served.setting.Setting`, or "victim".
     """
 
-    claim: Annotated[str, Described("a published benchmark that a prediction missed")]
+    claim: Annotated[
+        str, Described("of a published benchmark that a prediction missed, or cannot tell")
+    ]
     knob: Annotated[str, Described("that it is about")]
     what: Annotated[str, Described("the number, in words")]
     published: Annotated[float, Described("measured there", kind="as `unit`")]
