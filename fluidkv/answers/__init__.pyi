@@ -35,7 +35,7 @@ from .prompted import prompted_trace as prompted_trace
 from .pulse import PulseAnswer as PulseAnswer
 from .pulse import pulse_answer as pulse_answer
 from .recommend.choosing import RULE as RULE
-from .recommend.objective import MARGIN as MARGIN
+from .recommend.records import MARGIN as MARGIN
 from .recommend.result import Recommendation as Recommendation
 from .recommend.settings import knobs as knobs
 from .recommend.study import recommend_settings as recommend_settings

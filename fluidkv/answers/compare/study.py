@@ -1,7 +1,6 @@
 """Engines and versions on the same requests: which is better, by how much, and is that real."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 import xarray as xr
@@ -11,7 +10,7 @@ from fluidkv.answers.compare.result import EngineComparison
 from fluidkv.answers.served.bias import Bias, Totals
 from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.experiment import Backend, Measured
-from fluidkv.answers.served.fresh import HORIZON, Days, Horizon, days_like, draws_of
+from fluidkv.answers.served.fresh import Days, Horizon, draws_of
 from fluidkv.answers.served.paired import Against, against_first
 from fluidkv.answers.served.segments import by_segment
 from fluidkv.answers.served.setting import Setting
@@ -123,8 +122,7 @@ def _answer(
     pairs, widen = measured, 1.0
     counts: dict[str, np.ndarray] = {}
     if days is not None:
-        fresh = replace(plan, tables=list(days.tables), prompts=tuple(days.prompts))
-        pairs, widen = _measured(fresh, felt, backend, None), days.widen
+        pairs, widen = _measured(plan.on(days), felt, backend, None), days.widen
         counts = {name: pairs.table[name].values for name in ("preemptions", "recompute_tax")}
     late = plan.unfinished(measured.statuses).reshape(len(plan.engines), -1).sum(axis=1)
     of_one = "segment" if len(plan.tables) == 1 else "run"
@@ -171,21 +169,9 @@ def _days(source: Workload | Trace, plan: Plan, draws: int | None, horizon: Hori
                 allowed = "none where requests are drawn for each run: runs and requests say it"
                 raise InputError(name, value, allowed)
         return None
-    if not draws_of(draws):
-        return None
-    log = window.drawn_from(source)
     caching = any(engine.finds_prefixes for engine in plan.engines)
-    setup = plan.setup
-    return days_like(
-        log,
-        draws_of(draws),
-        horizon,
-        setup.demand,
-        setup.clock,
-        usual=min(len(log), HORIZON),
-        caching=caching,
-        seed=setup.seed,
-    )
+    count = draws_of(draws)
+    return plan.days_like(source, count, horizon, caching) if count else None
 
 
 def _against(

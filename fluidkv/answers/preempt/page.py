@@ -8,7 +8,7 @@ from fluidkv.answers.preempt.pick import SHARES, Aim
 from fluidkv.answers.preempt.result import PreemptAnswer
 from fluidkv.answers.preempt.rules import FACTORS, RELEASED, SEE_LENGTHS
 from fluidkv.answers.preempt.run_rows import run_rows
-from fluidkv.answers.recommend.objective import MARGIN
+from fluidkv.answers.recommend.records import MARGIN
 from fluidkv.answers.served.published import misses_of
 from fluidkv.answers.served.rows import not_measured, published_rows
 from fluidkv.answers.served.segments import SEGMENTS

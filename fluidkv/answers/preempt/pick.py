@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
-from fluidkv.answers.recommend.objective import MARGIN
+from fluidkv.answers.recommend.records import MARGIN
 from fluidkv.answers.served.paired import Against, against_first
 from fluidkv.record import Record
 

@@ -16,13 +16,12 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from fluidkv.answers.recommend.objective import MARGIN, Choice, more_is_better
+from fluidkv.answers.recommend.records import MARGIN, Choice, Gain, more_is_better
 from fluidkv.answers.served.bias import Bias
 from fluidkv.answers.served.described import THROUGHPUTS
 from fluidkv.answers.served.paired import difference, gained
 from fluidkv.answers.served.setting import Setting
 from fluidkv.answers.served.slo import Slo
-from fluidkv.plain import finite
 from fluidkv.record import Record
 
 RULE = (
@@ -79,19 +78,19 @@ def choose(
 
 
 def _near_the_best(
-    places: Sequence[int], values: Float[np.ndarray, " setting"], more_is_better: bool
+    places: Sequence[int], values: Float[np.ndarray, " setting"], more: bool
 ) -> Sequence[int]:
     """Those within `MARGIN` of the best; all, where none has a value."""
     finite = [i for i in places if np.isfinite(values[i])]
     if not finite:
         return places
-    best = (max if more_is_better else min)(values[i] for i in finite)
-    return [i for i in finite if _no_worse(values[i], best, more_is_better)]
+    best = (max if more else min)(values[i] for i in finite)
+    return [i for i in finite if _no_worse(values[i], best, more)]
 
 
-def _no_worse(values: Any, than: float, more_is_better: bool) -> Any:
+def _no_worse(values: Any, than: float, more: bool) -> Any:
     """Whether values are within `MARGIN` of one, or better."""
-    return values >= (1 - MARGIN) * than if more_is_better else values <= (1 + MARGIN) * than
+    return values >= (1 - MARGIN) * than if more else values <= (1 + MARGIN) * than
 
 
 def _closest(table: Table, slos: Sequence[Slo], among: Sequence[int] | None) -> int | None:
@@ -105,54 +104,6 @@ def _closest(table: Table, slos: Sequence[Slo], among: Sequence[int] | None) -> 
 
 
 # --- what a setting gains on the server as it is ------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Gain:
-    """One setting in one metric against the server as it is; above 0 is better.
-
-    Fields:
-        relative: by the means over runs, infinite where today's is 0; where a log is given, the
-            lesser of what is gained on the simulated and on the measured server.
-        paired: mean over pairs: runs, or parts of the one run.
-        half: half of its interval; NaN where there are no two pairs.
-        bar: what the simulation misses on the log; None where no log says it.
-        held: whether the log, if there is one, has this metric: else no gain in it counts.
-        sign: -1 of a metric of which less is better.
-    """
-
-    relative: float
-    paired: float
-    half: float
-    bar: float | None
-    held: bool = True
-    sign: int = 1
-
-    @property
-    def change(self) -> float:
-        """Of the metric itself: below 0 where it gets less."""
-        return self.sign * self.relative
-
-    @property
-    def needed(self) -> float:
-        """What the gain has to exceed."""
-        return max(MARGIN, self.bar or 0.0)
-
-    @property
-    def counts(self) -> bool:
-        """Whether it is beyond chance, by both means, and beyond what the simulation misses."""
-        beyond_chance = min(self.relative, self.paired) > self.half
-        return bool(self.held and self.relative > self.needed and beyond_chance)
-
-    @property
-    def loses(self) -> bool:
-        """Whether it is a loss that is beyond what the simulation misses."""
-        return bool(self.relative < -self.needed)
-
-    def to_dict(self) -> dict[str, float | None]:
-        """Plain values for JSON."""
-        numbers = {"relative": self.relative, "paired": self.paired, "half_width": self.half}
-        return finite(numbers) | {"error_bar": self.bar, "counts": self.counts}
 
 
 @dataclass(frozen=True, eq=False)

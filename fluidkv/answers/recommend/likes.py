@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from fluidkv.answers.recommend.choosing import Gain, Gains
-from fluidkv.answers.recommend.objective import MARGIN, Choice
+from fluidkv.answers.recommend.choosing import Gains
+from fluidkv.answers.recommend.records import MARGIN, Choice, Gain
 from fluidkv.answers.recommend.runs import Backend, Plan, run_settings
 from fluidkv.answers.served.demand import tables_of
 from fluidkv.answers.served.experiment import workload_of
-from fluidkv.answers.served.fresh import HORIZON, Days, Horizon, days_like
+from fluidkv.answers.served.fresh import Days, Horizon
 from fluidkv.answers.served.setting import Setting
 from fluidkv.errors import InputError
 from fluidkv.record import Record
@@ -102,11 +102,10 @@ def days_of(source: Workload | Trace, plan: Plan, draws: int, horizon: Horizon) 
         InputError: a horizon in seconds of requests that come at no rate, or any where all wait
             from the start.
     """
-    demand, clock = plan.demand, plan.clock
-    if plan.window is not None and plan.window.rate is not None:
-        log = plan.window.drawn_from(source)
-        how = {"usual": min(len(log), HORIZON), "caching": plan.engine.finds_prefixes}
-        return days_like(log, draws, horizon, demand, clock, seed=plan.seed, **how)
+    days = plan.days_like(source, draws, horizon, plan.engine.finds_prefixes)
+    if days is not None:
+        return days
+    demand = plan.demand
     size = plan.size
     if horizon != Horizon():
         if demand.kind == "saturated" or (horizon.seconds is not None and demand.rate is None):
@@ -116,7 +115,7 @@ def days_of(source: Workload | Trace, plan: Plan, draws: int, horizon: Horizon) 
     if demand.kind == "replay":  # all at once: there is nothing to draw but who comes
         demand = replace(demand, replay=False, speed=1.0)
     workload = workload_of(source)
-    tables = tables_of(source, workload, demand, clock, size, draws, plan.seed + _SEEDS)
+    tables = tables_of(source, workload, demand, plan.clock, size, draws, plan.seed + _SEEDS)
     return Days(tables, (None,) * draws, None)
 
 
@@ -125,8 +124,7 @@ def likes_of(
 ) -> Likes:
     """Settings, and the server as it is, on fresh draws."""
     places = (0, *indices)
-    fresh = replace(plan, tables=list(days.tables), prompts=tuple(days.prompts))
-    ran = run_settings(fresh, [settings[index] for index in places], backend)
+    ran = run_settings(plan.on(days), [settings[index] for index in places], backend)
     gains = Gains(ran.table, None, {}, plan.felt, days.widen)
     fine = np.ones((len(places), len(days.tables)), bool)
     for slo in plan.asked:

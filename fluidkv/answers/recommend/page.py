@@ -3,8 +3,8 @@
 import math
 from collections.abc import Callable, Mapping
 
-from fluidkv.answers.recommend.objective import MARGIN
 from fluidkv.answers.recommend.pick_page import outcome_of, setting_text
+from fluidkv.answers.recommend.records import MARGIN
 from fluidkv.answers.recommend.result import Recommendation
 from fluidkv.answers.served.bias import OUTPUT, Bias
 from fluidkv.answers.served.cost import PER_MILLION
@@ -255,19 +255,26 @@ def run_rows(answer: Recommendation) -> list[Row]:
     clock = clock_rows(
         plan.clock,
         capacity=plan.limits.capacity,
-        running=plan.limits.max_num_seqs,
         prefill_tokens=plan.limits.max_num_batched_tokens,
     )
+    horizon = "until every request is served; start and end are in the numbers"
+    if plan.horizon is not None:
+        warm_up = plan.warm_up * plan.every
+        horizon = f"{plan.horizon:,} iterations, of which the first {warm_up:,} do not count"
+    noise = "one run of each setting: +- is from its four parts, which are not independent"
+    if answer.runs > 1:
+        noise = f"+- is {CONFIDENCE:.0%} for one pair of settings, not for all at once; "
+        noise += "the best of many looks better than it is"
     rows: list[Row] = [
         ("arrivals", arrivals_text(plan.demand, plan.clock.unit)),
         ("runs", _runs(answer)),
         *window_rows(plan.window),
-        ("horizon", _horizon(answer)),
+        ("horizon", horizon),
         *clock,
         ("memory", _memory(answer)),
     ]
     if len(answer.settings) > 1:
-        rows.append(("noise", _noise(answer)))
+        rows.append(("noise", noise))
     if answer.unfinished:
         why = "runs ran out of work before the horizon: take more --requests"
         if plan.horizon is None:
@@ -303,14 +310,6 @@ def _runs(answer: Recommendation) -> str:
     return text
 
 
-def _horizon(answer: Recommendation) -> str:
-    plan = answer.plan
-    if plan.horizon is None:
-        return "until every request is served; start and end are in the numbers"
-    warm_up = plan.warm_up * plan.every
-    return f"{plan.horizon:,} iterations, of which the first {warm_up:,} do not count"
-
-
 def _memory(answer: Recommendation) -> str:
     limits = answer.plan.limits
     budget = limits.max_num_batched_tokens
@@ -320,13 +319,4 @@ def _memory(answer: Recommendation) -> str:
     return (
         f"{limits.blocks:,} blocks of {limits.block_size}{left}; {tokens}; carries "
         f"{short(answer.plan.equilibrium.in_flight)} requests without eviction"
-    )
-
-
-def _noise(answer: Recommendation) -> str:
-    if answer.runs == 1:
-        return "one run of each setting: +- is from its four parts, which are not independent"
-    return (
-        f"+- is {CONFIDENCE:.0%} for one pair of settings, not for all at once; "
-        "the best of many looks better than it is"
     )

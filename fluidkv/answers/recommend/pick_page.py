@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from fluidkv.answers.recommend.choosing import watermarks_alone
-from fluidkv.answers.recommend.objective import MARGIN
+from fluidkv.answers.recommend.records import MARGIN
 from fluidkv.answers.recommend.result import Recommendation
 from fluidkv.answers.recommend.settings import knobs, without_flag
 from fluidkv.answers.served.fresh import share_in, spread

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fluidkv.answers.memory import LoggedMemory
-from fluidkv.answers.recommend.objective import OBJECTIVES
+from fluidkv.answers.recommend.records import OBJECTIVES
 from fluidkv.answers.recommend.result import Recommendation
 from fluidkv.answers.served.cost import cost_of
 from fluidkv.answers.served.load import Arrivals, Asking, Origin

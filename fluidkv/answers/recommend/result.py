@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+from fluidkv.answers.recommend.records import Choice, Gain, WhatIf
 from fluidkv.answers.served.described import BIAS, STRETCH, below, cost_keys
+from fluidkv.answers.served.published import Published, misses_of
 from fluidkv.plain import finite
 from fluidkv.questions.answer import Answer, Described, described
 from fluidkv.report.page import Row
@@ -14,16 +16,14 @@ if TYPE_CHECKING:
 
     from fluidkv.answers.recommend.choosing import Gains
     from fluidkv.answers.recommend.likes import Likes
-    from fluidkv.answers.recommend.objective import Choice
     from fluidkv.answers.recommend.runs import Plan, Ran
-    from fluidkv.answers.recommend.what_if import WhatIf
     from fluidkv.answers.served.bias import Bias, Totals
     from fluidkv.answers.served.cost import Cost
     from fluidkv.answers.served.setting import Setting
 
 _PLAN = (
-    ("engine.name", "text", "of its rules"),
-    ("engine.version", "text", "of its rules"),
+    ("engine.name", "text", "of the rules"),
+    ("engine.version", "text", "that these are of"),
     ("engine.text", "text", "as asked for"),
     ("prefix_cache", "yes/no", "whether a preempted request finds what is left of itself"),
     ("capacity", "tokens", "KV memory"),
@@ -36,13 +36,6 @@ _PLAN = (
     ("equilibrium.in_flight", "requests", "that memory carries then"),
     ("objective", "text", "what the pick is the best in"),
     ("slos.*", "as the metric", "bounds, by metric"),
-)
-_GAIN = (
-    ("relative", "relative", "gain over today"),
-    ("paired", "relative", "the same, pair by pair"),
-    ("half_width", "relative", "half of the interval of that"),
-    ("error_bar", "relative", "what it has to exceed"),
-    ("counts", "yes/no", "whether it does"),
 )
 _FINDINGS = (
     ("simulated.evidence", "text", "how this is known: sampled"),
@@ -66,18 +59,7 @@ _FINDINGS = (
     ("closest", "", "where nothing meets what is asked → [setting](#setting)"),
     ("flags.*", "text", "of the pick"),
     ("needs.*", "text", "flag of the pick -> version that has it"),
-    ("published[].claim", "text", "a published benchmark that a prediction missed"),
-    ("published[].knob", "text", "that it is about"),
-    ("published[].what", "text", "the number"),
-    ("published[].published", "as `unit`", "measured there"),
-    ("published[].ours", "as `unit`", "predicted"),
-    ("published[].unit", "text", "of both"),
-    (
-        "published[].chance",
-        "as `unit`",
-        "what two such runs are apart by chance, in 95 of 100 pairs at most; null where none are "
-        "on record",
-    ),
+    *below("published[]", tuple(Published.json_keys())),
     ("frontier[]", "", "what no other setting beats → [setting](#setting)"),
     ("end_of_preemption", "share", "smallest watermark tried without a preemption"),
     ("draws.count", "count", "fresh draws; without any `draws` is null"),
@@ -85,12 +67,8 @@ _FINDINGS = (
     *below("draws.stretch", STRETCH),
     ("draws.settings[].setting", "count", "its number; 0 as it is now"),
     ("draws.settings[].meet_slos", "count", "draws that meet every SLO"),
-    *below("draws.settings[].gains.*", _GAIN),
-    ("what_if[].of", "text", "what is changed"),
-    ("what_if[].factor", "number", "on it"),
-    ("what_if[].capacity", "tokens", "KV memory then"),
-    ("what_if[].metrics", "", "→ [metrics](#metrics)"),
-    ("what_if[].why", "text", "it was not run"),
+    *below("draws.settings[].gains.*", tuple(Gain.json_keys())),
+    *below("what_if[]", tuple(WhatIf.json_keys())),
     *cost_keys("of the server as it is set (`now`) and the best that was tried (`tried`)"),
 )
 
@@ -133,9 +111,9 @@ class Picks(NamedTuple):
         in_front: also with what no engine has a flag for, a rate limiter or fewer clients.
     """
 
-    of_engine: "Choice"
-    at_hand: "Choice"
-    in_front: "Choice"
+    of_engine: Choice
+    at_hand: Choice
+    in_front: Choice
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +157,7 @@ class Recommendation(Answer):
     picks: Picks
     end_of_preemption: int | None
     unfinished: int
-    what_if: "tuple[WhatIf, ...]"
+    what_if: tuple[WhatIf, ...]
     likes: "Likes | None" = None
     totals: "Totals | None" = None
     cost: "Cost | None" = None
@@ -229,7 +207,7 @@ class Recommendation(Answer):
         return self.plan.felt
 
     @property
-    def choice(self) -> "Choice":
+    def choice(self) -> Choice:
         """What to take of the settings that the engine has flags for."""
         return self.picks.of_engine
 
@@ -295,11 +273,9 @@ class Recommendation(Answer):
         """Metrics [setting, run]; coordinates are the knobs."""
         return self.table
 
-    @described("what was run, and what it says", flat=True, below=_FINDINGS)
+    @described("what was run, and what is found", flat=True, below=_FINDINGS)
     def findings(self) -> dict[str, Any]:
         """What was run, and what it says."""
-        from fluidkv.answers.served.published import misses_of
-
         choice, plan, totals = self.choice, self.plan, self.totals
         index, end = choice.index, self.end_of_preemption
         turned = self.settings[choice.candidate or 0].changed(self.settings[0])

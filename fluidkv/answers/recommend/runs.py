@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 
 from fluidkv.answers.compare.plan import Setup
-from fluidkv.answers.recommend.objective import felt_of, more_is_better
+from fluidkv.answers.recommend.records import felt_of, more_is_better
 from fluidkv.answers.recommend.settings import (
     IN_PAIRS,
     check_options,

@@ -8,7 +8,7 @@ from itertools import combinations, product
 from typing import Any
 
 from fluidkv.answers.compare.plan import Setup
-from fluidkv.answers.recommend.objective import OBJECTIVES
+from fluidkv.answers.recommend.records import OBJECTIVES
 from fluidkv.answers.served.cases import TIMED
 from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.goodput import bounds_of

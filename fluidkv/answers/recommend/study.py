@@ -14,7 +14,7 @@ from fluidkv.answers.recommend.choosing import (
     smallest_without_preemptions,
 )
 from fluidkv.answers.recommend.likes import days_of, likes_of
-from fluidkv.answers.recommend.objective import Choice
+from fluidkv.answers.recommend.records import Choice
 from fluidkv.answers.recommend.result import Picks, Recommendation
 from fluidkv.answers.recommend.runs import Plan, Progress, Ran, planned, run_all, run_now
 from fluidkv.answers.recommend.settings import at_hand, of_the_engine

@@ -4,53 +4,24 @@ The same requests on the same clock, the server set as it is now. None of it is 
 clock says what an iteration costs on the one that it is of.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import xarray as xr
 
+from fluidkv.answers.recommend.records import WhatIf
 from fluidkv.answers.recommend.runs import Plan
 from fluidkv.answers.served.cases import Case
 from fluidkv.answers.served.experiment import Backend
 from fluidkv.answers.served.scaled import longer_prompts, scaled
 from fluidkv.errors import InputError
-from fluidkv.record import Record
 from fluidkv.runs.dataset import RunStatus
 from fluidkv.serving.caching.run import one_by_one
 from fluidkv.serving.checks import largest_request
 
 TWICE, HALF = Fraction(2), Fraction(1, 2)
-
-
-@dataclass(frozen=True)
-class WhatIf(Record):
-    """One change.
-
-    Fields:
-        of: "capacity", "inputs", "rate" or "clients"; "" for no change.
-        factor: on it.
-        capacity: KV tokens then.
-        metrics: means over runs; None where it was not run.
-        why: it was not run; "" otherwise.
-    """
-
-    of: str
-    factor: Fraction
-    capacity: int
-    metrics: Mapping[str, float] | None = None
-    why: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return {
-            "of": self.of or None,
-            "factor": float(self.factor),
-            "capacity": self.capacity,
-            "metrics": None if self.metrics is None else dict(self.metrics),
-            "why": self.why or None,
-        }
 
 
 class _Change(NamedTuple):

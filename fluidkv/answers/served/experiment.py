@@ -1,8 +1,8 @@
 """One experiment: the same requests through several servers, which are held against the first."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import xarray as xr
@@ -25,6 +25,7 @@ from fluidkv.answers.served.demand import (
     tables_of,
     usual_requests,
 )
+from fluidkv.answers.served.fresh import HORIZON, Days, Horizon, days_like
 from fluidkv.answers.served.setting import Setting
 from fluidkv.answers.served.window import Window, tables_to_hold, window_of
 from fluidkv.errors import InputError
@@ -124,6 +125,27 @@ class Experiment(Record):
         names = {name: str(name).removesuffix(_PART) for name in table if str(name).endswith(_PART)}
         segments = table[[*names]].rename(names) if names else None
         return Measured(table.drop_vars([*names]), segments, tuple(statuses))
+
+    def days_like(
+        self, source: Workload | Trace, draws: int, horizon: Horizon, caching: bool
+    ) -> Days | None:
+        """Fresh draws of a trace that is replayed; None: requests have no times of their own.
+
+        Args:
+            source: of which the requests are.
+            draws: how many.
+            horizon: of each; as long as what is served where nobody says, 3,000 requests at most.
+            caching: whether an engine looks at prompts.
+        """
+        if self.window is None or self.window.rate is None:
+            return None
+        log = self.window.drawn_from(source)
+        how = {"usual": min(len(log), HORIZON), "caching": caching, "seed": self.seed}
+        return days_like(log, draws, horizon, self.demand, self.clock, **how)
+
+    def on(self, days: Days) -> Self:
+        """The same servers and settings on fresh draws."""
+        return replace(self, tables=list(days.tables), prompts=tuple(days.prompts))
 
     def unfinished(self, statuses: Sequence[str]) -> Bool[np.ndarray, " run"]:
         """Whether runs did not end as they should.

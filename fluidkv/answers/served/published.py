@@ -9,36 +9,38 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Annotated, Any
+
+from fluidkv.questions.answer import Answer, Described
 
 _FILE = files("fluidkv.answers.served") / "published.csv"
 
 
 @dataclass(frozen=True)
-class Published:
+class Published(Answer):
     """One number of a published benchmark, and what we predict.
 
     Fields:
         claim: id, as `fluidkv verify` takes it.
         knob: of `fluidkv.answers.served.setting.Setting`, or "victim".
-        what: the number, in words.
-        published, ours: its values.
-        unit: "share", or of a time.
-        chance: what two runs of ours, alike but for what is not published, are apart by at most in
-            95 of 100 cases; None where no such runs are on record.
     """
 
-    claim: str
-    knob: str
-    what: str
-    published: float
-    ours: float
-    unit: str
-    chance: float | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return dict(vars(self))
+    claim: Annotated[
+        str, Described("of a published benchmark that a prediction missed, or cannot tell")
+    ]
+    knob: Annotated[str, Described("that it is about")]
+    what: Annotated[str, Described("the number, in words")]
+    published: Annotated[float, Described("measured there", kind="as `unit`")]
+    ours: Annotated[float, Described("predicted", kind="as `unit`")]
+    unit: Annotated[str, Described("of both: `share`, or of a time")]
+    chance: Annotated[
+        float | None,
+        Described(
+            "what two runs of ours, alike but for what is not published, are apart by at most in "
+            "95 of 100 cases; null where no such runs are on record",
+            kind="as `unit`",
+        ),
+    ]
 
 
 @cache

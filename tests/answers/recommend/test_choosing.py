@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from fluidkv.answers.recommend.choosing import Gain, choose
-from fluidkv.answers.recommend.objective import MARGIN, OBJECTIVES, felt_of, more_is_better
+from fluidkv.answers.recommend.choosing import choose
+from fluidkv.answers.recommend.records import MARGIN, OBJECTIVES, Gain, felt_of, more_is_better
 from fluidkv.answers.served.setting import Setting
 from fluidkv.answers.served.slo import Slo
 

@@ -6,7 +6,8 @@ import pytest
 import xarray as xr
 
 from fluidkv.answers import Recommendation
-from fluidkv.answers.recommend.choosing import Gain, Gains
+from fluidkv.answers.recommend.choosing import Gains
+from fluidkv.answers.recommend.records import Gain
 from fluidkv.answers.served.bias import OUTPUT, Bias
 from tests.answers.recommend.true_server import TrueServer, drawn
 
