@@ -107,7 +107,7 @@ def _rows(thresholds: "xr.Dataset") -> Iterator[list[Any]]:
     from fluidkv.exact.mixed.thresholds.atlas import NO_PAIR, NO_THRESHOLD
 
     columns = thresholds.data_vars.values()
-    words = [str(each.attrs.get("flag_meanings", "")).split() for each in columns]
+    words = [str(column.attrs.get("flag_meanings", "")).split() for column in columns]
     places = thresholds.stack(place=("first", "second", "share"))
     names = ("first", "second", "exact_share", *thresholds)
     for first, second, share, *values in zip(

@@ -54,8 +54,8 @@ class Account(Answer):
         return (self.last_token_s - self.first_token_s) / np.where(between > 0, between, np.nan)
 
 
-SERIES = tuple(each.name for each in Account.parts() if each.dims == ("tick",))
-LATENCIES = tuple(each.name for each in Account.parts() if each.dims == ("request",))
+SERIES = tuple(part.name for part in Account.parts() if part.dims == ("tick",))
+LATENCIES = tuple(part.name for part in Account.parts() if part.dims == ("request",))
 
 
 def shares_after(log: TimedRun, since_s: float) -> dict[str, PerRequest]:

@@ -124,14 +124,14 @@ def _span(answer: Replay, half: str) -> str:
 
 
 def _errors(page: Page, answer: Replay) -> None:
-    columns = [*(each.errors for each in answer.predictions[:_SHOWN]), answer.baseline_errors]
+    columns = [*(way.errors for way in answer.predictions[:_SHOWN]), answer.baseline_errors]
     page.heading(
         f"{answer.predicted.capitalize()} half, {_span(answer, answer.predicted)}: "
         "predicted against measured"
     )
     rows: list[Cells] = ["root mean square error, and (bias)"]
     for name, label, scale, digits in _SERIES:
-        errors = [each[name] for each in columns]
+        errors = [column[name] for column in columns]
         if isinstance(errors[0], SeriesError):
             mean = f"{scale * errors[0].measured_mean:,.{digits}f}"
             cells = [
@@ -148,7 +148,7 @@ def _of_requests(answer: Replay, columns: Sequence[Errors]) -> list[Cells]:
     parts: list[Cells] = []
     whole: list[Cells] = []
     for name, label in _TIMES:
-        errors = [error for each in columns if isinstance(error := each[name], RelativeError)]
+        errors = [error for column in columns if isinstance(error := column[name], RelativeError)]
         if not errors:
             continue
         if errors[0].seconds_in_half is not None:
@@ -178,18 +178,18 @@ def _run(page: Page, answer: Replay) -> None:
     if answer.recomputed_logged is not None:
         again = f"{answer.recomputed_logged:,.0f}"
     rows: list[Cells] = [
-        ["preemptions", preempted, *(f"{each.preemptions:,}" for each in shown)],
-        ["computed again", again, *(f"{each.recomputed_tokens:,}" for each in shown)],
-        ["found in cache", "not logged", *(f"{each.reused_tokens:,}" for each in shown)],
+        ["preemptions", preempted, *(f"{way.preemptions:,}" for way in shown)],
+        ["computed again", again, *(f"{way.recomputed_tokens:,}" for way in shown)],
+        ["found in cache", "not logged", *(f"{way.reused_tokens:,}" for way in shown)],
         [
             "duration",
             "-" if lasted is None else f"{lasted:.1f} s",
-            *(f"{each.duration_s:.1f} s" for each in shown),
+            *(f"{way.duration_s:.1f} s" for way in shown),
         ],
     ]
     if answer.counts_steps:
-        accounts = [answer.measured, *(each.account for each in shown)]
-        rows.insert(0, ["most running", *(f"{each.running.max():.0f}" for each in accounts)])
+        accounts = [answer.measured, *(way.account for way in shown)]
+        rows.insert(0, ["most running", *(f"{account.running.max():.0f}" for account in accounts)])
     page.heading("Whole run")
     _table(page, answer, rows)
     page.paragraph(_repeats(answer))
@@ -216,8 +216,8 @@ def _swings(page: Page, answer: Replay) -> None:
     """Over the log's window, which lies in both halves, and over the predicted half alone."""
     shown = answer.predictions[:_SHOWN]
     for swings in (
-        [answer.swing, *(each.swing for each in shown)],
-        [answer.swing_predicted, *(each.swing_predicted for each in shown)],
+        [answer.swing, *(way.swing for way in shown)],
+        [answer.swing_predicted, *(way.swing_predicted for way in shown)],
     ):
         first, last = swings[0].window_s
         fitted = _fitted_seconds(answer, swings[0].window_s)
@@ -226,8 +226,8 @@ def _swings(page: Page, answer: Replay) -> None:
             where = "none of it fitted"
         page.heading(f"Swing of the batch, {first:.0f} to {last:.0f} s", f" ({where})")
         rows: list[Cells] = [
-            ["deviation", *(f"{each.deviation:.1f}" for each in swings)],
-            ["period", *(seconds(each.period_s) for each in swings)],
+            ["deviation", *(f"{swing.deviation:.1f}" for swing in swings)],
+            ["period", *(seconds(swing.period_s) for swing in swings)],
             ["p-value", *("-" if p is None else f"{p:.3f}" for p in (s.p_value for s in swings))],
         ]
         _table(page, answer, rows)
@@ -257,7 +257,7 @@ def _words(answer: Replay) -> list[str]:
         )
     if len(answer.predictions) > _SHOWN:
         other, main = answer.predictions[-1], answer.main
-        theirs, ours = (each.errors["running"] for each in (other, main))
+        theirs, ours = (way.errors["running"] for way in (other, main))
         if isinstance(theirs, SeriesError) and isinstance(ours, SeriesError):
             sentences.append(
                 f"By the rules of {other.name}, running is off by {theirs.rmse:.1f} "
@@ -272,7 +272,7 @@ def _words(answer: Replay) -> list[str]:
 
 def _table(page: Page, answer: Replay, rows: Sequence[Cells], *more: str) -> None:
     """A column for what was measured, and for each prediction; one more has another first row."""
-    header = ["", "measured", *(each.name for each in answer.predictions[:_SHOWN]), *more]
+    header = ["", "measured", *(way.name for way in answer.predictions[:_SHOWN]), *more]
     least = [*_LEAST, *_LEAST[-1:] * len(header)][: len(header)]
     page.table(header, rows, least=least, goes_on=not more)
 

@@ -104,7 +104,7 @@ class Replay(Record):
 
     Examples:
         >>> answer = fk.replay_log("sample:vllm-rtx4090")
-        >>> [each.name for each in answer.predictions], answer.middle_s, answer.preemptions_seen
+        >>> [way.name for way in answer.predictions], answer.middle_s, answer.preemptions_seen
         (['vllm+cache', 'vllm', 'vllm-0.11+cache'], 92.0, 99)
         >>> answer.to_xarray().account.values.tolist()
         ['measured', 'vllm+cache', 'vllm', 'vllm-0.11+cache', 'constant rates']
@@ -181,7 +181,7 @@ class Replay(Record):
                 "recomputed_tokens": self.recomputed_logged if seen is None else seen.tokens,
                 **picked(self, "repeats"),
             },
-            "predictions": [_prediction(each) for each in self.predictions],
+            "predictions": [_prediction(prediction) for prediction in self.predictions],
             "baseline": {"errors": plain(self.baseline_errors)},
         }
 
@@ -195,7 +195,7 @@ class Replay(Record):
         """
         variables: dict[str, Column] = {}
         coords: dict[str, Column] = {}
-        accounts = [self.measured, *(each.account for each in self.predictions), self.baseline]
+        accounts = [self.measured, *(way.account for way in self.predictions), self.baseline]
         stack(accounts, "account", variables, coords)
         log = self.log
         variables["input_length"] = "request", log.input_lengths, "token", "input length"
@@ -234,7 +234,8 @@ def _table(data: xr.Dataset, first: Mapping[Any, xr.DataArray], names: Iterable[
         for name in names
         for account in data.account.values
     }
-    return csv_text(columns, zip(*(each.values.tolist() for each in columns.values()), strict=True))
+    values = (column.values.tolist() for column in columns.values())
+    return csv_text(columns, zip(*values, strict=True))
 
 
 def _left_over(fit: ClockFit | StepFit) -> dict[str, Any]:

@@ -112,11 +112,11 @@ def _after(
     """Passes, or their tokens, that were logged by each row's end."""
     assert ticks.decode_steps is not None
     so_far = np.zeros(len(ticks))
-    for each in prefills:
+    for prefill in prefills:
         after = (
-            ticks.ends_s > each.time_s
-            if each.after_step is None
-            else ticks.decode_steps > each.after_step
+            ticks.ends_s > prefill.time_s
+            if prefill.after_step is None
+            else ticks.decode_steps > prefill.after_step
         )
-        so_far[after] += each.tokens if tokens else 1.0
+        so_far[after] += prefill.tokens if tokens else 1.0
     return so_far

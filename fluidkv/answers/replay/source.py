@@ -53,7 +53,8 @@ class Source:
         ticks, logged = self.log.ticks, self.log.retractions
         if not logged or ticks is None:
             return None
-        times = np.repeat([each.time_s for each in logged], [each.requests for each in logged])
+        seconds, requests = zip(*((lost.time_s, lost.requests) for lost in logged), strict=True)
+        times = np.repeat(seconds, requests)
         return evenly(times, ticks.resolution_s or 0.0)
 
     @property
@@ -108,7 +109,7 @@ def _laid(log: ServerLog) -> TimedRun:
     requests, ticks = log.requests, log.ticks
     arrival = None if requests is None else requests.arrival_s
     counters = [] if ticks is None else [ticks.running, ticks.waiting, ticks.kv_used]
-    known = [each for each in counters if each is not None]
+    known = [counter for counter in counters if counter is not None]
     report = None if requests is None else requests.report
     if requests is None or ticks is None or arrival is None or report is None or len(known) < 3:
         said = "; ".join(map(str, log.missing)) or "arrivals and counters"

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from functools import partial
 from math import floor
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -21,12 +22,12 @@ if TYPE_CHECKING:
     from fluidkv.answers.study.chance import Holding
     from fluidkv.answers.study.study import StudyResult
     from fluidkv.figures.figure import Figure
+    from fluidkv.footprints import Attention
     from fluidkv.measured import Measurement, Timeseries
     from fluidkv.traces import LoadReport
 
 _LARGEST = 10**9  # tokens: what is held in parts of a token fits into 64 bits
 _MOST = 2**63 - 1  # of a JAX seed
-
 
 _holds = partial(Option, panel="What requests hold")
 _SLIDING = _holds(
@@ -122,21 +123,19 @@ def _holding(
 
     drafts = None if speculative is None else Speculation(*speculative)
     model = memory.layers()
-    written = {"--sliding-window": sliding_window, "--state-space": state_space}
-    for option, layers in written.items():
+    kinds: list[tuple[Fraction, Attention]] = []
+    for option, layers, kind in (
+        ("--sliding-window", sliding_window, SlidingWindow),
+        ("--state-space", state_space, StateSpace),
+    ):
         if layers is not None and model is not None:
             allowed = "no --model beside it, which says what layers keep"
             raise InputError(option, str(layers), allowed)
-    if model is not None:
-        return Holding(layers_kept(model), drafts, prefill_chunk)
-    kinds = []
-    if sliding_window is not None:
-        kinds.append((sliding_window.second, SlidingWindow(sliding_window.first)))
-    if state_space is not None:
-        kinds.append((state_space.second, StateSpace(state_space.first)))
+        if layers is not None:
+            kinds.append((layers.second, kind(layers.first)))
     if (total := sum(share for share, _ in kinds)) > 1:
         raise InputError("--state-space", f"layers in shares of {total}", "at most 1 in all")
-    return Holding(tuple(kinds), drafts, prefill_chunk)
+    return Holding(tuple(kinds) if model is None else layers_kept(model), drafts, prefill_chunk)
 
 
 def _measurement(
