@@ -14,6 +14,7 @@ from fluidkv.answers.served.server_options import (
     DRAWS,
     ENGINE,
     HORIZON,
+    SEED,
     ServedLoad,
     engine_of,
     priced_server,
@@ -22,7 +23,6 @@ from fluidkv.answers.served.server_options import (
 from fluidkv.errors import InputError
 from fluidkv.figures.figure import Figure
 from fluidkv.questions.answer import table_csv
-from fluidkv.questions.kinds import Whole
 from fluidkv.questions.options import RUN, SERVER, Made, Option, as_options
 from fluidkv.questions.question import Question
 from fluidkv.report.page import Page
@@ -62,7 +62,6 @@ _RUNS = Option(
     r"N requests. \[default: 8, or 1 of such a trace]",
     RUN,
 )
-_SEED = Option("--seed N", Whole(0, 2**62), "Seed of the first run.", RUN)
 
 
 def _names(engine: Annotated[Sequence[str] | None, _ENGINES] = None) -> list[str]:
@@ -132,7 +131,7 @@ def which_engine(
     runs: Annotated[int | None, _RUNS] = None,
     draws: Annotated[int | None, DRAWS] = None,
     horizon: Annotated["Horizon | None", HORIZON] = None,
-    seed: Annotated[int, _SEED] = 0,
+    seed: Annotated[int, SEED] = 0,
     on_progress: Callable[[int, int, str], None] | None = None,
 ) -> EngineComparison:
     """Which engine, version or setting of a scheduler is better for these requests?
