@@ -1,6 +1,6 @@
 """What `fluidkv size` answers, as a person reads it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 
 from fluidkv.answers.served.cost import PER_MILLION
 from fluidkv.answers.served.fresh import share_in, spread
@@ -167,10 +167,10 @@ def _draws_rows(answer: SizeAnswer, nearly: Nearly) -> list[Row]:
     if nearly.misses:
         meet = f"{draws} meet it but for at most {nearly.misses}"
     at, draws_plan = nearly.edge.answer, answer.plan.draws
-    bounds = {
-        slo.metric: f" (bound {short(slo.bound)} for {nearly.horizon:,} requests)" * slo.is_count
-        for slo in nearly.slos
-    }
+    large = f" for {nearly.horizon:,} requests)"
+    bounds = [
+        (slo.metric, f" (bound {short(slo.bound)}{large}" * slo.is_count) for slo in nearly.slos
+    ]
     rows: list[Row] = [
         ("holds for", f"{share_text(nearly)}: {meet}"),
         ("worst draw", _worst_draw(answer, nearly, at, bounds)),
@@ -185,12 +185,14 @@ def _draws_rows(answer: SizeAnswer, nearly: Nearly) -> list[Row]:
     return rows
 
 
-def _worst_draw(answer: SizeAnswer, nearly: Nearly, size: Size, metrics: Mapping[str, str]) -> str:
+def _worst_draw(
+    answer: SizeAnswer, nearly: Nearly, size: Size, metrics: Iterable[tuple[str, str]]
+) -> str:
     """Of some metrics, with what stands behind each."""
     values = nearly.along[size]
     return ", ".join(
         f"{metric} {value_text(answer, metric, worst_of(values, metric))}{behind}"
-        for metric, behind in metrics.items()
+        for metric, behind in metrics
     )
 
 
@@ -198,7 +200,7 @@ def _draws_miss(answer: SizeAnswer, nearly: Nearly, size: Size) -> str:
     """How many draws a size fails, of those that it was tried with, and the worst of them."""
     values, slos = nearly.along[size], nearly.slos
     met = met_by_run(values, slos)
-    missed = {slo.metric: "" for slo in slos if not met_by_run(values, [slo]).all()}
+    missed = [(slo.metric, "") for slo in slos if not met_by_run(values, [slo]).all()]
     worst = _worst_draw(answer, nearly, size, missed)
     count = f"missed by {int((~met).sum())} of {met.size} draws; the worst has {worst}"
     return f"{size_text(answer, size)}: {count}"

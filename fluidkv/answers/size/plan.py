@@ -170,9 +170,11 @@ def planned(
     _check(slos, server, find, capacity, rate)
     workload, own = workload_of(source), _own_rate(source, draws, clock)
     at = rate or own or _first_rate(workload, server, find, capacity)
-    demand = Demand(rate=at, max_tokens=max_tokens)
-    if own is not None:
-        demand = Demand(replay=True, speed=at / own, max_tokens=max_tokens)
+    demand = (
+        Demand(rate=at, max_tokens=max_tokens)
+        if own is None
+        else Demand(replay=True, speed=at / own, max_tokens=max_tokens)
+    )
     memory = limits.capacity if capacity is None else min(capacity, limits.capacity)
     runs = experiment(
         source,

@@ -105,13 +105,19 @@ _WITHIN = Option(
 )
 
 
+def _bounds(
+    slo: Annotated[Sequence[WrittenSlo] | None, _SLO] = None,
+    qps: Annotated[Fraction | None, _QPS] = None,
+) -> tuple[Sequence[WrittenSlo], Fraction | None]:
+    return slo or (), qps
+
+
 def _load(
     origin: Annotated[Origin, Made(Origin)],
     reading: Annotated[Asking, Made(Asking)],
+    bounds: Annotated[tuple[Sequence[WrittenSlo], Fraction | None], Made(_bounds)],
     memory: Annotated[LoggedMemory, Made(LoggedMemory)],
     server: Annotated["tuple[ServerSettings, Fraction | None]", Made(priced_server)],
-    slo: Annotated[Sequence[WrittenSlo] | None, _SLO] = None,
-    qps: Annotated[Fraction | None, _QPS] = None,
     engine: Annotated[str | None, _ENGINE] = None,
     on_read: Callable[[Any], object] | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -120,6 +126,7 @@ def _load(
     """
     from fluidkv.answers.served.demand import Demand
 
+    slo, qps = bounds
     origin.check()
     reading.check(origin.source, qps=qps)
     if not slo:

@@ -164,6 +164,15 @@ def test_a_part_keeps_what_its_requests_have():
     }
 
 
+def test_what_clients_ask_for_is_read_from_the_trace():
+    log = replace(_log(20, 8.0), max_tokens=(200,) * 20)
+    asks = max_tokens_of("column:n")
+    how = {"engine": "trtllm-no-evict", "clock": CLOCK, "draws": 2, "horizon": Horizon(30)}
+    plan = fk.size_server(log, SLOS, max_tokens=asks, within=0.5, **how).plan
+    for table in (*plan.tables, *plan.draws.tables):
+        assert (table.max_output == 200).all()
+
+
 def test_a_bound_on_a_count_grows_with_the_requests_of_a_draw():
     """4 in the 80 requests of the log are 15 in the 300 of a draw; a time is the same in both."""
     loose = _sized_by((Slo("preemptions", 4), Slo("ttft_p99", 0.5)))
