@@ -122,6 +122,7 @@ DRAWS = Option(
     r"their own process; 0: none. \[default: 20; size, of a SOURCE with times: 40]",
     RUN,
 )
+SEED = Option("--seed N", Whole(0, 2**62), "Seed of the first run.")
 HORIZON = Option(
     "--horizon N|TIME",
     Written(_horizon),

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from fluidkv.answers.served.fresh import LEFT_OPEN, Stretch, misses_allowed, share_of
+from fluidkv.answers.served.slo import Slo
 from fluidkv.answers.size.plan import Plan
 from fluidkv.answers.size.search import Tried
 from fluidkv.answers.size.sizes import Edge, Size
 from fluidkv.answers.size.trials import Values
-from fluidkv.errors import InputError
 from fluidkv.record import Record
 
 _FEW = 4  # draws that are run first: a size that these refute is refuted
@@ -25,6 +25,7 @@ class Nearly(Record):
             it does not; None: none tried does.
         along: size -> metrics of each draw, hardest first; of a size that the first draws refute,
             of these.
+        slos: what has to hold in a draw.
         draws: how many; horizon: requests of each.
         misses: how many may miss.
         stretch: what they are like; None: a mix, with Poisson arrivals.
@@ -33,6 +34,7 @@ class Nearly(Record):
 
     edge: Edge | None
     along: Mapping[Size, Values]
+    slos: tuple[Slo, ...]
     draws: int
     horizon: int
     misses: int
@@ -60,25 +62,23 @@ class Against(Record):
     along: Mapping[Size, Values]
 
 
-def nearly_every(plan: Plan, start: Size, within: float, tell: Callable[[int], None]) -> Nearly:
+def nearly_every(draws: Plan, start: Size, within: float, tell: Callable[[int], None]) -> Nearly:
     """The hardest size from `start` on that nearly every fresh draw meets.
 
     Easier ones are tried until one does, and then those between it and the last that does not.
 
     Args:
-        plan: with fresh draws.
+        draws: their plan.
         start: what the log by itself needs, where no harder size is looked for.
         within: how near the sizes on both sides of the edge are to be; no nearer than 2 %.
         tell: told how many sizes were tried.
-
-    Raises:
-        InputError: a request that is drawn and that memory, which is not looked for, cannot hold.
     """
-    days, left_open = plan.of_draws, LEFT_OPEN if plan.sample else 0.0
-    draws = len(days.tables)
-    misses = misses_allowed(draws, left_open)
-    tried = Tried(days, lambda count, *_: tell(count), misses=misses, first=_FEW)
-    for size in _easier(days, _that_holds(plan, start)):
+    if not draws.holds(start):
+        start = replace(start, blocks=draws.least)
+    count, left_open = len(draws.tables), LEFT_OPEN if draws.sample else 0.0
+    misses = misses_allowed(count, left_open)
+    tried = Tried(draws, lambda tried, *_: tell(tried), misses=misses, first=_FEW)
+    for size in _easier(draws, start):
         tried.run([size])
         if tried.edge() is not None:
             tried.narrow(max(within, _NEAR))
@@ -86,29 +86,19 @@ def nearly_every(plan: Plan, start: Size, within: float, tell: Callable[[int], N
     return Nearly(
         edge=tried.edge(),
         along=tried.hardest_first,
-        draws=draws,
-        horizon=max(map(len, days.tables)),
+        slos=draws.slos,
+        draws=count,
+        horizon=max(map(len, draws.tables)),
         misses=misses,
-        stretch=plan.fresh and plan.fresh.stretch,
+        stretch=draws.stretch,
         left_open=left_open,
     )
 
 
-def _that_holds(plan: Plan, start: Size) -> Size:
-    """The first size from `start` on whose memory holds the largest request that is drawn."""
-    if start.blocks >= plan.least_fresh:
-        return start
-    if plan.axis.find == "kv":
-        return replace(start, blocks=plan.least_fresh)
-    needed = plan.least_fresh * plan.limits.block_size
-    allowed = f"at least {needed:,} tokens, which the largest request of the fresh draws needs"
-    raise InputError("capacity", plan.tokens(start), f"{allowed} (0 draws need none)")
-
-
-def _easier(days: Plan, start: Size) -> list[Size]:
-    axis, at = days.axis, days.axis.of(start)
+def _easier(draws: Plan, start: Size) -> list[Size]:
+    axis, at = draws.axis, draws.axis.of(start)
     if axis.find == "replicas":
-        most = min(map(len, days.tables))
+        most = min(map(len, draws.tables))
         counts = [at + step for step in (0, 1, 2, 3)] + [at * each for each in _STEPS[7:]]
         return [axis.at(start, min(each, most)) for each in dict.fromkeys(counts)]
     return [axis.at(start, at * each if axis.easier_up else at / each) for each in _STEPS]

@@ -1,6 +1,6 @@
 """What `fluidkv size` answers, as a person reads it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 
 from fluidkv.answers.served.cost import PER_MILLION
 from fluidkv.answers.served.fresh import share_in, spread
@@ -11,12 +11,11 @@ from fluidkv.answers.served.rows import (
     short_form,
     window_rows,
 )
-from fluidkv.answers.size.cliff import TIMES_WORSE, Cliff
 from fluidkv.answers.size.nearly import Nearly
 from fluidkv.answers.size.refusing import caps_of
 from fluidkv.answers.size.result import SizeAnswer
 from fluidkv.answers.size.search import met_by_run
-from fluidkv.answers.size.sizes import Size
+from fluidkv.answers.size.sizes import TIMES_WORSE, Cliff, Size
 from fluidkv.answers.size.trials import NEAR_FULL, worst_of
 from fluidkv.answers.size.words import (
     arrivals_text,
@@ -167,18 +166,18 @@ def _draws_rows(answer: SizeAnswer, nearly: Nearly) -> list[Row]:
     meet = f"all of {draws} meet it"
     if nearly.misses:
         meet = f"{draws} meet it but for at most {nearly.misses}"
-    at, slos = nearly.edge.answer, answer.plan.slos_of_draws
-    bounds = {
-        slo.metric: f" (bound {short(slo.bound)} for {nearly.horizon:,} requests)" * slo.is_count
-        for slo in slos
-    }
+    at, draws_plan = nearly.edge.answer, answer.plan.draws
+    large = f" for {nearly.horizon:,} requests)"
+    bounds = [
+        (slo.metric, f" (bound {short(slo.bound)}{large}" * slo.is_count) for slo in nearly.slos
+    ]
     rows: list[Row] = [
         ("holds for", f"{share_text(nearly)}: {meet}"),
         ("worst draw", _worst_draw(answer, nearly, at, bounds)),
     ]
     if nearly.edge.blocker is not None:
         rows.append(("next", _draws_miss(answer, nearly, nearly.edge.blocker)))
-    elif answer.edge.answer.blocks < at.blocks == answer.plan.least_fresh:
+    elif draws_plan and answer.edge.answer.blocks < at.blocks == draws_plan.least:
         rows.append(("next", "none is smaller: the largest request of the draws needs it"))
     if answer.edge.answer != answer.answer:
         alone = size_text(answer, answer.edge.answer)
@@ -186,20 +185,22 @@ def _draws_rows(answer: SizeAnswer, nearly: Nearly) -> list[Row]:
     return rows
 
 
-def _worst_draw(answer: SizeAnswer, nearly: Nearly, size: Size, metrics: Mapping[str, str]) -> str:
+def _worst_draw(
+    answer: SizeAnswer, nearly: Nearly, size: Size, metrics: Iterable[tuple[str, str]]
+) -> str:
     """Of some metrics, with what stands behind each."""
     values = nearly.along[size]
     return ", ".join(
         f"{metric} {value_text(answer, metric, worst_of(values, metric))}{behind}"
-        for metric, behind in metrics.items()
+        for metric, behind in metrics
     )
 
 
 def _draws_miss(answer: SizeAnswer, nearly: Nearly, size: Size) -> str:
     """How many draws a size fails, of those that it was tried with, and the worst of them."""
-    values, slos = nearly.along[size], answer.plan.slos_of_draws
+    values, slos = nearly.along[size], nearly.slos
     met = met_by_run(values, slos)
-    missed = {slo.metric: "" for slo in slos if not met_by_run(values, [slo]).all()}
+    missed = [(slo.metric, "") for slo in slos if not met_by_run(values, [slo]).all()]
     worst = _worst_draw(answer, nearly, size, missed)
     count = f"missed by {int((~met).sum())} of {met.size} draws; the worst has {worst}"
     return f"{size_text(answer, size)}: {count}"

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from fluidkv.answers.served.fresh import (
     MOST_DRAWS,
     Days,
     Horizon,
+    Stretch,
     days_like,
     draws_of,
     fresh_of_mix,
@@ -26,8 +26,9 @@ from fluidkv.answers.served.population import lengths_anew
 from fluidkv.answers.served.slo import Slo
 from fluidkv.answers.served.window import check_rows, times_of
 from fluidkv.answers.size.load import Theory
-from fluidkv.answers.size.sizes import Axis, Size, axis_of
+from fluidkv.answers.size.sizes import AXES, Axis, Size
 from fluidkv.errors import InputError
+from fluidkv.questions.kinds import Word
 from fluidkv.runs.max_tokens import MaxTokens
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.checks import largest_request
@@ -55,8 +56,9 @@ class Plan(Experiment):
     rate: arrivals at speed 1, in the mean of the whole trace where its busiest part is served.
     today: blocks of today's server; None: not known.
     least: blocks that hold the largest request; most: that hold all requests together.
-    fresh: draws of what is like these requests, at speed 1; None: none.
-    least_fresh: blocks that hold the largest request of these; every_fresh: iterations of a record.
+    draws: the same for fresh draws of what is like these requests, which are its runs: a count is
+        bounded as often for as many requests; None: none are drawn.
+    stretch: of draws of a trace with times, the part that they are like.
     sample: whether the source is of a log, which says its like only roughly, and no known mix.
     """
 
@@ -69,10 +71,9 @@ class Plan(Experiment):
     today: int | None
     least: int
     most: int
-    fresh: Days | None
-    least_fresh: int
-    every_fresh: int
     sample: bool
+    draws: "Plan | None" = None
+    stretch: Stretch | None = None
 
     @property
     def engine(self) -> ServedEngine:
@@ -101,23 +102,13 @@ class Plan(Experiment):
             return 1.0
         return self.window.rate / self.window.own_rate
 
-    @property
-    def slos_of_draws(self) -> tuple[Slo, ...]:
-        """What has to hold in a draw: as often for as many requests, where it is a count."""
-        if self.fresh is None:
-            return self.slos
-        longer = min(map(len, self.fresh.tables)) / self.size
-        return tuple(slo.over(longer) for slo in self.slos)
-
-    @property
-    def of_draws(self) -> "Plan":
-        """The same for fresh draws: these are its runs."""
-        tables = [] if self.fresh is None else [*self.fresh.tables]
-        return replace(self, tables=tables, slos=self.slos_of_draws, every=self.every_fresh)
-
     def case_of(self, size: Size, tables: Sequence[Requests] | None = None) -> Case:
         """A server of a size; of these requests, where it gets only some of them."""
         return _sized(self.server, size.blocks, tables)
+
+    def holds(self, size: Size) -> bool:
+        """Whether a size can serve each of the requests."""
+        return all(_fits(self.server, size.blocks, table) for table in self.tables)
 
     def tokens(self, size: Size) -> int:
         """KV tokens of a replica."""
@@ -174,13 +165,16 @@ def planned(
     Raises:
         InputError: as `size_server`.
     """
-    axis, clock, limits = axis_of(find), server.clock, server.limits
+    axis = AXES[Word(tuple(AXES)).read("find", find)]
+    clock, limits = server.clock, server.limits
     _check(slos, server, find, capacity, rate)
     workload, own = workload_of(source), _own_rate(source, draws, clock)
     at = rate or own or _first_rate(workload, server, find, capacity)
-    demand = Demand(rate=at, max_tokens=max_tokens)
-    if own is not None:
-        demand = Demand(replay=True, speed=at / own, max_tokens=max_tokens)
+    demand = (
+        Demand(rate=at, max_tokens=max_tokens)
+        if own is None
+        else Demand(replay=True, speed=at / own, max_tokens=max_tokens)
+    )
     memory = limits.capacity if capacity is None else min(capacity, limits.capacity)
     runs = experiment(
         source,
@@ -200,13 +194,9 @@ def planned(
     if today is not None and (today < least or find != "kv"):
         engine = served_engine(server.engine)
         check_rows(runs.to_hold, engine, _sized(server, today).limits, runs.window)
-    known = rate is not None or find == "rate"
-    days = _fresh(source, workload, runs, at, fresh, horizon, known=known)
-    tables = [] if days is None else days.tables
-    iterations = partial(_length, theory, clock, today or least)
-    runs = replace(runs, every=max(1, int(iterations(runs.tables) // _RECORDS)))
-    return Plan(
-        **vars(runs),
+    length = _length(theory, clock, today or least, runs.tables)
+    plan = Plan(
+        **vars(replace(runs, every=max(1, int(length // _RECORDS)))),
         axis=axis,
         slos=slos,
         server=server,
@@ -216,11 +206,11 @@ def planned(
         today=today,
         least=least,
         most=max(least, *(_all_at_once(limits, table) for table in runs.tables)),
-        fresh=days,
-        least_fresh=max((least_blocks(server, table) for table in tables), default=least),
-        every_fresh=max(1, int(iterations(tables) // _RECORDS_FRESH)),
         sample=isinstance(source, Trace),
     )
+    known = rate is not None or find == "rate"
+    days = _fresh(source, workload, plan, draws=fresh, horizon=horizon, known=known)
+    return plan if days is None else replace(plan, draws=_of_draws(plan, days))
 
 
 def _check(
@@ -273,11 +263,10 @@ def _first_rate(workload: Workload, server: Case, find: str, capacity: int | Non
 def _fresh(
     source: Workload | Trace,
     workload: Workload,
-    runs: Experiment,
-    rate: float,
+    plan: Plan,
+    *,
     draws: int | None,
     horizon: Horizon,
-    *,
     known: bool,
 ) -> Days | None:
     """Draws of what is like the requests that are run, at the same rate.
@@ -288,9 +277,9 @@ def _fresh(
     draws = draws_of(draws, DRAWS_OF_LOG if isinstance(source, Trace) else DRAWS)
     if not draws:
         return None
-    seed, clock, demand = runs.seed, runs.clock, runs.demand
-    if runs.window is not None:
-        log = runs.window.drawn_from(source)
+    seed, clock, demand, rate = plan.seed, plan.clock, plan.demand, plan.rate
+    if plan.window is not None:
+        log = plan.window.drawn_from(source)
         return days_like(log, draws, horizon, demand, clock, known=known, seed=seed)
     how = {"per_iteration": clock.unit == "iteration", "asks": demand.asks}
     mixes = [(workload, draws, seed)]
@@ -299,6 +288,30 @@ def _fresh(
         mixes = [(lengths_anew(source, each), 1, each) for each in seeds]
     days = [fresh_of_mix(mix, count, horizon, rate, seed=s, **how) for mix, count, s in mixes]
     return Days([table for day in days for table in day], (), None)
+
+
+def _of_draws(plan: Plan, days: Days) -> Plan:
+    """The plan of fresh draws.
+
+    Raises:
+        InputError: a request that is drawn and that memory, which is not looked for, cannot hold.
+    """
+    tables, blocks = [*days.tables], plan.today or plan.least
+    longer = min(map(len, tables)) / plan.size
+    length = _length(plan.theory, plan.clock, blocks, tables)
+    draws = replace(
+        plan,
+        tables=tables,
+        slos=tuple(slo.over(longer) for slo in plan.slos),
+        least=max(least_blocks(plan.server, table) for table in tables),
+        every=max(1, int(length // _RECORDS_FRESH)),
+        stretch=days.stretch,
+    )
+    if plan.axis.find != "kv" and not draws.holds(Size(blocks)):
+        needed = f"at least {draws.tokens(Size(draws.least)):,} tokens"
+        what = "which the largest request of the fresh draws needs (0 draws need none)"
+        raise InputError("capacity", plan.tokens(Size(blocks)), f"{needed}, {what}")
+    return draws
 
 
 def _mix(tables: Sequence[Requests], workload: Workload) -> Workload:
@@ -314,11 +327,11 @@ def _mix(tables: Sequence[Requests], workload: Workload) -> Workload:
 def _length(
     theory: Theory, clock: IterationClock, blocks: int, tables: Sequence[Requests]
 ) -> float:
-    """Iterations of a run, roughly, in a memory of so many blocks or more; 0 without runs."""
-    busy = max(map(len, tables), default=0) / theory.carried(blocks).per_iteration
+    """Iterations of a run, roughly, in a memory of so many blocks or more."""
+    busy = max(map(len, tables)) / theory.carried(blocks).per_iteration
     if clock.jumps:
         return busy
-    return max([busy, *(float(table.arrival[-1]) / clock.base for table in tables)])
+    return max(busy, *(float(table.arrival[-1]) / clock.base for table in tables))
 
 
 # --- blocks that requests need ------------------------------------------------------------------

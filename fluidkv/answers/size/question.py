@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fluidkv.answers.memory import LoggedMemory
 from fluidkv.answers.served.cost import cost_of
@@ -34,9 +34,6 @@ from fluidkv.report.page import Page
 
 if TYPE_CHECKING:
     from fluidkv.answers.served.fresh import Horizon
-    from fluidkv.answers.served.slo import Slo
-    from fluidkv.traces import Trace
-    from fluidkv.workload import Workload
 
 _ASKED = "What is asked"
 
@@ -107,34 +104,28 @@ _WITHIN = Option(
 )
 
 
-class _Load(NamedTuple):
-    """What is served, and by whom.
-
-    Fields:
-        requests: a workload or a trace.
-        slos: what must hold.
-        server: options of `size_server` that say what a server is, and its log.
-        about: fields of the answer on how all of this was read.
-    """
-
-    requests: "Workload | Trace"
-    slos: "list[Slo]"
-    server: dict[str, Any]
-    about: dict[str, Any]
+def _bounds(
+    slo: Annotated[Sequence[WrittenSlo] | None, _SLO] = None,
+    qps: Annotated[Fraction | None, _QPS] = None,
+) -> tuple[Sequence[WrittenSlo], Fraction | None]:
+    return slo or (), qps
 
 
 def _load(
     origin: Annotated[Origin, Made(Origin)],
     reading: Annotated[Asking, Made(Asking)],
+    bounds: Annotated[tuple[Sequence[WrittenSlo], Fraction | None], Made(_bounds)],
     memory: Annotated[LoggedMemory, Made(LoggedMemory)],
     server: Annotated[PricedServer, Made(PricedServer)],
-    slo: Annotated[Sequence[WrittenSlo] | None, _SLO] = None,
-    qps: Annotated[Fraction | None, _QPS] = None,
     engine: Annotated[str | None, _ENGINE] = None,
     on_read: Callable[[Any], object] | None = None,
-) -> _Load:
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Options of `size_server`: requests, bounds, the server and its log; and fields of the answer
+    on how all of this was read.
+    """
     from fluidkv.answers.served.demand import Demand
 
+    slo, qps = bounds
     origin.check()
     reading.check(origin.source, qps=qps)
     if not slo:
@@ -144,38 +135,31 @@ def _load(
     logged, notes = log_of(origin.source, report, reading.scaling)
     settings = server.settings()
     engine = engine_of(engine, logged, "vllm+cache")
-    completed_settings, more = completed(settings, memory, logged, engine)
-    if completed_settings.capacity is not None:
-        check_blocks(completed_settings, settings.block_size)
+    whole, more = completed(settings, memory, logged, engine)
+    if whole.capacity is not None:
+        check_blocks(whole, settings.block_size)
     log, unheld = None, "no log"
     if logged is not None:
         replay = Demand(replay=True, max_tokens=reading.asks)
-        log, unheld = logged.measured(completed_settings, engine, replay, None)
+        log, unheld = logged.measured(whole, engine, replay, None)
     names = ("capacity", "clock", "block_size", "max_num_batched_tokens")
-    return _Load(
-        requests,
-        slos_of(slo, completed_settings.clock),
-        {
-            **{name: getattr(completed_settings, name) for name in names},
-            "setting": completed_settings.now,
-            "engine": engine,
-            "rate": None if qps is None else float(qps),
-            "max_tokens": reading.asks,
-            "log": log,
-            "totals": None if log is None or logged is None else logged.totals,
-        },
-        {
-            "name": requests.name,
-            "notes": [*notes, *more],
-            "memory": memory,
-            "cost": cost_of(server.price, completed_settings.clock),
-            "unheld": unheld,
-        },
-    )
+    options = {
+        **{name: getattr(whole, name) for name in names},
+        "source": requests,
+        "slos": slos_of(slo, whole.clock),
+        "setting": whole.now,
+        "engine": engine,
+        "rate": None if qps is None else float(qps),
+        "max_tokens": reading.asks,
+        "log": log,
+        "totals": None if log is None or logged is None else logged.totals,
+    }
+    about = {"name": requests.name, "notes": [*notes, *more], "memory": memory, "unheld": unheld}
+    return options, about | {"cost": cost_of(server.price, whole.clock)}
 
 
 def how_much(
-    load: Annotated[_Load, Made(_load, doing="reading requests")],
+    load: Annotated[tuple[dict[str, Any], dict[str, Any]], Made(_load, doing="reading requests")],
     find: Annotated[Find, _FIND] = "kv",
     requests: Annotated[int | None, _REQUESTS] = None,
     runs: Annotated[int | None, _RUNS] = None,
@@ -197,9 +181,8 @@ def how_much(
         if on_progress is not None:
             on_progress(tried, total, f"sizes, {_so_far(best)}")
 
+    options, about = load
     answer = size_server(
-        load.requests,
-        load.slos,
         find=find,
         requests=requests,
         runs=runs,
@@ -208,9 +191,9 @@ def how_much(
         within=float(within),
         seed=seed,
         on_progress=tell,
-        **load.server,
+        **options,
     )
-    return replace(answer, **load.about)
+    return replace(answer, **about)
 
 
 def _so_far(best: Size | None) -> str:

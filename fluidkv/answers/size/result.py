@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fluidkv.answers.memory import UNSAID_MEMORY, Memory
 from fluidkv.answers.served.described import BIAS, STRETCH, below, clock_json
-from fluidkv.answers.size.cliff import TIMES_WORSE, Cliff
-from fluidkv.answers.size.sizes import Edge, Size, edge_of
+from fluidkv.answers.size.sizes import TIMES_WORSE, Cliff, Edge, Size, edge_of
 from fluidkv.plain import csv_text, finite
 from fluidkv.questions.answer import Answer, Described, described
 from fluidkv.report.page import Row
@@ -226,14 +225,16 @@ class SizeAnswer(Answer):
         """Metrics [size, run] of every size tried, with what it is as coordinates."""
         import numpy as np
 
-        from fluidkv.answers.size.trials import title_of
+        from fluidkv.answers.size.trials import EXTRAS
         from fluidkv.labels import dataset
+        from fluidkv.runs.measuring import title_of
 
         sizes, unit = self.sizes, self.plan.clock.unit
         variables: dict[str, Column] = {
-            name: (("size", "run"), np.stack([self.found(s)[name] for s in sizes]), *about)
+            name: (("size", "run"), stacked, units.replace("time", unit), title)
             for name in self.found(sizes[0])
-            for about in [title_of(name, unit)]
+            for stacked in [np.stack([self.found(size)[name] for size in sizes])]
+            for units, title in [EXTRAS.get(name) or title_of(name)]
         }
         tokens, rates = ([*map(of, sizes)] for of in (self.tokens, self.rate))
         coords: dict[str, Column] = {
@@ -352,7 +353,7 @@ class SizeAnswer(Answer):
         nearly = self.nearly
         if nearly is None:
             return None
-        edge, slos = nearly.edge, self.plan.slos_of_draws
+        edge, slos = nearly.edge, nearly.slos
         values = {} if edge is None else nearly.along[edge.answer]
         return {
             "count": nearly.draws,

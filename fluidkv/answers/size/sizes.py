@@ -3,17 +3,21 @@ the sizes that meet what is asked begin.
 
 A metric need not fall as memory grows: with more memory more requests run together, and each waits
 longer between its tokens. So nothing is concluded for a size that was not tried, and sizes out of
-order are named.
+order are named. Beyond an answer lies the cliff: how much less memory, or more load, until all is
+worse.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from types import MappingProxyType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from fluidkv.errors import InputError
 from fluidkv.record import Record
+
+if TYPE_CHECKING:
+    import numpy as np
+    from jaxtyping import Float
 
 Find = Literal["kv", "rate", "replicas"]
 
@@ -75,17 +79,6 @@ AXES: Mapping[str, Axis] = MappingProxyType(
     }
 )
 """Name -> axis."""
-
-
-def axis_of(find: str) -> Axis:
-    """One of `AXES`.
-
-    Raises:
-        InputError: another name.
-    """
-    if find not in AXES:
-        raise InputError("find", find, f"one of {', '.join(AXES)}")
-    return AXES[find]
 
 
 def spread(axis: Axis, at: Size, low: float, high: float, count: int) -> list[Size]:
@@ -163,4 +156,70 @@ def edge_of(axis: Axis, met: Mapping[Size, bool]) -> Edge | None:
         ceiling=run[-1] if easier else None,
         too_easy=easier[0] if easier else None,
         islands=tuple((other[0], other[-1]) for other in runs if other is not run),
+    )
+
+
+# --- the cliff -----------------------------------------------------------------------------------
+
+TIMES_WORSE = 2.0
+"""A tail that is so many times what it is at the answer has gone over the cliff."""
+
+
+@dataclass(frozen=True)
+class Cliff(Record):
+    """What lies beyond an answer, along one axis, among the sizes tried.
+
+    Fields:
+        metric: the tail that is looked at, in its worst run.
+        at: its value at the answer.
+        worse: the size nearest to the answer from which on it is `TIMES_WORSE` times that; None:
+            none that was tried.
+        value: the tail there.
+        margin: by which share of the answer `worse` differs from it.
+        preempts: the easiest size at which a run preempts; None: none does.
+        preempts_margin: by which share of the answer it lies above (below 0: under) it.
+    """
+
+    metric: str
+    at: float
+    worse: Size | None
+    value: float | None
+    margin: float | None
+    preempts: Size | None
+    preempts_margin: float | None
+
+    @property
+    def times(self) -> float | None:
+        """How many times worse."""
+        return self.value / self.at if self.value is not None and self.at > 0 else None
+
+
+def cliff_of(
+    axis: Axis,
+    answer: Size,
+    tried: "Mapping[Size, Mapping[str, Float[np.ndarray, ' run']]]",
+    metric: str,
+) -> Cliff:
+    """What lies beyond an answer.
+
+    Args:
+        axis: along which to look: less memory, faster arrivals, fewer replicas.
+        answer: one of `tried`.
+        tried: sizes that differ on this axis alone.
+        metric: a tail.
+    """
+    order = axis.harder_first(list(tried))
+    beyond = order[order.index(answer) :: -1]  # the answer, then ever harder ones
+    at = float(tried[answer][metric].max())
+    worst = {size: float(tried[size][metric].max()) for size in beyond}
+    worse = next((size for size in beyond[1:] if not worst[size] < TIMES_WORSE * at), None)
+    preempts = next((size for size in order[::-1] if tried[size]["preemptions"].any()), None)
+    return Cliff(
+        metric,
+        at,
+        worse,
+        None if worse is None else worst[worse],
+        None if worse is None else abs(axis.of(worse) / axis.of(answer) - 1),
+        preempts,
+        None if preempts is None else axis.of(preempts) / axis.of(answer) - 1,
     )

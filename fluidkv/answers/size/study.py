@@ -12,7 +12,6 @@ from fluidkv.answers.served.memory import BLOCK_SIZES
 from fluidkv.answers.served.setting import Setting, limits_of
 from fluidkv.answers.served.slo import Slo
 from fluidkv.answers.served.window import requests_of_log
-from fluidkv.answers.size.cliff import cliff_of
 from fluidkv.answers.size.nearly import Against, nearly_every
 from fluidkv.answers.size.plan import Plan, planned
 from fluidkv.answers.size.refusing import refuse
@@ -29,7 +28,7 @@ from fluidkv.answers.size.search import (
     neighbours,
     other_ways,
 )
-from fluidkv.answers.size.sizes import AXES, Find, Size
+from fluidkv.answers.size.sizes import AXES, Find, Size, cliff_of
 from fluidkv.errors import InputError
 from fluidkv.logs.timed import TimedRun
 from fluidkv.runs.max_tokens import MaxTokens
@@ -175,8 +174,8 @@ def _answer(tried: Tried, bias: Mapping[str, Bias], within: float) -> SizeAnswer
     tried.run(neighbours(plan, answer))  # what lies beside an answer may not hold
     answer = tried.narrow(within)
     nearly = None
-    if plan.fresh is not None:
-        nearly = nearly_every(plan, answer, within, tried.tell)
+    if plan.draws is not None:
+        nearly = nearly_every(plan.draws, answer, within, tried.tell)
         if nearly.edge is not None and nearly.edge.answer != answer:
             tried.run([nearly.edge.answer, *neighbours(plan, nearly.edge.answer)])
             answer = plan.axis.harder_first([tried.narrow(within), nearly.edge.answer])[-1]
@@ -210,11 +209,12 @@ def _against(tried: Tried, bias: Mapping[str, Bias], answer: Size, within: float
     plan = tried.plan
     bounded = {OUTPUT, *(slo.metric for slo in plan.slos)}
     bar = max(one.error_bar for name, one in bias.items() if name in bounded)
-    slow = replace(plan, server=replace(plan.server, clock=plan.clock.slower(bar)))
-    if plan.fresh is not None:
-        nearly = nearly_every(slow, answer, within, tried.tell)
+    slow = replace(plan.server, clock=plan.clock.slower(bar))
+    if plan.draws is not None:
+        draws = replace(plan.draws, server=slow)
+        nearly = nearly_every(draws, answer, within, tried.tell)
         return Against(bar, nearly.edge, nearly.along)
-    again = Tried(slow, lambda count, *_: tried.tell(count))
+    again = Tried(replace(plan, server=slow), lambda count, *_: tried.tell(count))
     again.run(easier(plan, answer))
     if again.edge() is None:  # easier sizes may miss something else
         again.run(neighbours(plan, answer))

@@ -15,19 +15,18 @@ from fluidkv.answers.size.plan import Plan
 from fluidkv.answers.size.sizes import Size
 from fluidkv.runs.dataset import RunStatus
 from fluidkv.runs.measuring import TITLES_OF_REQUESTS, Span, statistics, times
-from fluidkv.runs.measuring import title_of as title_of_metric
 from fluidkv.runs.requests import Requests
 
 NEAR_FULL = 0.95
 """Share of the blocks from which on memory counts as nearly full."""
 
-EXTRAS: Mapping[str, str] = {
-    "peak_kv": "most tokens in the cache of a replica",
-    "peak_share": "most blocks held, share of a replica's",
-    "near_full": f"share of the time with {NEAR_FULL:.0%} of the blocks held or more",
-    "unfinished": "runs that ended with requests that were not served",
+EXTRAS: Mapping[str, tuple[str, str]] = {
+    "peak_kv": ("token", "most tokens in the cache of a replica"),
+    "peak_share": ("1", "most blocks held, share of a replica's"),
+    "near_full": ("1", f"share of the time with {NEAR_FULL:.0%} of the blocks held or more"),
+    "unfinished": ("1", "runs that ended with requests that were not served"),
 }
-"""What is measured here besides the metrics of `fluidkv.runs.measuring` -> what it is."""
+"""What is measured here besides the metrics of `fluidkv.runs.measuring` -> units, what it is."""
 
 Values = Mapping[str, Float[np.ndarray, " run"]]
 
@@ -71,14 +70,6 @@ def worst_of(values: Values, metric: str) -> float:
     """A metric in its worst run."""
     least = metric.startswith(("output", "throughput"))
     return float(values[metric].min() if least else values[metric].max())
-
-
-def title_of(metric: str, unit: str) -> tuple[str, str]:
-    """The units of a metric, and what it is."""
-    if metric in EXTRAS:
-        return "token" if metric == "peak_kv" else "1", EXTRAS[metric]
-    units, title = title_of_metric(metric)
-    return units.replace("time", unit), title
 
 
 # --- what is measured ---------------------------------------------------------------------------

@@ -90,7 +90,7 @@ def in_short(answer: SizeAnswer) -> str:
         sure = f"; {needed} if iterations last {answer.against.bar:.1%} longer"
     held = ", by the requests that are run alone"
     if nearly is not None and nearly.edge is not None:
-        slos = [slo_text(answer, slo, nearly.horizon) for slo in plan.slos_of_draws]
+        slos = [slo_text(answer, slo, nearly.horizon) for slo in nearly.slos]
         held = f", {'on' if nearly.left_open else 'in'} {share_text(nearly)}"
     size = size_text(answer, answer.answer)
     meets = "meets" if size.startswith("1 ") else "meet"

@@ -204,8 +204,8 @@ def test_draws_are_like_the_busiest_hour_of_days_of_which_a_part_is_served(monke
     plan = sized_by(days, draws=2, horizon=Horizon(40)).plan
     assert plan.window is not None
     assert (plan.window.requests, plan.window.first) == (5, times.index(hours[50]))
-    assert plan.fresh is not None
-    stretch = plan.fresh.stretch
+    assert plan.draws is not None
+    stretch = plan.draws.stretch
     assert stretch is not None
     assert (stretch.requests, stretch.of) == (60, len(days))
     assert stretch.rate == pytest.approx(1 / 60)

@@ -67,7 +67,7 @@ def test_all_draws_meet_the_answer_and_not_all_the_next_size(pool):
 def test_a_draw_is_a_run_of_that_server(pool):
     plan = pool.plan
     server = fk.Server("vllm+cache", fk.Limits(pool.tokens(pool.answer), 16), clock=CLOCK)
-    run = fk.serve(plan.fresh.tables[3], server)
+    run = fk.serve(plan.draws.tables[3], server)
     ttft = (run.first_token - run.arrival).values[0]
     assert pool.nearly.along[pool.answer]["ttft_p99"][3] == pytest.approx(np.quantile(ttft, 0.99))
 
@@ -105,10 +105,10 @@ def test_a_trace_without_times_is_a_sample_as_a_log_is():
     assert found.nearly is not None
     assert (found.nearly.draws, found.nearly.misses) == (DRAWS_OF_LOG, 0)
     assert found.nearly.share == pytest.approx(1 - 1 / 41 - LEFT_OPEN)
-    shares = [(table.input_length == 20).mean() for table in found.plan.fresh.tables]
+    shares = [(table.input_length == 20).mean() for table in found.plan.draws.tables]
     # Of a beta(10, 10), beside chance of 400 each: 0.025 by chance alone.
     assert np.std(shares) == pytest.approx((0.25 / 21 + 0.25 / 400) ** 0.5, rel=0.35)
-    assert len({table.arrival[-1] for table in found.plan.fresh.tables}) == DRAWS_OF_LOG
+    assert len({table.arrival[-1] for table in found.plan.draws.tables}) == DRAWS_OF_LOG
 
 
 def test_draws_of_a_long_trace_are_like_its_busiest_stretch():
@@ -164,10 +164,19 @@ def test_a_part_keeps_what_its_requests_have():
     }
 
 
+def test_what_clients_ask_for_is_read_from_the_trace():
+    log = replace(_log(20, 8.0), max_tokens=(200,) * 20)
+    asks = max_tokens_of("column:n")
+    how = {"engine": "trtllm-no-evict", "clock": CLOCK, "draws": 2, "horizon": Horizon(30)}
+    plan = fk.size_server(log, SLOS, max_tokens=asks, within=0.5, **how).plan
+    for table in (*plan.tables, *plan.draws.tables):
+        assert (table.max_output == 200).all()
+
+
 def test_a_bound_on_a_count_grows_with_the_requests_of_a_draw():
     """4 in the 80 requests of the log are 15 in the 300 of a draw; a time is the same in both."""
     loose = _sized_by((Slo("preemptions", 4), Slo("ttft_p99", 0.5)))
-    assert [slo.bound for slo in loose.plan.slos_of_draws] == [15, 0.5]
+    assert [slo.bound for slo in loose.plan.draws.slos] == [15, 0.5]
     assert [slo["bound"] for slo in loose.to_dict()["draws"]["slos"]] == [15, 0.5]
     nearly = loose.nearly
     assert nearly.along[loose.answer]["preemptions"].max() <= 15

@@ -1,13 +1,12 @@
 """The size that is found meets the SLOs, the next one does not, and the requests are the same."""
 
-import json
-
 import numpy as np
 import pytest
 
 import fluidkv as fk
 from fluidkv.answers import Size
 from fluidkv.answers.served.slo import Slo
+from fluidkv.answers.size.figures import size_figure
 from fluidkv.answers.size.search import meets
 from fluidkv.answers.size.sizes import Find
 from fluidkv.answers.size.trials import measured_sizes, replicas_of
@@ -128,10 +127,12 @@ def test_what_binds_is_named(found):
     assert (values["binds"] == "target") == (rate < 0.95 * least)
 
 
-def test_plain_values_are_json(found):
-    values = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert values["find"] == found.plan.axis.find
-    assert len(values["sizes"]) == len(found.along)
+def test_the_picture_has_every_size_tried(found):
+    data = size_figure(found).data()
+    ttft = [found.worst(size, "ttft_p99") for size in found.along]
+    np.testing.assert_array_equal(data["ttft_p99"], ttft)
+    assert data["answer"] in data["at"]
+    assert data["met"].tolist() == [float(found.meets(size)) for size in found.along]
 
 
 # --- against something independent --------------------------------------------------------------
