@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fluidkv.answers.memory import UNSAID_MEMORY, Memory
-from fluidkv.answers.served.described import BIAS, STRETCH, below, clock_json
+from fluidkv.answers.served.described import BIAS, STRETCH, below, clock_json, cost_keys
 from fluidkv.answers.size.sizes import TIMES_WORSE, Cliff, Edge, Size, edge_of
 from fluidkv.plain import csv_text, finite
 from fluidkv.questions.answer import Answer, Described, described
@@ -331,11 +331,7 @@ class SizeAnswer(Answer):
     @described(
         "what a million output tokens cost",
         flat=True,
-        below=(
-            ("cost.per_gpu_hour", "money", "if `--price` is given: the price of a GPU"),
-            ("cost.gpus", "count", "if `--price` is given: GPUs of a replica"),
-            ("cost.per_million_output_tokens.*", "money", "if `--price` is given: of each size"),
-        ),
+        below=cost_keys("of each size"),
     )
     def costs(self) -> dict[str, Any]:
         """What a million output tokens cost; empty where no price is known."""

@@ -25,7 +25,9 @@ def test_the_page_holds_every_engine_against_the_first() -> None:
 
 def test_the_table_has_a_row_for_each_engine_and_run() -> None:
     answer = answer_to("compare", LINE)
-    rows = list(csv.DictReader(COMPARE.tables(answer)["compare.csv"].splitlines()))
+    text = COMPARE.tables(answer)["compare.csv"]
+    assert isinstance(text, str)
+    rows = list(csv.DictReader(text.splitlines()))
     assert [(row["engine"], row["run"]) for row in rows][:4] == [
         *(("vllm", str(run)) for run in range(3)),
         ("trtllm-no-evict", "0"),
@@ -58,7 +60,9 @@ def test_the_crossover_is_said_and_has_its_table() -> None:
     assert answer.names == ("trtllm-no-evict", "trtllm-max-utilization")
     found = answer.to_dict()["crossover"]
     assert found["by_max_tokens"]["points"][:2] == [1, 1.25]
-    rows = list(csv.DictReader(COMPARE.tables(answer)["crossover_runs.csv"].splitlines()))
+    text = COMPARE.tables(answer)["crossover_runs.csv"]
+    assert isinstance(text, str)
+    rows = list(csv.DictReader(text.splitlines()))
     assert {row["axis"] for row in rows} == {"max_tokens", "capacity"}
     assert [figure.id for figure in COMPARE.figures(answer)] == ["engines", "crossover"]
 

@@ -127,6 +127,7 @@ def test_the_table_has_a_row_for_each_setting_and_run() -> None:
     line = f"{RECOMMENDS} {TRIED}"
     values = values_of("recommend", line)
     (text,) = QUESTIONS["recommend"].tables(answer_to("recommend", line)).values()
+    assert isinstance(text, str)
     rows = list(csv.DictReader(StringIO(text)))
     assert len(rows) == values["simulated"]["settings"] * 2 == 7 * 2  # 1 + 1 + 2 + 1 alone, 2 pairs
     picked = [float(row["preemptions"]) for row in rows if row["pick"] == "1"]
