@@ -24,11 +24,13 @@ class Instance(NamedTuple):
         shown: what the record shows of it, words or a number; None: nothing. `ours` of the claim
             makes text of them all.
         bad: the counterexample in words, where it is one; "": what is shown.
+        paper: what is printed there, or was measured. `paper` of the claim makes text of them all.
     """
 
     holds: Any
     shown: Any = None
     bad: str = ""
+    paper: str = ""
 
 
 @dataclass(frozen=True)

@@ -264,7 +264,11 @@ class _Record:
         ours = "{all}" if shown and self.ours == "as stated" else self.ours
         wrong = (instance for instance in instances if not instance.holds)
         bad = next((instance.bad or str(instance.shown) for instance in wrong), None)
-        return self.outcome(Finding(bad, _text(ours, shown)), shown)
+        printed = [instance.paper for instance in instances if instance.paper]
+        paper = "{all}" if self.paper == "as stated" else self.paper
+        return self.outcome(
+            Finding(bad, _text(ours, shown), _text(paper, printed) if printed else ""), shown
+        )
 
 
 def _decided(

@@ -74,6 +74,6 @@ def test_an_oscillation_needs_its_swing_and_its_period(
 
     runs = {"restart": run(1.0, 64.0), "vllm": run(swing, period)}
     monkeypatch.setattr(
-        restart_resume, "runs", lambda engine, lengths: (runs[engine],) * len(keeping.INPUTS)
+        keeping, "runs", lambda engine, lengths: (runs[engine],) * len(keeping.INPUTS)
     )
     assert (restart_resume.oscillation_stays(keeping.ONE).counterexample is None) is holds

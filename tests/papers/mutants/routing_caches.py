@@ -15,7 +15,7 @@ MUTANTS: list[Mutant] = [
     Mutant("routing.section-4-1.mooncake.conversation.nodes", "-1.3, 0)", "-1.2, 0)"),
     Mutant("routing.section-4-1.mooncake.synthetic.nodes", "-1, 1)", "-0.9, 1)"),
     Mutant("routing.section-4-1.mooncake.optimum", "16 <=", "17 <=", "def _optimum"),
-    Mutant("routing.section-4-1.mooncake.nodes", "<= 1 or", "<= 0.5 or", "def _whole"),
-    Mutant("routing.section-4-1.engines.vllm", "<= 0.05 or", "<= 0.001 or", "def _vllm"),
+    Mutant("routing.section-4-1.mooncake.nodes", "_within(1, ", "_within(0.5, ", "def _whole"),
+    Mutant("routing.section-4-1.engines.vllm", "_within(0.05, ", "_within(0.001, ", "def _vllm"),
     Mutant("routing.section-4-1.engines.sglang", "<= 2.2", "<= 1", "def _sglang"),
 ]

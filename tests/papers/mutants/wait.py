@@ -14,6 +14,7 @@ MUTANTS: list[Mutant] = [
     Mutant("wait.example-2.losses", '"12, 25"', '"13, 26"'),
     Mutant("wait.example-2.completions.running-first", "Fraction(7, 2)", "Fraction(5, 2)", "_LOW"),
     Mutant("wait.proposition-1.above-one", "Fraction(5, 4)", "Fraction(1, 2)"),
+    Mutant("wait.proposition-1.at-one", "float(most) * time", "float(most) * time / 2", "def _gro"),
     Mutant("wait.proposition-2", "seen, best = None, 0, [], 3", "seen, best = None, 0, [], 2"),
     Mutant("wait.proposition-3.gap.running-first", "means[0] / 2", "means[0] * 2", "def _gap"),
     Mutant("wait.proposition-4", "flint.arb.pi())", "1.5 * flint.arb.pi())"),
@@ -23,9 +24,14 @@ MUTANTS: list[Mutant] = [
     Mutant("wait.equation-18", "range(each.output_length + 1)", "range(each.output_length)"),
     Mutant("wait.theorem-1.slack.throughput.exponent", "-1.0", "-1.5"),
     Mutant("wait.theorem-1.exclusively", "means[3] - means[1]", "means[1] - means[3]"),
+    Mutant("wait.theorem-1.memory", "peak > found.memory", "peak >= found.memory", "def _memory"),
+    Mutant("wait.section-4-4.decoupled", "return _bounds", "return not _bounds", "def _decoupled"),
     Mutant("wait.lemma-1", "- n * (paths", "- (n + 1) * (paths"),
     Mutant("wait.lemma-2", "paths, n, ", "paths, 2 * n, "),
     Mutant("wait.lemma-2.buffer", "2 * n - 1, ", "2 * n - 2, "),
+    Mutant(
+        "wait.lemma-2.arrivals-on-top", "level - n, n)", "level - n, 0)", "def _arrivals_on_top"
+    ),
     Mutant("wait.lemma-4", "/ k\n", "/ (k + 1)\n"),
     Mutant("wait.lemma-5", "4, n + _root", "4, 2 * n + _root"),
     Mutant("wait.lemma-6", "bound = 2 + chain", "bound = 3 + chain"),
@@ -44,6 +50,9 @@ MUTANTS: list[Mutant] = [
     Mutant("wait.equation-12.thinning.broken", "1.0", "0.5"),
     Mutant("wait.theorem-3.latency.common-factor", "first / 10", "first / 1000"),
     Mutant("wait.theorem-4.merged", "(62 + ends[k - 1])", "(63 + ends[k - 1])", "def _written"),
+    Mutant(
+        "wait.theorem-4.frequency", "capacity, _DELTA", "capacity / 2, _DELTA", "def _frequency"
+    ),
     Mutant("wait.section-7-2.minimum", "5 <= count <= 20", "3 <= count <= 25", "def _near_ten"),
     Mutant("wait.section-7-2.minimum.half-load", "5 <= count <= 20", "9 <= count <= 11", "_near_t"),
     Mutant("wait.section-6-1.high-demand", "> found[rule][0]", "> 2 * found[rule][0]"),

@@ -119,7 +119,7 @@ def test_chance_is_what_nineteen_of_twenty_pairs_stay_within() -> None:
 
 
 def _predictions(monkeypatch: pytest.MonkeyPatch, rows: tuple[Row, ...]) -> None:
-    monkeypatch.setattr(watermark, "predicted", lambda clock: rows)
+    monkeypatch.setattr(watermark.bench, "predicted", lambda clock: rows)
 
 
 _TOLD = [
@@ -157,7 +157,7 @@ def test_a_table_without_effect_is_not_among_the_draws(
     monkeypatch: pytest.MonkeyPatch, statistic
 ) -> None:
     none = tuple(replace(PUBLISHED[0], watermark=w) for w in WATERMARKS)
-    monkeypatch.setattr(watermark, "PUBLISHED", none)
+    monkeypatch.setattr(watermark.bench, "PUBLISHED", none)
     assert "outside" in str(watermark.among_draws(statistic, "{:.3g}").counterexample)
 
 

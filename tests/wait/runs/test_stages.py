@@ -156,29 +156,11 @@ def test_poisson_arrivals_end_like_constant_ones(new_first):
         assert np.median(late) == 3
 
 
-COUNTED = {"capacity": 12, "new_first": True}
-
-
 @pytest.mark.parametrize(
     ("make", "argument"),
     [
-        (lambda: play(Counts(-1, 2), **COUNTED), "waiting"),
-        (lambda: play(Counts(1, np.array([2, 13])), **COUNTED), "decoding"),
         (lambda: play(Counts(1, 1), capacity=1, new_first=True), "capacity"),
-        (lambda: fate(Counts(-3, 2), arrivals=4, **COUNTED), "waiting"),
-        (lambda: fate(Counts(3, 13), arrivals=4, **COUNTED), "decoding"),
-        (lambda: fate(Counts(3, 2), arrivals=-1, **COUNTED), "arrivals"),
-        (lambda: fate(Counts(10**30, 2), arrivals=1, **COUNTED), "waiting"),
         (lambda: fate(Counts(3, 2), arrivals=1, capacity=True, new_first=True), "capacity"),
-        (lambda: fates(arrivals=1, most_waiting=-1, **COUNTED), "most_waiting"),
-        (lambda: example_2(np.full(3, 4), new_first=True), "arrivals"),
-        (lambda: example_2(np.zeros((0, 3), int), new_first=True), "arrivals"),
-        (lambda: example_2(np.full((3, 1), -4), new_first=True), "arrivals"),
-        (lambda: example_2(np.full((3, 1), 0.5), new_first=True), "arrivals"),
-        (lambda: example_2(np.full((3, 1), 4), new_first=True, waiting=-1), "waiting"),
-        (lambda: example_2(np.full((3, 1), 4), new_first=True, decoding=13), "decoding"),
-        (lambda: batch_tokens((1, -1), batches=1), "come"),
-        (lambda: batch_tokens((1, 1), batches=1, later=(1,)), "later"),  # pyright: ignore
         (lambda: batch_tokens((1, 1), batches=0), "batches"),
     ],
 )

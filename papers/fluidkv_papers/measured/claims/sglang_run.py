@@ -5,11 +5,11 @@ is not in the repository. Four repeats of the run differ among themselves; how f
 the clock or the arrivals do, within what is known of them, stands beside.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from fluidkv.ledger import Evidence, Finding, Origin, Statements, Verdict
+from fluidkv.ledger import Evidence, Finding, Instance, Origin, Statements, Verdict
 from fluidkv_papers.measured.instances import sglang_study as replayed
 from fluidkv_papers.measured.instances.sglang_published import REPEATS, SETTINGS, Published
 from fluidkv_papers.measured.instances.sglang_study import Outcome as Run
@@ -30,7 +30,7 @@ _SLOWER = f"{_FIRST}, made slower by the median time per token of this run itsel
 _MAIN = "fit first half of the log"
 _RATES = ("reasoning", "reasoning_q0.5", "reasoning_q1")
 _CAPS = ("cap65k", "tuned_n24", "tuned_n32", "tuned_n40", "tuned_n48")
-MAIN = CLAIMS.section(place=_RUNS, kind="remark", checked=_FIRST)
+MAIN = CLAIMS.section(place=_RUNS, kind="remark", checked=_FIRST, ours="{list}", paper="{list}")
 OTHERS = CLAIMS.section(place=_OTHERS, kind="remark", checked=_EACH)
 
 Number = Callable[[Run | Published], float]
@@ -75,18 +75,13 @@ def _main() -> Run:
     "There are 20 retractions, to within 25 %.",
     given=(("retractions",), 0.25, "{:.0f}"),
 )
-def close(names: Sequence[str], part: float, form: str) -> Finding:
+def close(names: Sequence[str], part: float, form: str) -> Iterator[Instance]:
     """Each number within a part of those of the logged run."""
-    rows = [(name, _of(name)(_main()), _of(name)(REPEATS[0])) for name in names]
-    return Finding(
-        (
-            f"{name}: {form.format(value)} for {form.format(wanted)}"
-            for name, value, wanted in rows
-            if abs(value / wanted - 1) > part
-        ),
-        ", ".join(form.format(value) for _, value, _ in rows),
-        paper=", ".join(form.format(wanted) for *_, wanted in rows),
-    )
+    for name in names:
+        value, wanted = _of(name)(_main()), _of(name)(REPEATS[0])
+        shown, printed = form.format(value), form.format(wanted)
+        bad = f"{name}: {shown} for {printed}"
+        yield Instance(abs(value / wanted - 1) <= part, shown, bad, printed)
 
 
 @CLAIMS.claim("ratios", _LOG, checked=_FIRST, kind="remark")
@@ -213,18 +208,18 @@ def _milliseconds() -> Finding:
 )
 def other_settings(
     names: Sequence[str], numbers: Sequence[tuple[str, float, float]], form: str
-) -> Finding:
+) -> Iterator[Instance]:
     """Under each setting, numbers within a part of the measured ones, or an amount."""
-    bad, shown, printed = None, [], []
     for setting in SETTINGS:
-        measured = setting.measured
+        measured, wrong = setting.measured, ""
         if measured.name not in names:
             continue
         (run,) = replayed.recorded()[f"setting {measured.name}"]
         for name, part, amount in numbers:
             value, wanted = _of(name)(run), _of(name)(measured)
             if abs(value - wanted) > max(part * wanted, amount):
-                bad = bad or f"{measured.name}: {form.format(value)} for {form.format(wanted)}"
-        shown.append(", ".join(form.format(_of(n)(run)) for n, *_ in numbers))
-        printed.append(", ".join(form.format(_of(n)(measured)) for n, *_ in numbers))
-    return Finding(bad, "; ".join(shown), paper="; ".join(printed))
+                wrong = wrong or f"{measured.name}: {form.format(value)} for {form.format(wanted)}"
+        shown, printed = (
+            ", ".join(form.format(_of(name)(of)) for name, *_ in numbers) for of in (run, measured)
+        )
+        yield Instance(not wrong, shown, wrong, printed)

@@ -241,11 +241,16 @@ def _whole_nodes() -> Finding:
             curves[trace, "nodes", "lru"], curves[trace, "blocks", "lru"], strict=True
         )
     ]
+    return _within(1, gaps, "+.2f")
+
+
+def _within(points: float, gaps: list[tuple[float, str, int]], form: str) -> Finding:
+    """Whether all gaps are of so many points or fewer, each with its place and size."""
     low, high = min(gaps), max(gaps)
-    most = max(low, high, key=lambda gap: abs(gap[0]))
+    most, name, size = max(low, high, key=lambda gap: abs(gap[0]))
     return Finding(
-        abs(most[0]) <= 1 or f"{most[0]:+.2f} points: {most[1]}, {most[2]:,} tokens",
-        f"{low[0]:+.2f} to {high[0]:+.2f} points",
+        abs(most) <= points or f"{most:{form}} points: {name}, {size:,} tokens",
+        f"{low[0]:{form}} to {high[0]:{form}} points",
     )
 
 
@@ -261,12 +266,7 @@ def _vllm() -> Finding:
     Note: Where requests run side by side, what counts is when a block is released, not when it was
     asked for."""
     gaps = [(_WORTH * (row.vllm - row.blocks), *row[:2]) for row in engines.compared()]
-    low, high = min(gaps), max(gaps)
-    most = max(low, high, key=lambda gap: abs(gap[0]))
-    return Finding(
-        abs(most[0]) <= 0.05 or f"{most[0]:+.3f} points: {most[1]}, {most[2]:,} tokens",
-        f"{low[0]:+.3f} to {high[0]:+.3f} points",
-    )
+    return _within(0.05, gaps, "+.3f")
 
 
 @SECTION_4_1.claim("engines.sglang", ", beside it: SGLang's nodes")

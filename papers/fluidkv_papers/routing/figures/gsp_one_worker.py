@@ -8,6 +8,7 @@ from fluidkv import answers, prefix
 from fluidkv.answers.cache.question import HIT_RATES, hit_rates
 from fluidkv.figures.figure import Canvas, Data, Figure
 from fluidkv.figures.style import BLACK, NOTE
+from fluidkv_papers.routing.figures import sweeps
 from fluidkv_papers.routing.instances.one_cache import (
     FIRST,
     LAST,
@@ -43,16 +44,11 @@ def data() -> Data:
     return found
 
 
-def _part(data: Data, units: str) -> Data:
-    front = f"{units}."
-    return {name.removeprefix(front): v for name, v in data.items() if name.startswith(front)}
-
-
 def draw(data: Data, canvas: Canvas) -> None:
     axes = canvas.subplots(1, 2, sharey=True)
     titles = {TOKENS: "single leaf tokens go (the paper)", NODES: "whole leaf nodes go (SGLang)"}
     for ax, (units, title) in zip(axes, titles.items(), strict=True):
-        part = _part(data, units)
+        part = sweeps.part(data, units)
         HIT_RATES.draw({**part, "capacity": part["capacity"] / 1000}, ax, log="", apart=10)
         for rate, name, place in ((_LRU, "L-LRU", 148), (_RLT, "RLT", 112)):
             ax.axhline(rate, color=BLACK, linewidth=0.8, linestyle=(0, (1, 3)))
@@ -68,7 +64,7 @@ def draw(data: Data, canvas: Canvas) -> None:
 def caption(data: Data) -> str:
     words = []
     for units, name in ((TOKENS, "single tokens"), (NODES, "whole nodes")):
-        part = _part(data, units)
+        part = sweeps.part(data, units)
         size = part["size_of_lru"]
         rlt = np.interp(size, part["capacity"], part["rlt.hit_rate"])
         last = part["capacity"][part["rlt.hit_rate"] * 100 >= _RLT]

@@ -7,6 +7,7 @@ import numpy as np
 from fluidkv.answers.cache.question import HIT_RATES
 from fluidkv.figures.figure import Canvas, Data, Figure
 from fluidkv.figures.style import BLUE, ORANGE, name_axes, zero_line
+from fluidkv_papers.routing.figures import sweeps
 from fluidkv_papers.routing.instances import mooncake
 
 _NAMES = {"conversation": "conversations", "synthetic": "synthetic trace"}
@@ -32,15 +33,10 @@ def data() -> Data:
     return found
 
 
-def _part(data: Data, trace: str) -> Data:
-    front = f"{trace}."
-    return {name.removeprefix(front): v for name, v in data.items() if name.startswith(front)}
-
-
 def draw(data: Data, canvas: Canvas) -> None:
     upper, lower = canvas.subplots(2, 2, sharex=True, height_ratios=(3, 2))
     for place, (trace, name) in enumerate(_NAMES.items()):
-        part = _part(data, trace)
+        part = sweeps.part(data, trace)
         HIT_RATES.draw({**part, "capacity": part["capacity"] / 1e6}, upper[place])
         upper[place].set(title=f"Mooncake, {name}", xlabel="")
         ax, x = lower[place], part["capacity"] / 1e6
@@ -62,7 +58,7 @@ def draw(data: Data, canvas: Canvas) -> None:
 def caption(data: Data) -> str:
     words = []
     for trace, name in _NAMES.items():
-        part, totals = _part(data, trace), mooncake.totals()[trace]
+        part, totals = sweeps.part(data, trace), mooncake.totals()[trace]
         gain = 100 * data[f"gain.{trace}.blocks"]
         low, high = int(gain.argmin()), int(gain.argmax())
         sizes = part["capacity"] / 1e6

@@ -130,6 +130,11 @@ def factor(data: Data, measure: str, of: str, over: str) -> np.ndarray:
     return data[f"{of}.{measure}"] / data[f"{over}.{measure}"]
 
 
+def part(data: Data, of: str) -> Data:
+    """What is named "OF.NAME", by its name."""
+    return {name.removeprefix(f"{of}."): v for name, v in data.items() if name.startswith(f"{of}.")}
+
+
 def listed(values: Sequence[float] | np.ndarray, form: str = ".1f") -> str:
     """Numbers in a row, for captions."""
     return ", ".join(format(float(value), form) for value in values)

@@ -5,11 +5,11 @@ in, at several loads. How the thresholds were chosen is not said either: the lea
 satisfy (16), or those that keep a prompt to spare in each line.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from fluidkv import wait
-from fluidkv.ledger import Evidence, Finding, Origin, flint
+from fluidkv.ledger import Evidence, Finding, Instance, Origin, flint
 from fluidkv_papers.wait.instances.designs import (
     DELTA,
     HORIZON,
@@ -112,27 +112,28 @@ def dominates(spare: int) -> Finding:
 # --- (ii) the curve -----------------------------------------------------------------------------
 
 
-@CLAIMS.claim("section-7-2.u-shape", "section 7.2, (ii)", checked=_WORDS, kind="figure")
-def _u_shape() -> Finding:
+@CLAIMS.claim(
+    "section-7-2.u-shape",
+    "section 7.2, (ii)",
+    checked=_WORDS,
+    kind="figure",
+    note="Tokens, and in brackets the number of segments: the fewest that can be served, the best, "
+    f"one for each output. {_SPARE}",
+)
+def _u_shape() -> Iterator[Instance]:
     """At loads 0.1, 0.5 and 0.8 the total memory (17) is U-shaped in the number of segments.
 
     Paper: a U-shaped curve: high term 1 at few segments, queues at many"""
     # The bound is above its least at both ends, and so is term 1 at the first that is served.
-    bad, parts = None, []
     for load in LOADS:
         designs = synthetic_designs(load, 1)
         low, first, last = best(designs), designs[0], designs[-1]
-        shown = (f"{each.total:.3g} ({each.count})" for each in (first, low, last))
-        parts.append(f"load {float(load)}: {', '.join(shown)}")
         inside = first.count < low.count < last.count
-        if not (inside and first.batch > low.batch and last.queue > low.queue):
-            bad = bad or parts[-1]
-    return Finding(
-        bad,
-        "; ".join(parts),
-        note="Tokens, and in brackets the number of segments: the fewest that can be served, the "
-        f"best, one for each output. {_SPARE}",
-    )
+        shown = (f"{each.total:.3g} ({each.count})" for each in (first, low, last))
+        yield Instance(
+            inside and first.batch > low.batch and last.queue > low.queue,
+            f"load {float(load)}: {', '.join(shown)}",
+        )
 
 
 @CLAIMS.claim(
@@ -216,14 +217,14 @@ def _third_term() -> Finding:
 
 
 @SECTION_7_2.claim("few-segments", checked=f"{_WORDS}; 1 to 40 segments", evidence=Evidence.EXACT)
-def _few() -> Finding:
+def _few() -> Iterator[Instance]:
     """At loads 0.1, 0.5 and 0.8 too few segments have no thresholds that satisfy (16).
 
+    Ours: no thresholds for segments {list}
     Paper: any fixed number of segments, at no asymptotic cost
     Note: Our own statement: (16) counts n_k prompts at stages that most have left. Theorem 4
     assumes thresholds that satisfy it; where there are none it says nothing."""
     # Loads of the segments; no whole or real thresholds satisfy (16) where they are 1 or more.
-    parts, bad = [], None
     for load in LOADS:
         system = synthetic(load)
         problem = wait.SegmentProblem(system, HORIZON, DELTA)
@@ -232,10 +233,8 @@ def _few() -> Finding:
             for number in range(1, 41)
         }
         most = max((number for number, each in loads.items() if each >= 1), default=0)
-        parts.append(f"up to {most} at load {float(load)} (one: {float(loads[1]):.2f})")
-        if not most:
-            bad = bad or f"load {load}"
-    return Finding(bad, f"no thresholds for segments {', '.join(parts)}")
+        shown = f"up to {most} at load {float(load)} (one: {float(loads[1]):.2f})"
+        yield Instance(most, shown, f"load {load}")
 
 
 @SECTION_7_2.claim("floor", checked=f"{SYNTHETIC}; load 0.01 and {_WORDS.split(';')[1].strip()}")

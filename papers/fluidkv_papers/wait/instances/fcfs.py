@@ -15,6 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Int
 
+from fluidkv.wait.model import count
+
 
 class Counts(NamedTuple):
     """Before an iteration. Numbers, or arrays of one shape: many runs at once.
@@ -49,7 +51,11 @@ def play(before: Counts, *, capacity: int, new_first: bool) -> Played:
         capacity: M, tokens.
         new_first: prompts that wait are admitted first, and decodes are evicted for them; else
             decodes go first, and who waits, the evicted among them, gets what is left.
+
+    Raises:
+        InputError: a memory of fewer than the 2 tokens of a prompt.
     """
+    capacity = count("capacity", capacity, least=2)
     waiting, decoding = (np.asarray(value, np.int64) for value in before)
     if new_first:
         prefilled = np.minimum(waiting, capacity)
@@ -175,7 +181,11 @@ def batch_tokens(come: Arrivals, *, batches: int, later: Arrivals = (0, 0)) -> l
         come: during the batch of the equilibrium.
         batches: how many.
         later: during each batch after it.
+
+    Raises:
+        InputError: no batch.
     """
+    count("batches", batches)
     kinds = range(len(PROPOSITION_3))
     outputs = [length for _, length in PROPOSITION_3]
     batch = [(kind, stage) for kind in kinds for stage in range(outputs[kind] + 1)]

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 from fluidkv.ledger import Finding, Origin, decimal, span
 from fluidkv_papers.routing.instances import printed
+from fluidkv_papers.routing.instances.setting import mean_length
 from fluidkv_papers.routing.paper import statements
 
 CLAIMS = statements(origin=Origin.READING)
@@ -79,9 +80,3 @@ def _within_peak() -> Finding:
         note=f"Prompts have {decimal(mean, 0)} tokens in the mean. So what is served is what such "
         "a GPU serves when it computes without a pause.",
     )
-
-
-def mean_length(groups: int) -> Fraction:
-    """Tokens of a prompt: the five lengths in a cycle over the groups, each as often."""
-    lengths = [printed.LENGTHS[group % len(printed.LENGTHS)] for group in range(groups)]
-    return Fraction(sum(lengths), groups)

@@ -87,18 +87,16 @@ def _netted() -> Finding:
 @SECTION_4_RATES.claim(
     "regret.fixed-price.independent", ", the theorem", checked=f"{_RUNS}; {' and '.join(_ALONE)}"
 )
-def _fixed_price() -> Finding:
+def _fixed_price() -> Iterator[Instance]:
     """On rounds drawn independently of one law, netted regret against the best fixed price that
     uses T M in all has the power 1/2.
 
     Paper: O(sqrt(T))
     Note: This is the setting of reference [1]."""
-    bad = None
     for study in _ALONE:
         found = _power(study, "price_netted")
-        if not 0.5 - _NEAR <= found.low <= found.high <= 0.5 + _NEAR:
-            bad = bad or _told([study], "price_netted")
-    return Finding(bad, _told(_ALONE, "price_netted"))
+        near = 0.5 - _NEAR <= found.low <= found.high <= 0.5 + _NEAR
+        yield Instance(near, _told([study], "price_netted"))
 
 
 @SECTION_4_RATES.fails(
