@@ -20,7 +20,7 @@ import numpy as np
 
 from benchmarks.report import against, load
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.arrays import RunArrays, arrays_of
+from fluidkv.serving.arrays import Runs
 from fluidkv.serving.checks import NO_HORIZON
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import VIDUR_SARATHI
@@ -109,7 +109,6 @@ def run_requests(
             raise AssertionError(f"evictions, iterations: {found}, by the plain loop {counts}")
     taken = {name: times(run, calls=REPEATS, warm_up=0).best for name, run in named.items()}
     literal = times(lambda: serve(one, literally), calls=1, warm_up=0).best
-    arrays = _arrays(shuffled)
     return ServingTiming(
         requests=requests,
         iterations=counts[1],
@@ -117,32 +116,26 @@ def run_requests(
         tokens=int(one.output_length.sum()),
         seeds=seeds,
         seconds={"literal engine": literal} | taken,
-        phases=_phases(arrays),
+        phases=_phases(shuffled),
         bytes=requests * (3 * 8 + 2 * REQUEST.itemsize + 8 * TIMES + 17),
         copying=2 * _COPIED / times(np.ones(_COPIED // 8).copy, calls=REPEATS).best,
     )
 
 
-def _arrays(tables: list[Requests]) -> RunArrays:
-    runs = len(tables)
-    return arrays_of(
-        tables, [LIMITS] * runs, [IterationClock.iterations()] * runs, [None] * runs, []
-    )
-
-
-def _phases(arrays: RunArrays) -> dict[str, float]:
+def _phases(tables: list[Requests]) -> dict[str, float]:
     """Seconds of a core for a run, by leaving out what is not meant.
 
     Of all threads, so that nobody else's work counts.
     """
-    runs = arrays.requests.size
+    runs, clock = len(tables), IterationClock.iterations()
+    batch = Runs(tables, [LIMITS] * runs, [clock] * runs, [None] * runs, [()] * runs)
 
     def kernel(iterations: int, keep_requests: bool) -> float:
         how = {"iterations": iterations, "keep_requests": keep_requests, "jumps": False}
         taken = []
         for _ in range(REPEATS):
             before = process_time()
-            run_batch(VIDUR_SARATHI, arrays, **how)
+            run_batch(VIDUR_SARATHI, batch, **how)
             taken.append(process_time() - before)
         return min(taken) / runs
 

@@ -107,7 +107,6 @@ def as_dataset(
     label: str,
     unit: str,
     coords: Mapping[str, Column] | None = None,
-    stacked: Mapping[str, np.ndarray] | None = None,
 ) -> xr.Dataset:
     """Records and what they were made from, labelled; see `fluidkv.serving.run.serve`.
 
@@ -119,8 +118,6 @@ def as_dataset(
         every: iterations of a window.
         label, unit: of the engine or policy, and of its clock.
         coords: what tells runs apart, along `run`.
-        stacked: columns of all tables, (run, request), that nobody else writes to, by name; where
-            all runs have as many requests they are taken as they are.
     """
     windows = -(-records.iterations // every)
     size = max(1, records.time.shape[1])
@@ -146,7 +143,7 @@ def as_dataset(
         found["peak_tokens"] = shown(records.peak), "most tokens held", "token"
     variables = labelled(("run", "window"), found)
     if records.requests is not None:
-        variables |= _of_requests(records, tables, unit, stacked or {})
+        variables |= _of_requests(records, tables, unit)
     ends = np.arange(1, size + 1) * every
     variables |= _of_runs(records, tables, blocks, block_size)
     if records.hits is not None:
@@ -169,9 +166,7 @@ def labelled(
     return {name: (dims, values, unit, title) for name, (values, title, unit) in columns.items()}
 
 
-def _of_requests(
-    records: RunRecords, tables: Sequence[Requests], unit: str, stacked: Mapping[str, np.ndarray]
-) -> dict[str, Column]:
+def _of_requests(records: RunRecords, tables: Sequence[Requests], unit: str) -> dict[str, Column]:
     assert records.requests is not None  # the caller looked
     columns: dict[str, tuple] = {}
     for name, (title, measure) in _OF_REQUESTS.items():
@@ -182,17 +177,13 @@ def _of_requests(
         ("output_length", "token"),
         ("class_index", "1"),
     ):
-        column = _column(name, tables, records.requests.arrival.shape, stacked.get(name))
+        column = _column(name, tables, records.requests.arrival.shape)
         columns[name] = column, name.replace("_", " "), measure
     return labelled(("run", "request"), columns)
 
 
-def _column(
-    name: str, tables: Sequence[Requests], shape: tuple[int, ...], stacked: np.ndarray | None
-) -> np.ndarray:
+def _column(name: str, tables: Sequence[Requests], shape: tuple[int, ...]) -> np.ndarray:
     """A column of all tables; -1 behind those with fewer requests."""
-    if stacked is not None and stacked.flags.writeable and min(map(len, tables)) == shape[1]:
-        return stacked
     column = np.zeros(shape, np.int64)
     for run, table in enumerate(tables):
         values = getattr(table, name)

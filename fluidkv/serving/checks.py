@@ -67,11 +67,11 @@ def _rest_needs_no_block(
 
 
 def check_runs(
-    tables: list[Requests],
+    tables: Sequence[Requests],
     rules: EngineRules,
-    all_limits: list[Limits],
-    clocks: list[IterationClock],
-    populations: list[int | None],
+    all_limits: Sequence[Limits],
+    clocks: Sequence[IterationClock],
+    populations: Sequence[int | None],
 ) -> None:
     """Refuse values of another kind, clocks of several units, and requests that never fit.
 

@@ -1,9 +1,10 @@
 """Which form of the engine serves: the loop as machine code, or as plain Python."""
 
-import numpy as np
-
 from fluidkv.errors import InputError
-from fluidkv.serving.arrays import RunArrays
+from fluidkv.runs.requests import Requests
+from fluidkv.serving.arrays import Runs
+from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.running.engine import covers, is_loaded
 
@@ -18,7 +19,7 @@ it is loaded.
 def goes_literally(
     backend: str,
     rules: EngineRules,
-    arrays: RunArrays,
+    batch: Runs,
     *,
     jumps: bool,
     horizon: int,
@@ -30,27 +31,35 @@ def goes_literally(
     Raises:
         InputError: numbers that the kernel cannot hold, where it is asked for.
     """
-    fits = covers(rules, arrays)
+    fits = covers(rules, batch)
     if backend == "kernel" and not fits:
         raise InputError("backend", backend, "'reference' for numbers as large as these")
-    little = not is_loaded() and _steps(rules, arrays, jumps, horizon) <= LITERAL_STEPS
+    little = not is_loaded() and _steps(rules, batch, jumps, horizon) <= LITERAL_STEPS
     little = little or not fits
     return backend == "reference" or (backend == "auto" and little)
 
 
-def _steps(rules: EngineRules, arrays: RunArrays, jumps: bool, horizon: int) -> int:
+def _steps(rules: EngineRules, batch: Runs, jumps: bool, horizon: int) -> int:
     """Roughly what the literal engine has to do: a step for each token, one for each iteration."""
-    real = np.arange(arrays.output_length.shape[1]) < arrays.requests[:, None]
-    tokens = np.where(real, arrays.output_length, 0).sum(axis=1)
-    smallest = arrays.input_length.min(axis=1)
-    slots = np.minimum(arrays.blocks * arrays.block_size // smallest + 1, arrays.sequences)
+    runs = zip(batch.tables, batch.limits, batch.clocks, strict=True)
+    return sum(_steps_of(rules, *run, jumps, horizon) for run in runs)
+
+
+def _steps_of(
+    rules: EngineRules,
+    table: Requests,
+    limits: Limits,
+    clock: IterationClock,
+    jumps: bool,
+    horizon: int,
+) -> int:
+    smallest = int(table.input_length.min())
+    slots = min(limits.blocks * limits.block_size // smallest + 1, limits.sequences)
     # Iterations that emit nothing: until the last comes, under a small budget, between permits.
-    last = np.where(real, arrays.arrival, 0).max(axis=1)
-    idle = np.zeros_like(last) if jumps else last / arrays.clock[:, 0]
-    chunks = np.where(real, arrays.input_length, 0).sum(axis=1) / arrays.budget
-    above, below = arrays.rate.T
-    permits = np.where(above > 0, arrays.requests * below / np.maximum(above, 1), 0)
+    idle = 0.0 if jumps else float(table.arrival[-1]) / clock.base
+    chunks = int(table.input_length.sum()) / limits.budget
+    permits = float(len(table) / limits.admission_rate) if limits.admission_rate else 0.0
     most = slots * float(horizon)
     # Where requests keep evicting each other, the same tokens may be computed over and over.
-    work = most if rules.may_cycle else np.minimum(tokens, most)
-    return int((work + np.minimum(idle + chunks + permits, horizon)).sum())
+    work = most if rules.may_cycle else min(int(table.output_length.sum()), most)
+    return int(work + min(idle + chunks + permits, horizon))

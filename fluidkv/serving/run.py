@@ -1,7 +1,7 @@
 """Run requests through an engine: one call for one run or for thousands."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -13,7 +13,7 @@ from fluidkv.runs.batch import Progress
 from fluidkv.runs.dataset import as_dataset
 from fluidkv.runs.requests import Requests
 from fluidkv.runs.values import one_each
-from fluidkv.serving.arrays import arrays_of
+from fluidkv.serving.arrays import Runs
 from fluidkv.serving.caching.names import NamesOfRuns
 from fluidkv.serving.caching.table import check_modelled, texts_of
 from fluidkv.serving.checks import check_batch_size, check_horizon, check_runs
@@ -28,16 +28,6 @@ from fluidkv.serving.literal import goes_literally
 from fluidkv.serving.rules import EngineRules, Growth, Guard
 from fluidkv.serving.running.engine import finds_itself, run_batch
 from fluidkv.serving.server import Server
-
-
-class _Runs(NamedTuple):
-    """A value for each run."""
-
-    tables: list[Requests]
-    limits: list[Limits]
-    clocks: list[IterationClock]
-    clients: list[int | None]
-    prompts: list[Prompts | None]
 
 
 def serve(
@@ -120,15 +110,16 @@ def serve(
     if not served.caching and server.prompts is not None:
         raise InputError("prompts", "given", f"None, or an engine with a cache: {WITH_CACHE}")
     order = ("requests", "limits", "clock", "clients", "prompts")
-    tables, limits, clocks, *others = one_each({name: columns[name] for name in order}).values()
-    runs = _Runs(tables, limits, [each or IterationClock.iterations() for each in clocks], *others)
-    return _serve(runs, server, start, along, batch_size=batch_size, **how)
+    tables, limits, given, clients, prompts = one_each({n: columns[n] for n in order}).values()
+    clocks = [each or IterationClock.iterations() for each in given]
+    batch = Runs(tables, limits, clocks, clients, [start] * len(tables))
+    return _serve(batch, prompts, server, along, batch_size=batch_size, **how)
 
 
 def _serve(
-    runs: _Runs,
+    batch: Runs,
+    prompts: Sequence[Prompts | None],
     server: Server,
-    start: Sequence[int],
     along: Mapping[str, Column],
     *,
     iterations: int | None,
@@ -139,23 +130,23 @@ def _serve(
 ) -> xr.Dataset:
     """By rules in the common loop, with a prefix cache or without."""
     rules, caching = server.served.rules, server.served.caching
-    check_runs(runs.tables, rules, runs.limits, runs.clocks, runs.clients)
+    check_runs(batch.tables, rules, batch.limits, batch.clocks, batch.clients)
     horizon = check_horizon(iterations, every, rules)
     if caching:
-        for each in runs.limits:
+        for each in batch.limits:
             check_modelled(rules, each)
-    running = _checked_start(start, runs.tables, rules, runs.limits)
-    arrays = arrays_of(runs.tables, runs.limits, runs.clocks, runs.clients, running)
-    jumps, unit = runs.clocks[0].jumps, runs.clocks[0].unit
-    literally = goes_literally(server.backend, rules, arrays, jumps=jumps, horizon=horizon)
+    running = _checked_start(batch.start[0], batch.tables, rules, batch.limits)
+    batch = batch._replace(start=[running] * len(batch.tables))
+    jumps, unit = batch.clocks[0].jumps, batch.clocks[0].unit
+    literally = goes_literally(server.backend, rules, batch, jumps=jumps, horizon=horizon)
     names = None
-    shares = literally or not finds_itself(rules) or any(each is not None for each in runs.prompts)
+    shares = literally or not finds_itself(rules) or any(each is not None for each in prompts)
     if caching and shares:
-        texts = texts_of(runs.tables, runs.prompts)
-        names = NamesOfRuns(texts, [each.block_size for each in runs.limits]).of
+        texts = texts_of(batch.tables, prompts)
+        names = NamesOfRuns(texts, [each.block_size for each in batch.limits]).of
     records = run_batch(
         rules,
-        arrays,
+        batch,
         names,
         caching=caching,
         literally=literally,
@@ -167,14 +158,16 @@ def _serve(
         on_progress=on_progress,
     )
     counts = CACHE_COUNTS if caching else COUNTS
-    memory = {"blocks": arrays.blocks, "block_size": arrays.block_size}
+    memory = {n: [getattr(each, n) for each in batch.limits] for n in ("blocks", "block_size")}
     said: dict[str, Any] = {"label": rules.label, "unit": unit, "coords": along}
-    said["stacked"] = {"input_length": arrays.input_length, "output_length": arrays.output_length}
-    return as_dataset(records, counts, runs.tables, **memory, every=every, **said)
+    return as_dataset(records, counts, batch.tables, **memory, every=every, **said)
 
 
 def _checked_start(
-    start: Sequence[int], tables: list[Requests], rules: EngineRules, all_limits: list[Limits]
+    start: Sequence[int],
+    tables: Sequence[Requests],
+    rules: EngineRules,
+    all_limits: Sequence[Limits],
 ) -> list[int]:
     column = np.asarray(start)
     if column.ndim != 1 or (column.size and column.dtype.kind not in "iu"):

@@ -15,7 +15,7 @@ import numpy as np
 from fluidkv.errors import InputError
 from fluidkv.runs.inlined import as_objects, copied
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.arrays import arrays_of
+from fluidkv.serving.arrays import Runs
 from fluidkv.serving.caching.names import BlockNames, names_of
 from fluidkv.serving.caching.table import check_modelled
 from fluidkv.serving.caching.worker import ServedRequest, Worker, number
@@ -125,24 +125,23 @@ class Engine(Worker[SteppedRequest]):
             raise InputError("server", server.served.name, "rules; see `SglangEngine`")
         self.requests, self.server, self.clients = requests, server, clients
         self.rules, self.limits, self._compiled = server.served.rules, limits, compiled
-        arrays = arrays_of([requests], [limits], [clock], [clients], list(start))
-        if compiled and not covers(self.rules, arrays):
+        batch = Runs([requests], [limits], [clock], [clients], [start])
+        if compiled and not covers(self.rules, batch):
             allowed = f"lengths and predictions below {LONGEST} in all, or compiled=False"
             raise InputError("requests", "larger numbers", allowed)
         blocks = self._blocks(names) if server.served.caching else None
-        tables = tables_of(self.rules, arrays)
-        runs = run_records(self.rules, arrays, clock.jumps, True, caching=blocks is not None)
+        tables, arrival = tables_of(self.rules, batch), arrivals_of(batch)
+        runs = run_records(self.rules, batch, clock.jumps, True, caching=blocks is not None)
         found = new_found(1, len(requests), caching=blocks is not None)
-        space = new_space(new_times(1, len(requests)), arrivals_of(arrays))
-        batch = layout.Batch(runs, space, tables, found)
+        space = new_space(new_times(1, len(requests)), arrival)
+        self.batch, self.blocks = layout.Batch(runs, space, tables, found), blocks
         if not compiled:
-            batch, blocks = as_objects(batch), as_objects(blocks)
-        self.batch, self.blocks = batch, blocks
-        give_own(self.rules, batch.runs, literally=not compiled)
+            self.batch, self.blocks = as_objects(self.batch), as_objects(blocks)
+        give_own(self.rules, self.batch.runs, literally=not compiled)
         passes = None if blocks is not None else new_passes(None)
-        self._memory = passes if compiled else as_objects(passes), blocks
+        self._memory = passes if compiled else as_objects(passes), self.blocks
         self._look(offered)
-        self._call(worker.start, *self._server, batch.tables, *self._memory, offered)
+        self._call(worker.start, *self._server, self.batch.tables, *self._memory, offered)
 
     def _look(self, offered: bool) -> None:
         """At what stands in `batch`."""

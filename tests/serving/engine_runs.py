@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from fluidkv.runs.records import RequestTimes, RunRecords
-from fluidkv.serving.arrays import RunArrays
-from fluidkv.serving.limits import UNLIMITED
+from fluidkv.runs.requests import Requests
+from fluidkv.serving.arrays import Runs
+from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import (
     Allocation,
     EngineRules,
@@ -27,6 +29,7 @@ from fluidkv.serving.rules import (
     Restore,
     Victim,
 )
+from fluidkv.serving.swap import Swap
 
 RUNS = 24
 """Runs of a drawn batch."""
@@ -94,135 +97,150 @@ def varied(rules: EngineRules, seed: int) -> EngineRules:
     )
 
 
-def runs_of(seed: int, runs: int = RUNS) -> RunArrays:
+def runs_of(seed: int, runs: int = RUNS, *, everybody: bool = False) -> Runs:
     """Runs in which some requests run at the start, with all that any rule looks at."""
-    rng, arrays = np.random.default_rng(seed), drawn(seed, runs=runs)
-    return arrays._replace(
-        start=np.array([_started(row(arrays, run), rng) for run in range(runs)]),
-        copying=np.full((runs, 2), rng.choice([0.0, 0.1])),
-        pool=rng.integers(0, 40, runs),
-        sweet_spot=rng.integers(0, 12, runs),
-        shared=rng.integers(0, 2, runs) > 0,
-        more_outputs=rng.integers(1, 6, runs),
-    )
+    rng, batch = np.random.default_rng(seed), drawn(seed, runs=runs, everybody=everybody)
+    start = [_started(*run, rng) for run in zip(batch.tables, batch.limits, strict=True)]
+    copying = float(rng.choice([0.0, 0.1]))
+    pool, spot = rng.integers(0, 40, runs), rng.integers(0, 12, runs)
+    shared, more = rng.integers(0, 2, runs) > 0, rng.integers(1, 6, runs)
+    swaps = [
+        Swap(copying, copying, int(p), int(s), bool(b))
+        for p, s, b in zip(pool, spot, shared, strict=True)
+    ]
+    limits = [
+        replace(each, swap=swap, more_outputs=int(outputs))
+        for each, swap, outputs in zip(batch.limits, swaps, more, strict=True)
+    ]
+    return batch._replace(start=start, limits=limits)
 
 
-def _started(arrays: RunArrays, rng: np.random.Generator, most: int = 3) -> list[int]:
-    """Outputs of the first few of a run, as long as they fit, whatever is reserved; then 0."""
-    outputs, left = [0] * most, int(arrays.blocks[0])
-    for index in range(min(most, int(arrays.requests[0]))):
-        emitted = int(rng.integers(0, arrays.output_length[0, index]))
-        tokens = int(arrays.input_length[0, index]) + emitted + 1
-        left -= -(-tokens // int(arrays.block_size[0]))
+def _started(table: Requests, limits: Limits, rng: np.random.Generator, most: int = 3) -> list[int]:
+    """Outputs of the first few of a run, as long as they fit, whatever is reserved."""
+    outputs, left = [], limits.blocks
+    for index in range(min(most, len(table))):
+        emitted = int(rng.integers(0, table.output_length[index]))
+        left -= limits.blocks_of(int(table.input_length[index]) + emitted + 1)
         if emitted == 0 or left < 0:
             break
-        outputs[index] = emitted
+        outputs.append(emitted)
     return outputs
 
 
-def one(inputs: np.ndarray, outputs: np.ndarray, *, blocks: int, block_size: int) -> RunArrays:
-    """One run, everything at the start, nothing capped."""
-    column = {"requests": inputs.size, "blocks": blocks, "block_size": block_size}
-    return RunArrays(
-        inputs[None],
-        outputs[None],
-        outputs[None],
-        np.zeros((1, inputs.size)),
-        **{name: np.array([value]) for name, value in column.items()},
-        watermark_blocks=np.array([0]),
-        sequences=np.array([UNLIMITED]),
-        budget=np.array([UNLIMITED]),
-        rate=np.array([[0, 1]]),
-        clients=np.array([0]),
-        clock=np.array([[1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]]),
-        start=np.zeros((1, 0), np.int64),
-        **unasked(outputs[None]),
-    )
+def one(inputs: Any, outputs: Any, *, blocks: int, block_size: int, **columns: Any) -> Runs:
+    """One run, everything at the start where no arrivals are said, nothing capped."""
+    table, limits = Requests(inputs, outputs, **columns), Limits(blocks * block_size, block_size)
+    return Runs([table], [limits], [IterationClock.iterations()], [None], [()])
 
 
-def clocks(durations: np.ndarray) -> np.ndarray:
-    """d0 to d3, and for every other run what its requests and its experts cost."""
-    batches = np.tile([[0.0, 0.0, 1.0], [0.03, 0.7, 0.2]], (len(durations), 1))
-    return np.column_stack((durations, batches[: len(durations)]))
+def limited(batch: Runs, **fields: Any) -> Runs:
+    """The same under other limits; a field is what it is made of, or a function of the old ones."""
+
+    def changed(limits: Limits) -> Limits:
+        made = {name: field(limits) if callable(field) else field for name, field in fields.items()}
+        return replace(limits, **made)
+
+    return batch._replace(limits=list(map(changed, batch.limits)))
 
 
-def unasked(outputs: np.ndarray) -> dict[str, np.ndarray]:
-    """What only some rules look at: true predictions, no objectives, an instant bus."""
-    runs = len(outputs)
-    return {
-        "priority": np.zeros_like(outputs),
-        "predicted": outputs,
-        "estimated": outputs,
-        "tbt_slo": np.full(outputs.shape, np.inf),
-        "copying": np.zeros((runs, 2)),
-        "pool": np.full(runs, UNLIMITED),
-        "sweet_spot": np.zeros(runs, np.int64),
-        "shared": np.ones(runs, bool),
-        "more_outputs": np.full(runs, 100),
-        "seed": np.zeros(runs, np.int64),
-    }
+def blocks_left(blocks: int, limits: int) -> float:
+    """A watermark of so many blocks, of those that there are."""
+    return (blocks + 0.5) / (limits + 1)
 
 
-def crowds(seed: int, *, runs: int = 8, size: int = 60) -> RunArrays:
+def _batch(
+    columns: dict[str, np.ndarray], numbers: dict[str, np.ndarray], durations: np.ndarray
+) -> Runs:
+    """Of each run its row; of its requests as many as `requests` says.
+
+    For every other clock requests and experts cost something, too.
+    """
+    tables, limits, clocks, clients = [], [], [], []
+    for run in range(len(durations)):
+        number = {name: int(column[run]) for name, column in numbers.items()}
+        size, blocks = number["block_size"], number["blocks"]
+        own = {name: column[run, : number["requests"]] for name, column in columns.items()}
+        tables.append(Requests(**own))
+        limits.append(
+            Limits(
+                blocks * size,
+                size,
+                number["sequences"] or None,
+                number["budget"] or None,
+                blocks_left(number["watermark_blocks"], blocks),
+                RATES[number["rate"]],
+                seed=number.get("seed", 0),
+            )
+        )
+        d0, d1, d2, d3 = durations[run].tolist()
+        others = (0.03, 0.7, 0.2) if run % 2 else ()
+        clocks.append(IterationClock(d0, d1, d2, **dict(zip(_OTHERS, (d3, *others), strict=False))))
+        clients.append(number["clients"] or None)
+    return Runs(tables, limits, clocks, clients, [()] * len(tables))
+
+
+RATES = (None, None, Fraction(1), Fraction(3, 2))
+_OTHERS = ("per_prefill_pair", "per_request", "experts", "expert_share")
+
+
+def crowds(seed: int, *, runs: int = 8, size: int = 60) -> Runs:
     """More requests than the strategy draws, so that many are evicted in one iteration."""
     rng = np.random.default_rng(seed)
     inputs, outputs = rng.integers(1, 14, (2, runs, size))
     gaps = np.round(rng.exponential(rng.choice([0.0, 0.3, 2.0], (runs, 1)), (runs, size)), 2)
     block_size = rng.choice([1, 3, 16], runs)
-    blocks = rng.integers(120, 400, runs) // block_size
-    return RunArrays(
-        inputs,
-        outputs,
-        outputs + rng.integers(0, 4, (runs, size)),
-        gaps.cumsum(axis=1),
-        requests=rng.integers(size // 2, size + 1, runs),
-        blocks=blocks,
-        block_size=block_size,
-        watermark_blocks=rng.integers(0, 3, runs),
-        sequences=rng.choice([UNLIMITED, 12], runs),
-        budget=rng.choice([UNLIMITED, 40], runs),
-        rate=np.array([(0, 1), (3, 2)])[rng.integers(0, 2, runs)],
-        clients=rng.choice([0, 0, 25], runs),
-        clock=clocks(rng.uniform(0.1, 1.0, (runs, 4))),
-        start=np.zeros((runs, 0), np.int64),
-        **unasked(outputs) | {"estimated": rng.integers(1, 14, (runs, size))},
-    )
+    columns = {
+        "input_length": inputs,
+        "output_length": outputs,
+        "arrival": gaps.cumsum(axis=1),
+        "max_output": outputs + rng.integers(0, 4, (runs, size)),
+        "estimated_output": rng.integers(1, 14, (runs, size)),
+    }
+    numbers = {
+        "requests": rng.integers(max(1, size // 2), size + 1, runs),
+        "blocks": rng.integers(120, 400, runs) // block_size,
+        "block_size": block_size,
+        "watermark_blocks": rng.integers(0, 3, runs),
+        "sequences": rng.choice([0, 12], runs),
+        "budget": rng.choice([0, 40], runs),
+        "rate": rng.choice([0, 3], runs),
+        "clients": rng.choice([0, 0, 25], runs),
+    }
+    return _batch(columns, numbers, rng.uniform(0.1, 1.0, (runs, 4)))
 
 
-def drawn(seed: int, *, runs: int = 33, size: int = 14) -> RunArrays:
+def drawn(seed: int, *, runs: int = 33, size: int = 14, everybody: bool = False) -> Runs:
     """Small runs under memory that is short, with all that any rule looks at; quick to draw."""
     rng = np.random.default_rng(seed)
     shape = (runs, size)
     inputs, outputs = rng.integers(1, 10, (2, *shape))
     block_size = rng.choice([1, 1, 2, 4], runs)
-    return RunArrays(
-        inputs,
-        outputs,
-        outputs + rng.integers(0, 4, shape),
-        rng.choice([0.0, 0.0, 0.5, 1.0, 3.7], shape).cumsum(axis=1),
-        requests=rng.integers(1, size + 1, runs),
-        blocks=rng.integers(22, 48, runs) // block_size,
-        block_size=block_size,
-        watermark_blocks=rng.choice([0, 0, 1, 3], runs),
-        sequences=rng.choice([UNLIMITED, UNLIMITED, 3, 8], runs),
-        budget=rng.choice([UNLIMITED, UNLIMITED, 3, 8, 20], runs),
-        rate=np.array([(0, 1), (0, 1), (1, 1), (3, 2)])[rng.integers(0, 4, runs)],
-        clients=rng.choice([0, 0, 0, 3, 9], runs),
-        clock=clocks(rng.uniform(0.1, 1.0, (runs, 4))),
-        start=np.zeros((runs, 0), np.int64),
-        **unasked(outputs)
-        | {
-            "priority": rng.integers(-1, 3, shape),
-            "predicted": rng.integers(1, 10, shape),
-            "estimated": rng.integers(1, 10, shape),
-            "tbt_slo": rng.choice([0.1, 0.2, 0.3, 1.0, np.inf], shape),
-            "seed": rng.integers(0, 2**30, runs),
-        },
-    )
+    columns = {
+        "input_length": inputs,
+        "output_length": outputs,
+        "max_output": outputs + rng.integers(0, 4, shape),
+        "arrival": rng.choice([0.0, 0.0, 0.5, 1.0, 3.7], shape).cumsum(axis=1),
+        "priority": rng.integers(-1, 3, shape),
+        "predicted_output": rng.integers(1, 10, shape),
+        "estimated_output": rng.integers(1, 10, shape),
+        "tbt_slo": rng.choice([0.1, 0.2, 0.3, 1.0, np.inf], shape),
+    }
+    numbers = {
+        "requests": np.full(runs, size) if everybody else rng.integers(1, size + 1, runs),
+        "blocks": rng.integers(22, 48, runs) // block_size,
+        "block_size": block_size,
+        "watermark_blocks": rng.choice([0, 0, 1, 3], runs),
+        "sequences": rng.choice([0, 0, 3, 8], runs),
+        "budget": rng.choice([0, 0, 3, 8, 20], runs),
+        "rate": rng.integers(0, len(RATES), runs),
+        "clients": rng.choice([0, 0, 0, 3, 9], runs),
+        "seed": rng.integers(0, 2**30, runs),
+    }
+    return _batch(columns, numbers, rng.uniform(0.1, 1.0, (runs, 4)))
 
 
-def row(arrays: RunArrays, run: int) -> RunArrays:
-    return RunArrays(*(column[run : run + 1] for column in arrays))
+def row(batch: Runs, run: int) -> Runs:
+    return Runs._make(column[run : run + 1] for column in batch)
 
 
 def only(records: RunRecords, run: int) -> RunRecords:

@@ -8,16 +8,16 @@ import pytest
 
 from fluidkv.errors import InputError
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.arrays import RunArrays
+from fluidkv.serving.arrays import Runs
 from fluidkv.serving.engines import ENGINES, VLLM
 from fluidkv.serving.kernel import lots
 from fluidkv.serving.kernel.victims import Candidate
-from fluidkv.serving.limits import UNLIMITED, Limits
+from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules, Ranges, Requeue, Victim
 from fluidkv.serving.running.engine import run_batch
 from fluidkv.serving.server import Server
 from fluidkv.serving.stepped import Engine
-from tests.serving.engine_runs import assert_equal, runs_of, varied
+from tests.serving.engine_runs import assert_equal, limited, runs_of, varied
 
 
 def running(**columns: list) -> list[Candidate]:
@@ -236,14 +236,13 @@ def test_with_the_last_admitted_in_turn_is_all_at_once(name):
 @pytest.mark.parametrize("victim", [each for each in Victim if each not in COUNT_BLOCKS])
 def test_without_a_budget_blocks_alone_make_a_difference_in_turn(victim):
     for seed in range(4):
-        arrays = runs_of(seed)
-        unlimited = arrays._replace(budget=np.full_like(arrays.budget, UNLIMITED))
+        unlimited = limited(runs_of(seed), max_num_batched_tokens=None)
         the_same_in_turn(varied(replace(VLLM, victim=victim), seed), unlimited)
 
 
-def the_same_in_turn(rules: EngineRules, arrays: RunArrays) -> None:
+def the_same_in_turn(rules: EngineRules, batch: Runs) -> None:
     in_turn, together = (
-        run_batch(replace(rules, in_turn=each), arrays, jumps=True, iterations=120, literally=True)
+        run_batch(replace(rules, in_turn=each), batch, jumps=True, iterations=120, literally=True)
         for each in (True, False)
     )
     assert_equal(in_turn, together)

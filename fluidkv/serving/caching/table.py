@@ -1,5 +1,7 @@
 """What an engine with a prefix cache asks of its requests, prompts and rules."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from fluidkv.errors import InputError
@@ -40,7 +42,7 @@ def checked_prompts(requests: Requests, prompts: Prompts | None) -> Prompts:
     return prompts
 
 
-def texts_of(tables: list[Requests], prompts: list[Prompts | None]) -> list[Prompts]:
+def texts_of(tables: Sequence[Requests], prompts: Sequence[Prompts | None]) -> list[Prompts]:
     """What each run's requests say; looked at once where runs have them in common."""
     known: dict[tuple[int, int], Prompts] = {}
     for table, text in zip(tables, prompts, strict=True):

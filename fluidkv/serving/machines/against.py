@@ -5,15 +5,13 @@ three round numbers of `modelled_clock` were chosen with these in sight, all but
 `held_out`: the range is of servers that were seen, and another one may be farther off.
 """
 
-import csv
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Literal
 
 from fluidkv.record import Record
 from fluidkv.serving.machines.efficiencies import bar, first_token_wait, is_measured, kind_of
-from fluidkv.serving.machines.gpus import Gpu, gpu_named
+from fluidkv.serving.machines.gpus import Gpu, gpu_named, rows_of
 from fluidkv.serving.machines.models import Model, model_named
 from fluidkv.serving.machines.named import NamedClock
 from fluidkv.serving.machines.pool import kv_tokens_left
@@ -103,7 +101,7 @@ def compared() -> tuple[Comparison, ...]:
         >>> len(errors), round(min(errors), 2), round(max(errors), 2)
         (11, -0.31, 0.21)
     """
-    return tuple(map(_comparison, _rows("measured.csv")))
+    return tuple(map(_comparison, rows_of("measured.csv")))
 
 
 @cache
@@ -115,7 +113,7 @@ def pools() -> tuple[PoolComparison, ...]:
         >>> len(pools()), round(max(abs(each.error) for each in pools()), 2)
         (3, 0.14)
     """
-    return tuple(map(_pool, _rows("pools.csv")))
+    return tuple(map(_pool, rows_of("pools.csv")))
 
 
 def error_range(what: Literal["step", "prefill"]) -> tuple[float, float, int]:
@@ -224,11 +222,6 @@ def pool_caveat() -> str:
         f"modelled, not measured: on {len(errors)} measured servers {min(errors):+.0%} to "
         f"{max(errors):+.0%} off"
     )
-
-
-def _rows(name: str) -> list[dict[str, str]]:
-    text = files("fluidkv.serving.machines").joinpath(name).read_text(encoding="utf-8")
-    return list(csv.DictReader(text.splitlines()))
 
 
 def _pool(row: dict[str, str]) -> PoolComparison:

@@ -15,19 +15,17 @@ Of n GPUs each has an n-th of the weights and operations, and of the cache as ma
 are heads with keys and values of their own: the cache of latent attention is on each.
 """
 
-import csv
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from types import MappingProxyType
 from typing import NamedTuple
 
 from fluidkv.errors import InputError
 from fluidkv.record import Record
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.machines.gpus import Gpu
+from fluidkv.serving.machines.gpus import Gpu, rows_of
 from fluidkv.serving.machines.models import STORED, Model, stored_bytes
 
 ENGINES = ("vllm", "sglang", "trtllm")
@@ -65,7 +63,7 @@ def efficiencies() -> Mapping[str, float]:
         >>> 1 < efficiencies()["kv.hopper"] < 1.5
         True
     """
-    rows = _rows("efficiencies.csv")
+    rows = rows_of("efficiencies.csv")
     return MappingProxyType({row["name"]: float(row["value"]) for row in rows})
 
 
@@ -78,7 +76,7 @@ def corrections() -> Mapping[tuple[str, str, str], float]:
         >>> all(0.5 < factor < 2 for factor in corrections().values())
         True
     """
-    rows = _rows("corrections.csv")
+    rows = rows_of("corrections.csv")
     return MappingProxyType(
         {(row["model"], row["engine"], row["gpu"]): float(row["factor"]) for row in rows}
     )
@@ -229,7 +227,7 @@ def _bars() -> Mapping[tuple[str, str], Bar]:
         (row["kind"], row["metric"]): Bar(
             int(row["rows"]), *(float(row[name]) for name in ("mean", "low", "high"))
         )
-        for row in _rows("bars.csv")
+        for row in rows_of("bars.csv")
     }
 
 
@@ -281,8 +279,3 @@ def family(model: Model) -> str:
 def bits(model: Model) -> int:
     """Of a weight, scales left out: 16, 8 or 4."""
     return 4 if model.weight_bytes < 1 else math.floor(8 * model.weight_bytes)
-
-
-def _rows(name: str) -> list[dict[str, str]]:
-    text = files("fluidkv.serving.machines").joinpath(name).read_text(encoding="utf-8")
-    return list(csv.DictReader(text.splitlines()))

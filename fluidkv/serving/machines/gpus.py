@@ -67,8 +67,13 @@ def known_gpus() -> Mapping[str, Gpu]:
         >>> round(gpus["h100"].memory / 1e9), [name for name in gpus if name.startswith("rtx")]
         (86, ['rtx-3090', 'rtx-4090', 'rtx-5090', 'rtx-pro-6000'])
     """
-    text = files("fluidkv.serving.machines").joinpath("gpus.csv").read_text(encoding="utf-8")
-    return MappingProxyType({row["name"]: _gpu(row) for row in csv.DictReader(text.splitlines())})
+    return MappingProxyType({row["name"]: _gpu(row) for row in rows_of("gpus.csv")})
+
+
+def rows_of(name: str) -> list[dict[str, str]]:
+    """A table of this folder, by the names of its columns."""
+    text = files("fluidkv.serving.machines").joinpath(name).read_text(encoding="utf-8")
+    return list(csv.DictReader(text.splitlines()))
 
 
 def gpu_named(name: str) -> Gpu:

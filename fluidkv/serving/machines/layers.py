@@ -15,13 +15,12 @@ then falls to nothing at the end of a piece: here it is a window, its upper boun
 Source: the `config.json` that each model is published with, by the name given.
 """
 
-import csv
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
 from fluidkv.errors import InputError
 from fluidkv.record import Record
+from fluidkv.serving.machines.gpus import rows_of
 from fluidkv.serving.machines.kv_bytes import token_bytes
 from fluidkv.serving.machines.models import (
     keeps_states,
@@ -99,8 +98,7 @@ def layers_named(name: str) -> Layers:
 
 @cache
 def _with_states() -> dict[str, dict[str, int]]:
-    text = files("fluidkv.serving.machines").joinpath("states.csv").read_text(encoding="utf-8")
-    return {row["name"]: _sizes(row) for row in csv.DictReader(text.splitlines())}
+    return {row["name"]: _sizes(row) for row in rows_of("states.csv")}
 
 
 def _sizes(row: dict[str, str]) -> dict[str, int]:

@@ -7,15 +7,14 @@ the published one, to four digits, and `tests/serving/machines` holds the sums a
 Source: the `config.json` and model card that each model is published with, by the name given.
 """
 
-import csv
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.resources import files
 from types import MappingProxyType
 
 from fluidkv.errors import InputError
 from fluidkv.record import Record
+from fluidkv.serving.machines.gpus import rows_of
 from fluidkv.serving.machines.kv_bytes import token_bytes
 from fluidkv.text import nearest
 
@@ -180,8 +179,7 @@ def known_models() -> Mapping[str, Model]:
         >>> [name for name, model in known_models().items() if model.experts > 1]
         ['mixtral-8x7b', 'qwen3-30b-a3b', 'gpt-oss-20b', 'gpt-oss-120b', 'qwen3-235b-a22b',...]
     """
-    text = files("fluidkv.serving.machines").joinpath("models.csv").read_text(encoding="utf-8")
-    return MappingProxyType({row["name"]: _model(row) for row in csv.DictReader(text.splitlines())})
+    return MappingProxyType({row["name"]: _model(row) for row in rows_of("models.csv")})
 
 
 def model_named(name: str) -> Model:

@@ -1,11 +1,12 @@
-"""From the arrays of a batch of runs to the records of the kernel."""
+"""From a batch of runs to the records of the kernel."""
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from fluidkv.serving.arrays import RunArrays
+from fluidkv.serving.arrays import Runs, stacked
 from fluidkv.serving.kernel.grants import ALLOCATIONS, Allocation
 from fluidkv.serving.kernel.layout import (
     ASIDE,
@@ -34,7 +35,11 @@ from fluidkv.serving.rules import EngineRules, Growth, Guard, Keeps
 
 LONGEST = 2**29
 """Tokens of a request must be fewer, so that keys of victims fit in 64 bits."""
-_OF_RUN = frozenset(RUN.names or ())  # the numbers of a run have one name, in `RunArrays` as well
+_OF_LIMITS = ("blocks", "block_size", "sequences", "budget", "seed")
+"""Numbers of a run that have one name, in `Limits` as well."""
+_OF_SWAP = ("shared", "per_token", "per_copy")
+_OF_CLOCK = ("base", "per_kv", "per_prefill", "per_pair", "per_request", "experts", "expert_share")
+"""In the order of a clock's durations."""
 
 
 def looks_at_most(rules: EngineRules) -> bool:
@@ -53,7 +58,7 @@ def _counts_possible(rules: EngineRules) -> bool:
 
 def run_records(
     rules: EngineRules,
-    arrays: RunArrays,
+    batch: Runs,
     jumps: bool,
     keep_requests: bool,
     *,
@@ -61,39 +66,40 @@ def run_records(
     finds: bool = False,
 ) -> Records:
     """A record for each run: its numbers and the rules."""
-    runs = np.zeros(arrays.requests.size, RUN)
-    columns = arrays._asdict().items()
-    values = {name: each for name, each in columns if name in _OF_RUN and each.ndim == 1}
-    values |= rule_numbers(rules)
+    runs = np.zeros(len(batch.tables), RUN)
+    limits, size = batch.limits, len(runs)
+    rates = [each.admission_rate or Fraction(0, 1) for each in limits]
+    values = rule_numbers(rules)
+    values |= {name: [getattr(each, name) for each in limits] for name in _OF_LIMITS}
+    values |= {name: [getattr(each.swap, name) for each in limits] for name in _OF_SWAP}
+    clocks = [(*clock.durations, *clock.batch_durations) for clock in batch.clocks]
+    values |= dict(zip(_OF_CLOCK, zip(*clocks, strict=True), strict=True))
+    block_size = np.array(values["block_size"])
     values |= {
-        "index": np.arange(runs.size),
-        "row": np.arange(runs.size) * keep_requests,
-        "table": 0 if _shared(arrays) else np.arange(runs.size),
-        "watermark": arrays.watermark_blocks,
-        "rate": arrays.rate[:, 0],
-        "rate_unit": arrays.rate[:, 1],
-        "started": (arrays.start > 0).sum(axis=1),
+        "index": np.arange(size),
+        "row": np.arange(size) * keep_requests,
+        "table": 0 if _shared(batch) else np.arange(size),
+        "requests": [len(table) for table in batch.tables],
+        "watermark": [each.watermark_blocks for each in limits],
+        "rate": [rate.numerator for rate in rates],
+        "rate_unit": [rate.denominator for rate in rates],
+        "clients": [clients or 0 for clients in batch.clients],
+        "started": [np.count_nonzero(outputs) for outputs in batch.start],
+        "pool": [each.swap.tokens for each in limits],
+        "sweet_spot": [min(each.swap.sweet_spot, UNLIMITED) for each in limits],
+        "more_outputs": [min(each.more_outputs, UNLIMITED) for each in limits],
         "jumps": jumps,
         "keeps_times": keep_requests,
         "caching": caching,
         "finds": finds,
         "oldest": NONE,
         "newest": NONE,
-        "free": arrays.blocks,
-        "blank": arrays.blocks,
+        "free": values["blocks"],
+        "blank": values["blocks"],
         "ratio": rules.ratio.scaled[0],
-        "base": arrays.clock[:, 0],
-        "per_kv": arrays.clock[:, 1],
-        "per_prefill": arrays.clock[:, 2],
-        "per_pair": arrays.clock[:, 3],
-        "per_request": arrays.clock[:, 4],
-        "experts": arrays.clock[:, 5],
-        "expert_share": arrays.clock[:, 6],
-        "per_token": arrays.copying[:, 0],
-        "per_copy": arrays.copying[:, 1],
-        "half": rules.reserved_tokens + arrays.block_size - 0.5,
-        "inverse": 1 / arrays.block_size,
-        "modulus": np.minimum(arrays.block_size, _buckets(arrays.output_length)),
+        "half": rules.reserved_tokens + block_size - 0.5,
+        "inverse": 1 / block_size,
+        "modulus": np.minimum(block_size, _buckets(batch.most("output_length"))),
     }
     for name, value in values.items():
         runs[name] = value
@@ -136,56 +142,41 @@ def rule_numbers(rules: EngineRules) -> dict[str, Any]:
     }
 
 
-def _shared(arrays: RunArrays) -> bool:
-    """Whether all runs have one table, whose columns are there once."""
-    return arrays.requests.size > 1 and not any(
-        column.strides[0]
-        for column in (
-            arrays.input_length,
-            arrays.output_length,
-            arrays.max_output,
-            arrays.arrival,
-            arrays.priority,
-            arrays.predicted,
-            arrays.estimated,
-            arrays.tbt_slo,
-        )
-    )
+def _shared(batch: Runs) -> bool:
+    """Whether all runs have one table, which then is there once."""
+    return all(table is batch.tables[0] for table in batch.tables)
 
 
-def _buckets(output_length: np.ndarray) -> int:
+def _buckets(longest: int) -> int:
     """Passes that are told apart: more than any request is locked for."""
-    return 1 << math.ceil(math.log2(int(output_length.max()) + 2))
+    return 1 << math.ceil(math.log2(longest + 2))
 
 
-def tables_of(rules: EngineRules, arrays: RunArrays) -> Tables:
+def tables_of(rules: EngineRules, batch: Runs) -> Tables:
     """Only what a rule looks at; all of one type, so that one compilation serves."""
     nothing = np.zeros((0, 0), np.int64)
-    start = arrays.start
-    if _shared(arrays):
-        arrays = RunArrays(*(column[:1] for column in arrays))
-    rank = predicted = looseness = nothing
+    rank = predicted = looseness = estimated = most = nothing
     if rules.requeue is Requeue.BY_PRIORITY or rules.victim.looks_at("rank"):
-        real = np.arange(arrays.arrival.shape[1]) < arrays.requests[:, None]
-        last = np.iinfo(np.int64).max
-        line = np.argsort(np.where(real, arrays.priority, last), axis=1, kind="stable")
+        line = np.argsort(batch.column("priority", np.iinfo(np.int64).max), axis=1, kind="stable")
         rank = np.argsort(line, axis=1)
+    if looks_at_most(rules):
+        most = batch.column("max_output", 1)
     if rules.victim.looks_at("predicted"):
-        predicted = arrays.predicted
+        predicted = batch.column("predicted_output", 1)
     if rules.victim.looks_at("looseness"):
-        looseness = np.searchsorted(rules.ranges.tbt_slo, arrays.tbt_slo, side="right")
-    estimated = nothing
-    if rules.allocation is not Allocation.BY_BLOCK:
-        estimated = np.minimum(arrays.estimated, UNLIMITED)  # more than any memory: all the same
+        objectives = batch.column("tbt_slo", np.inf)
+        looseness = np.searchsorted(rules.ranges.tbt_slo, objectives, side="right")
+    if rules.allocation is not Allocation.BY_BLOCK:  # more than any memory: all the same
+        estimated = np.minimum(batch.column("estimated_output", 1), UNLIMITED)
     return Tables(
-        _only_read(arrays.input_length),
-        _only_read(arrays.output_length),
-        _only_read(arrays.max_output if looks_at_most(rules) else nothing),
+        _only_read(batch.column("input_length", 1)),
+        _only_read(batch.column("output_length", 1)),
+        _only_read(most),
         _only_read(estimated),
         _only_read(rank),
         _only_read(predicted),
         _only_read(looseness),
-        _only_read(start),
+        _only_read(stacked([np.array(row) for row in batch.start], max(map(len, batch.start)), 0)),
     )
 
 
@@ -196,10 +187,9 @@ def _only_read(values: np.ndarray, kind: type = np.int64) -> np.ndarray:
     return view
 
 
-def arrivals_of(arrays: RunArrays) -> np.ndarray:
+def arrivals_of(batch: Runs) -> np.ndarray:
     """When requests come, a row for each table."""
-    rows = 1 if _shared(arrays) else None
-    return _only_read(arrays.arrival[:rows], np.float64)
+    return _only_read(batch.column("arrival", np.inf), np.float64)
 
 
 def new_times(runs: int, size: int) -> np.ndarray:
@@ -221,7 +211,7 @@ def new_space(times: np.ndarray, arrival: np.ndarray) -> Space:
 
 def new_passes(tables: Tables | None) -> Records:
     """For its calendar; None: it has none."""
-    return np.empty(0 if tables is None else _buckets(tables.output), PASS)
+    return np.empty(0 if tables is None else _buckets(int(tables.output.max())), PASS)
 
 
 def new_blocks(blocks: int, names: NamedBlocks, requests: int) -> Blocks:

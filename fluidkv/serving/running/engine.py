@@ -14,7 +14,7 @@ from fluidkv.processes import cores
 from fluidkv.runs.batch import Progress, Watch, in_groups
 from fluidkv.runs.inlined import as_objects, write_back
 from fluidkv.runs.records import RequestTimes, RunRecords
-from fluidkv.serving.arrays import RunArrays
+from fluidkv.serving.arrays import Runs
 from fluidkv.serving.kernel import loop
 from fluidkv.serving.kernel.layout import (
     ADMITTED,
@@ -71,17 +71,16 @@ def is_loaded() -> bool:
     return compiled_loop.cache_info().currsize > 0
 
 
-def covers(rules: EngineRules, arrays: RunArrays) -> bool:
+def covers(rules: EngineRules, batch: Runs) -> bool:
     """Whether the numbers fit in the kernel's, and rules of a user's own can be compiled."""
-    columns = [arrays.input_length, arrays.output_length]
+    names = ["input_length", "output_length"]
     if looks_at_most(rules):
-        columns.append(arrays.max_output)
+        names.append("max_output")
     if rules.victim.looks_at("predicted"):
-        columns.append(arrays.predicted)
-    most = {id(each): int(each.max()) for each in (*columns, arrays.max_output)}  # often the same
-    longest = sum(most[id(column)] for column in columns)
-    asked = min(most[id(arrays.max_output)], rules.ratio.clip) + rules.ratio.ahead
-    reserved = asked * int(arrays.requests.max()) * NewTokenRatio.SCALE
+        names.append("predicted_output")
+    longest = sum(map(batch.most, names))
+    asked = min(batch.most("max_output"), rules.ratio.clip) + rules.ratio.ahead
+    reserved = asked * batch.longest * NewTokenRatio.SCALE
     return (
         compiles(rules)
         and longest < LONGEST
@@ -102,7 +101,7 @@ def finds_itself(rules: EngineRules) -> bool:
 
 def run_batch(
     rules: EngineRules,
-    arrays: RunArrays,
+    batch: Runs,
     names: Callable[[int], NamedBlocks] | None = None,
     *,
     caching: bool = False,
@@ -117,7 +116,7 @@ def run_batch(
     """Serve until all requests of a run are done, or it is stuck, or to the horizon.
 
     Args:
-        rules, arrays: the runs; threads share them.
+        rules, batch: the runs; threads share them.
         names: of the blocks of a run with a prefix cache, called in that run's thread; None: no
             cache, or no request begins like another, under rules that `finds_itself` knows, so that
             the calendar does it.
@@ -130,34 +129,34 @@ def run_batch(
         batch_size: runs of a group, which one thread does one after the other.
         on_progress: called with the iterations and the requests that are done in all runs.
     """
-    total, size = arrays.output_length.shape
+    total, size = len(batch.tables), batch.longest
     finds = caching and names is None
-    runs = run_records(rules, arrays, jumps, keep_requests, caching=caching, finds=finds)
+    runs = run_records(rules, batch, jumps, keep_requests, caching=caching, finds=finds)
     give_own(rules, runs, literally=False)
-    tables, arrival = tables_of(rules, arrays), arrivals_of(arrays)
+    tables, arrival = tables_of(rules, batch), arrivals_of(batch)
     if literally:
         tables = as_objects(tables)
     kept = (total, size) if keep_requests else (1, 1)
     times, found = new_times(*kept), new_found(*kept, caching=caching)
     threads = 1 if literally else min(cores(), total)
-    group = 1 if names is not None else batch_size or -(-total // (threads * _GROUPS))
+    at_once = 1 if names is not None else batch_size or -(-total // (threads * _GROUPS))
     columns = CACHED_COLUMNS if caching else COLUMNS
     watch = Watch(on_progress)
 
     def run(which: np.ndarray) -> _Rows:
         """A group: records of runs are views, so that all groups write to the same."""
         part = runs[which[0] : which[-1] + 1]
-        batch = Batch(part, new_space(times, arrival), tables, found)
+        group = Batch(part, new_space(times, arrival), tables, found)
         blocks = None
         if names is not None:
-            blocks = new_blocks(int(arrays.blocks[which[0]]), names(int(which[0])), size)
+            blocks = new_blocks(batch.limits[which[0]].blocks, names(int(which[0])), size)
         if literally:
-            return _literally(batch, rules, blocks, columns, iterations, every, watch)
+            return _literally(group, rules, blocks, columns, iterations, every, watch)
         passes = None if blocks is not None else new_passes(tables)
         call, most = compiled_loop(), MOST_COST
-        return _through(call, most, batch, passes, blocks, columns, iterations, every, watch)
+        return _through(call, most, group, passes, blocks, columns, iterations, every, watch)
 
-    rows = in_groups(run, total, group, threads, watch)
+    rows = in_groups(run, total, at_once, threads, watch)
     return _records(runs, _together(rows, runs["rows"]), times, found, keep_requests)
 
 

@@ -11,7 +11,7 @@ from fluidkv.prefix.prompts import private
 from fluidkv.runs.requests import Requests
 from fluidkv.serving import literal
 from fluidkv.serving import run as running
-from fluidkv.serving.arrays import RunArrays
+from fluidkv.serving.arrays import Runs
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.engines import VLLM, engine
@@ -103,9 +103,9 @@ def test_it_is_taken_where_victims_stand_behind_those_who_ask(
 ) -> None:
     kernel, shares = running.run_batch, []
 
-    def noted(rules: EngineRules, arrays: RunArrays, said: Any, **how: Any) -> object:
+    def noted(rules: EngineRules, batch: Runs, said: Any, **how: Any) -> object:
         shares.append(said is not None and not how["literally"])
-        return kernel(rules, arrays, said, **how)
+        return kernel(rules, batch, said, **how)
 
     monkeypatch.setattr(running, "run_batch", noted)
     monkeypatch.setattr(literal, "is_loaded", lambda: True)  # so that few requests are its own too

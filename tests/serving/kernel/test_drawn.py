@@ -3,15 +3,17 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import pytest
 
-from fluidkv.serving.arrays import RunArrays
+from fluidkv.serving.arrays import Runs
+from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.counts import COUNTS
 from fluidkv.serving.engines import VLLM
-from fluidkv.serving.limits import UNLIMITED
+from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import (
     Allocation,
     EngineRules,
@@ -25,9 +27,17 @@ from fluidkv.serving.rules import (
     Victim,
 )
 from fluidkv.serving.running.engine import run_batch
-from tests.serving.engine_runs import RUNS, assert_equal, one, rules_of, runs_of
+from fluidkv.serving.swap import Swap
+from tests.serving.engine_runs import (
+    assert_equal,
+    blocks_left,
+    limited,
+    one,
+    rules_of,
+    runs_of,
+)
 
-Setting = tuple[EngineRules, RunArrays, int]
+Setting = tuple[EngineRules, Runs, int]
 """Rules, runs, and iterations."""
 
 
@@ -42,9 +52,11 @@ SWAPS = {"restore": Restore.SWAP, "keeps": Keeps.OUTPUTS}
 COMPUTES = {"restore": Restore.RECOMPUTE, "reserved_tokens": 0}
 
 
-def _slow_copies(seed: int) -> RunArrays:
-    arrays, slow = runs_of(seed), np.tile([0.2, 3.0], (RUNS, 1))
-    return arrays._replace(copying=slow, pool=np.full(RUNS, UNLIMITED), shared=np.ones(RUNS, bool))
+def _slow_copies(seed: int) -> Runs:
+    def slow(limits: Limits) -> Swap:
+        return Swap(0.2, 3.0, sweet_spot=limits.swap.sweet_spot)
+
+    return limited(runs_of(seed), swap=slow)
 
 
 def a_ratio_estimated_exactly(seed: int) -> Setting:
@@ -53,12 +65,15 @@ def a_ratio_estimated_exactly(seed: int) -> Setting:
     ratio = NewTokenRatio(nothing, nothing, 3, 9, RatioReset.ESTIMATE, seed % 2)
     guard = Guard.WHILE_RUNNING
     rules = together(seed, gate=Gate.RATIO, guard=guard, ratio=ratio, **COMPUTES)
-    arrays = runs_of(seed)
-    blocks = arrays.blocks * arrays.block_size
-    everybody = {"requests": np.full(RUNS, 14), "rate": np.tile([0, 1], (RUNS, 1))}
-    without = {name: np.full(RUNS, UNLIMITED) for name in ("budget", "sequences")}
-    arrays = arrays._replace(blocks=blocks, block_size=np.ones(RUNS, int), **everybody, **without)
-    return rules, arrays, 120
+    batch = limited(
+        runs_of(seed, everybody=True),
+        block_size=1,
+        watermark=lambda limits: blocks_left(limits.watermark_blocks, limits.capacity),
+        max_num_seqs=None,
+        max_num_batched_tokens=None,
+        admission_rate=None,
+    )
+    return rules, batch, 120
 
 
 def a_ratio_where_outputs_are_lost(seed: int) -> Setting:
@@ -83,7 +98,7 @@ def the_asker_stays_beside_newcomers(seed: int) -> Setting:
 def tokens_run_out_in_turn(seed: int) -> Setting:
     victim = list(Victim)[seed % len(Victim)]
     rules = together(seed, victim=victim, in_turn=True, growth=Growth.ONE_FREE)
-    return rules, runs_of(seed)._replace(budget=np.full(RUNS, 5)), 120
+    return rules, limited(runs_of(seed), max_num_batched_tokens=5), 120
 
 
 def copies_share_a_bus(seed: int) -> Setting:
@@ -95,10 +110,13 @@ def in_turn_while_copies_come(seed: int) -> Setting:
 
 
 def too_little_memory(seed: int) -> Setting:
-    arrays = runs_of(seed)
-    none = {"watermark_blocks": np.zeros(RUNS, int), "start": np.zeros((RUNS, 0), int)}
-    arrays = arrays._replace(blocks=np.maximum(arrays.blocks // 3, 1), **none)
-    return together(seed, gate=Gate.FIRST_CHUNK), arrays, 60
+    batch = limited(
+        runs_of(seed),
+        capacity=lambda limits: max(limits.blocks // 3, 1) * limits.block_size,
+        watermark=0.0,
+    )
+    batch = batch._replace(start=[()] * len(batch.tables))
+    return together(seed, gate=Gate.FIRST_CHUNK), batch, 60
 
 
 def a_horizon_comes_early(seed: int) -> Setting:
@@ -121,20 +139,17 @@ SELDOM: list[Callable[[int], Setting]] = [
 def somebody_comes_while_another_is_copied() -> Setting:
     """The third comes at every time of the first two's copies: an idle clock goes to whoever is
     sooner."""
-    runs = 60
-    arrays = one(np.array([5, 5, 2]), np.array([7, 6, 2]), blocks=14, block_size=1)
-    arrays = RunArrays(*(np.repeat(column, runs, axis=0) for column in arrays))
-    arrival = np.zeros((runs, 3))
-    arrival[:, 2] = np.arange(runs) * 2.5
-    arrays = arrays._replace(arrival=arrival, copying=np.tile([0.0, 50.0], (runs, 1)))
-    return replace(VLLM, **SWAPS), arrays, 120
+    times = [[0, 0, 2.5 * run] for run in range(60)]
+    batches = [one([5, 5, 2], [7, 6, 2], blocks=14, block_size=1, arrival=each) for each in times]
+    batch = Runs._make(list(chain.from_iterable(column)) for column in zip(*batches, strict=True))
+    return replace(VLLM, **SWAPS), limited(batch, swap=Swap(0.0, 50.0)), 120
 
 
 def gaps_that_fall_for_longer_than_any_answer() -> Setting:
     """Each iteration admits one, whose prompt is shorter than the one before."""
-    arrays = one(np.arange(220, 20, -1), np.full(200, 6), blocks=3000, block_size=1)
-    clock = np.array([[1.0, 0.01, 1.0, 0.0, 0.0, 0.0, 1.0]])
-    return VLLM, arrays._replace(clock=clock, rate=np.array([[1, 1]])), 250
+    batch = one(np.arange(220, 20, -1), np.full(200, 6), blocks=3000, block_size=1)
+    batch = batch._replace(clocks=[IterationClock(1.0, 0.01, 1.0)])
+    return VLLM, limited(batch, admission_rate=1), 250
 
 
 BY_HAND = [somebody_comes_while_another_is_copied, gaps_that_fall_for_longer_than_any_answer]
@@ -155,11 +170,11 @@ def settings(count: int, few: int) -> Iterator[Setting]:
 )
 def test_kernel_equals_the_literal_engine(count: int, few: int) -> None:
     evictions = 0
-    for place, (rules, arrays, iterations) in enumerate(settings(count, few)):
+    for place, (rules, batch, iterations) in enumerate(settings(count, few)):
         how: dict[str, Any] = {"iterations": iterations}
         how |= {"jumps": place % 3 > 0, "every": 7 if place % 4 == 0 else 1}
-        kernel = run_batch(rules, arrays, **how)
-        assert_equal(kernel, run_batch(rules, arrays, **how, literally=True))
+        kernel = run_batch(rules, batch, **how)
+        assert_equal(kernel, run_batch(rules, batch, **how, literally=True))
         if how["every"] == 1:
             evictions += kernel.counts[..., COUNTS.index("preempt")].sum()
     assert evictions > 10_000

@@ -3,6 +3,7 @@
 import dataclasses
 from fractions import Fraction
 from threading import main_thread
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from fluidkv.errors import InputError
 from fluidkv.runs.records import RunRecords
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.arrays import RunArrays
+from fluidkv.serving.arrays import Runs
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.counts import COUNTS
 from fluidkv.serving.engines import ENGINES, FCFS_NEW_FIRST, RESTART, SGLANG, VLLM, engine
@@ -33,16 +34,16 @@ from fluidkv.serving.running import engine as kernel_engine
 from fluidkv.serving.running.batches import new_found, new_space, new_times
 from fluidkv.serving.running.engine import LONGEST, covers, run_batch
 from fluidkv.serving.server import Server
-from tests.serving.engine_runs import assert_equal, crowds, drawn, one, only, row
+from tests.serving.engine_runs import assert_equal, crowds, drawn, limited, one, only, row
 from tests.serving.records.record_copies import oracle, record_of
 
 NAMED = sorted(ENGINES)
 
 
-def check(rules: EngineRules, arrays: RunArrays, **how: object) -> RunRecords:
+def check(rules: EngineRules, batch: Runs, **how: object) -> RunRecords:
     """What the kernel found, which is what the literal engine finds."""
-    found = run_batch(rules, arrays, **how)  # pyright: ignore[reportArgumentType]
-    assert_equal(found, run_batch(rules, arrays, **how, literally=True))  # pyright: ignore[reportArgumentType]
+    found = run_batch(rules, batch, **how)  # pyright: ignore[reportArgumentType]
+    assert_equal(found, run_batch(rules, batch, **how, literally=True))  # pyright: ignore[reportArgumentType]
     return found
 
 
@@ -54,18 +55,22 @@ def test_every_engine_in_a_crowd(name: str) -> None:
 @pytest.mark.parametrize("victim", Victim, ids=lambda victim: victim.name)
 def test_every_victim_where_memory_is_short(victim: Victim) -> None:
     rules = dataclasses.replace(VLLM, victim=victim, in_turn=False)
-    arrays = crowds(3)
-    longer = {"output_length": 4 * arrays.output_length, "max_output": 4 * arrays.max_output}
-    arrays = arrays._replace(**longer, rate=np.tile([0, 1], (8, 1)))
+    batch = limited(crowds(3), admission_rate=None)
+    longer = [
+        dataclasses.replace(
+            table, output_length=4 * table.output_length, max_output=4 * table.max_output
+        )
+        for table in batch.tables
+    ]
     for each in (rules, dataclasses.replace(rules, in_turn=True)):
-        found = check(each, arrays, jumps=True, iterations=300)
+        found = check(each, batch._replace(tables=longer), jumps=True, iterations=300)
         assert found.counts[..., 4].sum() > 20  # evictions
 
 
 def test_a_budget_that_does_not_serve_all_who_decode() -> None:
-    arrays = one(np.arange(3, 33), np.arange(40, 10, -1), blocks=300, block_size=2)
-    arrays = arrays._replace(budget=np.array([4]), start=np.array([[9, 1, 8, 2, 7, 3, 6, 4]]))
-    found = check(VLLM, arrays, jumps=False, iterations=600)
+    batch = one(np.arange(3, 33), np.arange(40, 10, -1), blocks=300, block_size=2)
+    batch = limited(batch, max_num_batched_tokens=4)._replace(start=[[9, 1, 8, 2, 7, 3, 6, 4]])
+    found = check(VLLM, batch, jumps=False, iterations=600)
     assert (found.counts[..., 8] < found.counts[..., 1]).any()  # some compute nothing
 
 
@@ -84,13 +89,17 @@ def test_what_is_reserved_after_a_retraction(reset: RatioReset) -> None:
 
 def test_longest_gap_of_long_answers_under_a_clock_that_changes() -> None:
     outputs = np.array([400, 3, 250, 120, 399, 1, 77])
-    arrays = one(np.arange(3, 24, 3), outputs, blocks=700, block_size=1)
-    arrays = arrays._replace(
-        clock=np.array([[0.3, 0.01, 0.7, 0.05, 0.02, 0.4, 0.1]]),
-        arrival=np.array([[0, 3, 9, 80, 81, 300, 900.5]]),
-    )
+    arrival = [0, 3, 9, 80, 81, 300, 900.5]
+    batch = one(np.arange(3, 24, 3), outputs, blocks=700, block_size=1, arrival=arrival)
+    others: dict[str, Any] = {
+        "per_prefill_pair": 0.05,
+        "per_request": 0.02,
+        "experts": 0.4,
+        "expert_share": 0.1,
+    }
+    batch = batch._replace(clocks=[IterationClock(0.3, 0.01, 0.7, **others)])
     for rules in (VLLM, SGLANG, RESTART):
-        found = check(rules, arrays, jumps=True, iterations=4000)
+        found = check(rules, batch, jumps=True, iterations=4000)
         assert found.requests is not None
         assert (np.diff(np.unique(found.requests.longest_gap)) > 0).sum() >= 3
 
@@ -104,10 +113,8 @@ def test_a_restart_that_emits_again_what_its_client_has_seen() -> None:
 
 
 def test_blocks_longer_than_any_answer() -> None:
-    arrays = one(np.array([100, 4000, 250]), np.array([6, 5, 7]), blocks=4, block_size=4096)
-    full = arrays._replace(input_length=np.array([[4093, 4096, 4090]]))
-    for each in (arrays, full):
-        check(VLLM, each, jumps=False, iterations=60)
+    for inputs in ([100, 4000, 250], [4093, 4096, 4090]):
+        check(VLLM, one(inputs, [6, 5, 7], blocks=4, block_size=4096), jumps=False, iterations=60)
 
 
 def test_windows_and_calls_end_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,12 +126,15 @@ def test_windows_and_calls_end_anywhere(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.parametrize("batch_size", [1, 3, 100])
 def test_a_run_is_the_same_alone_and_in_any_batch(batch_size: int) -> None:
-    arrays = crowds(9)
-    together = run_batch(VLLM, arrays, jumps=True, iterations=300, batch_size=batch_size)
+    batch = crowds(9)
+    together = run_batch(VLLM, batch, jumps=True, iterations=300, batch_size=batch_size)
     for run in range(8):
-        alone = run_batch(VLLM, row(arrays, run), jumps=True, iterations=300)
+        alone = run_batch(VLLM, row(batch, run), jumps=True, iterations=300)
         mine, steps = only(together, run), int(alone.iterations[0])
-        windows = {"counts": mine.counts[:, :steps], "time": mine.time[:, :steps]}
+        windows: dict[str, Any] = {"counts": mine.counts[:, :steps], "time": mine.time[:, :steps]}
+        assert mine.requests is not None  # which are filled up behind a shorter table
+        own = (column[:, : len(batch.tables[run])] for column in mine.requests)
+        windows["requests"] = mine.requests._make(own)
         assert_equal(mine._replace(**windows), alone)
 
 
@@ -172,9 +182,9 @@ def test_progress_adds_up_and_an_interrupt_ends_the_runs() -> None:
 def test_what_the_kernel_cannot_hold_goes_elsewhere() -> None:
     long = Requests([LONGEST - 5], [4])
     memory = Limits(2**30 - 1)
-    arrays = one(long.input_length, long.output_length, blocks=2**30 - 1, block_size=1)
-    assert covers(VLLM, arrays)
-    assert not covers(VLLM, arrays._replace(output_length=np.array([[6]])))
+    memories = {"blocks": 2**30 - 1, "block_size": 1}
+    assert covers(VLLM, one(long.input_length, long.output_length, **memories))
+    assert not covers(VLLM, one(long.input_length, [6], **memories))
     with pytest.raises(InputError, match="backend"):
         serve(Requests([LONGEST], [4]), Server("vllm", memory, backend="kernel"))
     assert serve(Requests([LONGEST], [4]), Server("vllm", memory)).served.item() == 1
@@ -182,29 +192,29 @@ def test_what_the_kernel_cannot_hold_goes_elsewhere() -> None:
 
 @pytest.mark.parametrize("rules", [VLLM, FCFS_NEW_FIRST], ids=lambda rules: rules.label)
 def test_a_crowd_is_evicted_at_once(rules: EngineRules) -> None:
-    arrays = one(np.full(100, 1), np.full(100, 30), blocks=38, block_size=1)
-    found = check(rules, arrays, jumps=False, iterations=300)
+    batch = one(np.full(100, 1), np.full(100, 30), blocks=38, block_size=1)
+    found = check(rules, batch, jumps=False, iterations=300)
     assert found.counts[0, :, COUNTS.index("preempt")].max() > 16
     assert found.counts[0, :, COUNTS.index("admit_new")].max() > 32
 
 
 def test_one_that_is_given_no_tokens_needs_no_free_block() -> None:
     """Newcomers take the whole budget and memory is exactly full: seldom drawn, so fixed here."""
-    arrays = one(np.array([1, 4]), np.array([9, 9]), blocks=6, block_size=1)
-    arrays = arrays._replace(budget=np.array([4]), start=np.array([[2]]))
+    batch = one([1, 4], [9, 9], blocks=6, block_size=1)._replace(start=[[2]])
     watchful = dataclasses.replace(FCFS_NEW_FIRST, growth=Growth.ONE_FREE)
-    found = check(watchful, arrays, jumps=False, iterations=9)
+    batch = limited(batch, max_num_batched_tokens=4)
+    found = check(watchful, batch, jumps=False, iterations=9)
     assert found.counts[0, 0, COUNTS.index("preempt")] == 0
 
 
 def test_one_after_the_budget_in_turn_needs_no_free_block() -> None:
     """The first takes the only token, and what the victim held; memory is exactly full."""
-    arrays = one(np.array([1, 1, 1]), np.array([9, 9, 9]), blocks=5, block_size=1)
-    arrays = arrays._replace(budget=np.array([1]), start=np.array([[2, 2, 1]]))
+    batch = one([1, 1, 1], [9, 9, 9], blocks=5, block_size=1)._replace(start=[[2, 2, 1]])
     watchful = dataclasses.replace(
         VLLM, victim=Victim.FEWEST_BLOCKS, in_turn=True, growth=Growth.ONE_FREE
     )
-    found = check(watchful, arrays, jumps=False, iterations=9)
+    batch = limited(batch, max_num_batched_tokens=1)
+    found = check(watchful, batch, jumps=False, iterations=9)
     assert found.counts[0, 0, COUNTS.index("preempt")] == 1
 
 
@@ -266,11 +276,11 @@ def _full_of_sevens(*arrays: np.ndarray) -> Space:
 def test_nothing_is_read_that_was_not_written(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """One request alone, whose columns are no larger than those that no rule looks at, and many."""
     monkeypatch.setattr(kernel_engine, "new_space", _full_of_sevens)
-    alone = crowds(12, runs=1, size=1)._replace(blocks=np.array([40]))
-    for arrays in (alone, crowds(13)):
+    alone = limited(crowds(12, runs=1, size=1), capacity=lambda limits: 40 * limits.block_size)
+    for batch in (alone, crowds(13)):
         for requeue in (ENGINES[name].requeue, Requeue.BY_PRIORITY):
             rules = dataclasses.replace(ENGINES[name], requeue=requeue)
-            check(rules, arrays, jumps=True, iterations=60)
+            check(rules, batch, jumps=True, iterations=60)
 
 
 def test_a_horizon_of_no_iteration_has_no_windows() -> None:
