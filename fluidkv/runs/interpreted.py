@@ -17,7 +17,7 @@ MOST = 2**18
 """Passes of a kernel's loops that a process makes in Python, all in all: about a second."""
 
 _KERNELS = "fluidkv.runs.kernels"
-_DECORATORS = ("kernel", "inner", "routine", "apart", "unfolded")
+_DECORATORS = ("kernel", "inner", "routine")
 _modules: dict[str, Any] = {}
 _made, _making = 0, Lock()
 

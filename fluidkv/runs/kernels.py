@@ -61,7 +61,7 @@ def inner(function: Function) -> Function:
     which saves a third of the compilation; and it counts no references to arrays, which would cost
     more than what a short one does. So it must make no array, nor return one.
     """
-    return _part(function, forceinline=True, pipeline_class=parts.compiler())
+    return _part(function, forceinline=True)
 
 
 @cache
@@ -133,36 +133,19 @@ def is_compiled(function: Callable, arguments: Sequence[Any]) -> bool:
 
 
 def routine(function: Function) -> Function:
-    """As `inner`, but compiled once, however many call it: for what is long, or called often."""
-    return _part(function, pipeline_class=parts.compiler())
+    """As `inner`, but code of its own, however many call it: for what is long, or called often.
 
-
-def apart(function: Function) -> Function:
-    """As `routine`, but optimised by itself, too: for a loop over requests in every iteration.
-
-    Within a long function the optimiser gives up on such a loop, and the run takes a third longer.
-    With every part by itself the compilation would.
+    The steps of a long loop are such: written out within it, they are more than the optimiser
+    looks through, and the loop takes half as long again.
     """
     return _part(function)
 
 
 def _part(function: Function, **settings: Any) -> Function:
-    """Of a kernel. Where there is no `pipeline_class`, Numba's own compiler does it."""
-    if settings.get("pipeline_class", True) is None:
-        del settings["pipeline_class"]
-    alone: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
-    compiled: Any = njit(nogil=True, error_model="numpy", **alone, **settings)(function)
-    return cast(Function, compiled)
-
-
-def unfolded(function: Function) -> Function:
-    """As `inner`, but written out in its caller before anything is compiled.
-
-    For the steps of a long loop, each called in one place: every function in between is one more
-    time that the compiler goes over all that is below it.
-    """
-    settings: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": False}
-    return cast(Function, njit(**settings, inline="always")(function))
+    settings |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
+    if compiler := parts.compiler():
+        settings["pipeline_class"] = compiler
+    return cast(Function, njit(nogil=True, error_model="numpy", **settings)(function))
 
 
 class _Kept:

@@ -8,7 +8,7 @@ requests in the list `PASSING`.
 
 from typing import Any
 
-from fluidkv.runs.kernels import inner, routine, unfolded
+from fluidkv.runs.kernels import inner, routine
 from fluidkv.serving.caching.sglang.kernel.layout import (
     DECODING,
     GO_ON,
@@ -33,7 +33,7 @@ from fluidkv.serving.caching.sglang.kernel.orders import SOON_DONE, sort
 _KEPT = 1  # tokens for each request that runs on, where all ignore the end of text
 
 
-@unfolded
+@routine
 def fill(run: Record, space: Space) -> None:
     """The prompt that goes on, and from the head of the queue who fits; these leave it."""
     _begin(run, space)
@@ -138,7 +138,7 @@ def _go_on(run: Record, space: Space, r: int) -> Any:
     return NONE if ends else r
 
 
-@unfolded
+@routine
 def _add(run: Record, space: Space, r: int) -> Any:
     """Try to admit the head of the queue, whose prefix is known."""
     if run.known:

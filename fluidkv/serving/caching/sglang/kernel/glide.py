@@ -6,7 +6,7 @@ does without, and looks at each in every pass.
 
 import numpy as np
 
-from fluidkv.runs.kernels import apart, inner
+from fluidkv.runs.kernels import inner, routine
 from fluidkv.serving.caching.sglang.kernel.counting import begin_pass, count, passes, show
 from fluidkv.serving.caching.sglang.kernel.layout import (
     DECODE,
@@ -67,7 +67,7 @@ def glides(run: Record, space: Space, counts: np.ndarray) -> bool:
     return True
 
 
-@apart
+@routine
 def _look_ahead(run: Record, space: Space) -> None:
     """How many passes come before somebody is done; what those who decode hold, by phase."""
     spare, run.held = _SPARE, 0
@@ -82,7 +82,7 @@ def _look_ahead(run: Record, space: Space) -> None:
     run.cost += 2 * run.decoding + run.page
 
 
-@apart
+@routine
 def settle(run: Record, space: Space) -> None:
     """At those who decode stands how far they are; what comes is looked at anew."""
     if run.glided > 0:

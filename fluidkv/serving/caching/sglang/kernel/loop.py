@@ -14,7 +14,7 @@ Compiled, sums alone change while nobody comes, goes or is tried (`glide`).
 
 import numpy as np
 
-from fluidkv.runs.kernels import apart, inner, kernel, routine, unfolded
+from fluidkv.runs.kernels import inner, kernel, routine
 from fluidkv.serving.caching.sglang.kernel.admission import needed_alone
 from fluidkv.serving.caching.sglang.kernel.counting import begin_pass, count, passes, show
 from fluidkv.serving.caching.sglang.kernel.glide import glides, settle
@@ -173,7 +173,7 @@ def _come(run: Record, space: Space, r: int) -> None:
 # --------------------------------------------------------------------------------- one iteration
 
 
-@unfolded
+@routine
 def _iterate(run: Record, space: Space, counts: np.ndarray) -> None:
     """One iteration; `counts`, as `seen.COUNTS`, are added to."""
     run.cost += 24
@@ -227,7 +227,7 @@ def _rests(run: Record) -> bool:
     return not (waits or run.flying or run.decoding > 0)
 
 
-@apart
+@routine
 def _held(run: Record, space: Space, extends: bool) -> int:
     """Tokens of those who decode and, where prompts are extended, of those in the pass."""
     held = 0
@@ -249,7 +249,7 @@ def _run(run: Record, space: Space, held: int) -> None:
         run.now += run.base
 
 
-@apart
+@routine
 def _launch(run: Record, space: Space, extends: bool) -> None:
     """Its tokens are in flight."""
     run.launched += 1

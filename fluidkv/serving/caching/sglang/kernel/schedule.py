@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from fluidkv.prefix.radix.kernel.layout import LRU
-from fluidkv.runs.kernels import apart, routine, unfolded
+from fluidkv.runs.kernels import routine
 from fluidkv.serving.caching.sglang.kernel.admission import fill
 from fluidkv.serving.caching.sglang.kernel.layout import (
     ABORTED,
@@ -40,7 +40,7 @@ from fluidkv.serving.kernel.pool import note
 from fluidkv.serving.sglang_settings import RETRACT_STEPS, TOUCH_EVERY, TOUCHED
 
 
-@unfolded
+@routine
 def schedule(run: Record, space: Space) -> None:
     """The pass stands in the run: its mode, how many it is, and of them the first prefilled."""
     if run.pass_admitted > 0:
@@ -77,7 +77,7 @@ def _to_front(run: Record, space: Space) -> None:
 # -------------------------------------------------------------------------------- those who decode
 
 
-@apart
+@routine
 def _keep_those_who_decode(run: Record, space: Space, parting: bool) -> Any:
     """Who is done leaves; or, if they part, who has its last token in flight.
 
@@ -117,7 +117,7 @@ def _join(run: Record, space: Space) -> None:
     run.cost += run.pass_size
 
 
-@apart
+@routine
 def _fits(run: Record, space: Space) -> Any:
     """Whether each who decodes can get one more token; what nobody uses of the tree goes for it."""
     pages = run.decoding
@@ -129,7 +129,7 @@ def _fits(run: Record, space: Space) -> Any:
     return make_room(run, space, pages * run.page)
 
 
-@apart
+@routine
 def _next_tokens(run: Record, space: Space) -> None:
     """Places for them. In pages the source makes room for a page each."""
     make_room(run, space, run.decoding * run.page)
@@ -139,7 +139,7 @@ def _next_tokens(run: Record, space: Space) -> None:
     run.cost += run.decoding
 
 
-@unfolded
+@routine
 def _decode(run: Record, space: Space) -> None:
     """One more token of each, if anybody decodes now."""
     before = run.decoding
@@ -162,7 +162,7 @@ def _decode(run: Record, space: Space) -> None:
     run.pass_mode, run.pass_size = DECODE, run.decoding
 
 
-@unfolded
+@routine
 def _retract(run: Record, space: Space) -> None:
     """Who goes first, goes to the tail of the queue, one at a time, until all fits.
 
@@ -211,7 +211,7 @@ def _last_goes(run: Record, space: Space) -> Any:
 # ----------------------------------------------------------------------------------------- prefill
 
 
-@unfolded
+@routine
 def _prefill(run: Record, space: Space) -> None:
     """A pass of those who can be admitted, if there is anybody."""
     if run.decoding == 0:
@@ -239,7 +239,7 @@ def _prefill(run: Record, space: Space) -> None:
         _mix(run, space)
 
 
-@apart
+@routine
 def _touch(run: Record, space: Space) -> None:
     """Now and then those who wait touch their prefixes, the head of the queue last."""
     if run.tail == run.head or run.policy != LRU:
@@ -283,7 +283,7 @@ def _enter(run: Record, space: Space, going_on: int) -> None:
             request.first_hit_tokens = request.prefix
 
 
-@unfolded
+@routine
 def _mix(run: Record, space: Space) -> None:
     """Who decodes joins the pass, unless memory is short for that."""
     _keep_those_who_decode(run, space, True)
