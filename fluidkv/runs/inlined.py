@@ -38,9 +38,9 @@ def numbered(functions: Sequence[Callable]) -> Callable:
 
     Examples:
         >>> from fluidkv.runs.inlined import inlined, numbered
-        >>> pick = numbered([inlined(abs), inlined(str)])
-        >>> pick(0, -3), pick(1, -3)
-        (3, '-3')
+        >>> pick = numbered([inlined(lambda n: n + 1), inlined(lambda n: -n)])
+        >>> pick(0, 3), pick(1, 3)
+        (4, -3)
     """
 
     def pick(which: int, given: Any) -> Any:
