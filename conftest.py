@@ -18,7 +18,7 @@ from xdist.scheduler import LoadFileScheduling
 from fluidkv.cli import progress
 
 if TYPE_CHECKING:
-    from fluidkv.answers import Replay
+    from fluidkv.answers.replay.result import Replay
 
 pytest_plugins = ["tests.cases"]
 

@@ -24,7 +24,9 @@ from fluidkv.runs.precision import random_key
 from fluidkv.serving.machines.gpus import gpu_named
 from fluidkv.suite.machine import this_machine
 from fluidkv.suite.tables import markdown_table
-from fluidkv.sweeps import compute, opened, plan, write
+from fluidkv.sweeps.planning import compute, plan
+from fluidkv.sweeps.store.chunks import write
+from fluidkv.sweeps.store.folder import opened
 from fluidkv.workload import RequestClass, System, Workload
 
 PAGE = Path(__file__).parent.parent / "docs" / "cluster.md"

@@ -18,7 +18,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.report import load
-from fluidkv.footprints import Walks, circle_moments, spectral_density, swings
+from fluidkv.footprints import spectral_density, swings
+from fluidkv.footprints.circle import Walks, circle_moments
 from fluidkv.footprints.tails import Driven, chance_below
 from fluidkv.runs.precision import in_float64
 from fluidkv.suite.tables import markdown_table as table

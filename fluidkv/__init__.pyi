@@ -51,7 +51,6 @@ from .fluid.outcomes.convergence import convergence as convergence
 from .fluid.simulation import simulate as simulate
 from .fluid.starts import perturbed_starts as perturbed_starts
 from .fluid.starts import uniform_starts as uniform_starts
-from .footprints.control import ControlledFlow as ControlledFlow
 from .footprints.control import Controller as Controller
 from .footprints.control import additive_increase as additive_increase
 from .footprints.control import control_margins as control_margins

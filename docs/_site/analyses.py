@@ -2,7 +2,7 @@
 
 from docs._site.layout import Pages
 from fluidkv.questions.kinds import plain
-from fluidkv.sweeps import ANALYSES
+from fluidkv.sweeps.analyses.named import ANALYSES
 from fluidkv.sweeps.analysis import REQUIRED, Analysis, Setting, Variable
 
 _INTRO = """\

@@ -1,11 +1,12 @@
 """Public names as the reference shows them: where each is found, its definition, its neighbours."""
 
 import ast
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
-from tests.examples.public import PACKAGE, Public, public
+from tests.examples.public import PACKAGE, Public, defined, public
 
 Definition = ast.FunctionDef | ast.ClassDef | ast.Assign | ast.AnnAssign
 _GROUND = "fluidkv"
@@ -73,8 +74,51 @@ class Object:
 
 @cache
 def objects() -> tuple[Object, ...]:
-    """All of them, in the order of their files."""
-    return tuple(Object(each, _definition(each)) for each in public())
+    """Public names, what they are called with and what they return, in the order of their files."""
+    found = {(each.module, each.name): Object(each, _definition(each)) for each in public()}
+    left = list(found.values())
+    while left:
+        for file, name in _types(left.pop()):
+            if (file, name) not in found and _classes(file) & {name}:
+                of_a_module = defined(PACKAGE, file.removesuffix(".py").replace("/", "."), name)
+                room = f"fluidkv.{file.removesuffix('.py').replace('/', '.')}"
+                public_name = replace(of_a_module, listed=(room,))
+                found[file, name] = Object(public_name, _definition(public_name))
+                left.append(found[file, name])
+    return tuple(found[key] for key in sorted(found))
+
+
+def _types(obj: Object) -> Iterator[tuple[str, str]]:
+    """(file, name) of what the annotations of a function, or of a class's fields, may name."""
+    module = obj.public.module
+    for annotation in _annotations(obj.node):
+        for node in ast.walk(annotation):
+            texts = [node.id] if isinstance(node, ast.Name) else []
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                texts = re.findall(r"\w+", node.value)
+            for name in texts:
+                yield _imports(module).get(name, (module, name))
+
+
+def _annotations(node: Definition) -> Iterator[ast.expr]:
+    if isinstance(node, ast.FunctionDef):
+        arguments = (*node.args.args, *node.args.kwonlyargs)
+        yield from (each for each in (*(a.annotation for a in arguments), node.returns) if each)
+    elif isinstance(node, ast.ClassDef):
+        for each in node.body:
+            if isinstance(each, ast.AnnAssign):
+                yield each.annotation
+            elif isinstance(each, ast.FunctionDef) and not each.name.startswith("_"):
+                yield from _annotations(each)
+
+
+@cache
+def _classes(file: str) -> set[str]:
+    """Those without an underscore that a file of the package defines."""
+    if not (PACKAGE / file).is_file():
+        return set()
+    names = {each.name for each in _tree(file).body if isinstance(each, ast.ClassDef)}
+    return {name for name in names if not name.startswith("_")}
 
 
 @cache

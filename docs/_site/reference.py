@@ -11,7 +11,8 @@ from docs._site.signature import called, returned, signature, value
 
 _INTRO = """# Reference
 
-Every public name, a page a room, and [all names](names.md) in one list. Examples take `fk` for
+Every public name with what it is called with and what it returns, a page a room, and
+[all names](names.md) in one list. Examples take `fk` for
 `fluidkv`, `np` for `numpy` and `Fraction` as given; each of them is run by the tests. Lengths and
 memory are in tokens, time is in iterations, unless a name says otherwise. Bad input raises
 {py:obj}`InputError <fluidkv.InputError>`.

@@ -10,7 +10,9 @@ from fluidkv.questions.options import as_options
 from fluidkv.workload import Workload
 
 if TYPE_CHECKING:
-    from fluidkv.traces import LoadReport, Scaling, Trace
+    from fluidkv.traces import Trace
+    from fluidkv.traces.report import LoadReport
+    from fluidkv.traces.scaling import Scaling
 
 
 def refuse_rate(reading: Reading, what: str) -> None:

@@ -137,7 +137,8 @@ def prompted_requests(
     Args:
         on_read: is told what the reader of the trace did with its rows.
     """
-    from fluidkv.traces import Scaling, read_trace, scale
+    from fluidkv.traces import read_trace, scale
+    from fluidkv.traces.scaling import Scaling
 
     scaling = Scaling(scale_input, scale_output, scale_rate)
     if scale_rate != 1:

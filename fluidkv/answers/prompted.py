@@ -14,7 +14,8 @@ from fluidkv.prefix.workloads import GENERATORS
 from fluidkv.record import Record
 from fluidkv.runs.requests import Requests
 from fluidkv.text import nearest
-from fluidkv.traces import LoadReport, Trace
+from fluidkv.traces import Trace
+from fluidkv.traces.report import LoadReport
 
 _BRING = (
     "prompts that say what they share: Mooncake lines with hash_ids, lines of format segments "

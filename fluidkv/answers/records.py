@@ -37,7 +37,7 @@ class RecordAnswer(Result):
 
     Examples:
         >>> from fluidkv.answers import replay_records
-        >>> from fluidkv.serving import VllmRecord
+        >>> from fluidkv.serving.records.vllm import VllmRecord
         >>> from fluidkv.serving.records.arrivals import Arrivals
         >>> steps = (Arrivals(fk.Requests([4, 4], [8, 8])), ("running",), [[2], [2], [1]])
         >>> server = (fk.engine("vllm"), fk.Limits(16))
@@ -84,7 +84,7 @@ def read_files(files: Iterable[str]) -> "list[Record]":
     Examples:
         >>> import json
         >>> from pathlib import Path
-        >>> from fluidkv.answers import read_files
+        >>> from fluidkv.answers.records import read_files
         >>> record = {"engine": "vidur", "commit": "7d47513", "scheduler": "sarathi", "requests": 4}
         >>> record |= {"arrivals": "all before iteration 0", "order": "classes in turn"}
         >>> record |= {"input_length": 2, "block_size": 2, "num_blocks": 4, "watermark_blocks": 1}
@@ -110,7 +110,7 @@ def replay_records(
 
     Examples:
         >>> from fluidkv.answers import replay_records
-        >>> from fluidkv.serving import VllmRecord
+        >>> from fluidkv.serving.records.vllm import VllmRecord
         >>> from fluidkv.serving.records.arrivals import Arrivals
         >>> arrivals, columns = Arrivals(fk.Requests([4, 4], [8, 8])), ("running", "preempt")
         >>> steps = (arrivals, columns, [[2, 0]] * 5 + [[1, 1]])

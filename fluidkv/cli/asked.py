@@ -17,7 +17,7 @@ from fluidkv.plain import with_exact
 from fluidkv.questions.options import as_options
 
 if TYPE_CHECKING:
-    from fluidkv.traces import LoadReport
+    from fluidkv.traces.report import LoadReport
 
 MEMORY, LENGTH = "KV tokens", "tokens"
 _NO_INPUT = ("json", "out", "html")  # where the answer goes is no part of what was asked

@@ -7,7 +7,8 @@ from fluidkv.cli.asked import note_read
 from fluidkv.cli.progress import progress
 
 if TYPE_CHECKING:
-    from fluidkv.traces import LoadReport, Trace
+    from fluidkv.traces import Trace
+    from fluidkv.traces.report import LoadReport
     from fluidkv.workload import Workload
 
 

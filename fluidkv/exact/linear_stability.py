@@ -116,7 +116,7 @@ class InputScale(Record):
             not claimed.
 
     Examples:
-        >>> from fluidkv.exact import input_scale
+        >>> from fluidkv.exact.mixed.thresholds.scale import input_scale
         >>> found = input_scale(fk.Workload.from_lengths([(1, 2), (1, 5)]))
         >>> round(float(found.unstable), 6), round(float(found.stable), 6), found.complete
         (6.924344, 6.924344, True)
@@ -143,7 +143,7 @@ def rounded_outward(value: Fraction, digits: int, *, up: bool) -> str:
         InputError: a value that is not above 0.
 
     Examples:
-        >>> from fluidkv.exact import rounded_outward
+        >>> from fluidkv.exact.linear_stability import rounded_outward
         >>> factor = Fraction(4, 3)
         >>> rounded_outward(factor, 3, up=False), rounded_outward(factor, 3, up=True)
         ('1.33', '1.34')
@@ -168,7 +168,7 @@ def exact_factor(value: Fraction) -> str:
     Where the verdict is certified at one factor only, any other number would claim too much.
 
     Examples:
-        >>> from fluidkv.exact import exact_factor
+        >>> from fluidkv.exact.linear_stability import exact_factor
         >>> exact_factor(Fraction(4096)), exact_factor(Fraction(1, 4096))
         ('4,096', '1/4,096')
     """

@@ -37,7 +37,7 @@ class Transition(NamedTuple):
         after: X^n.
 
     Examples:
-        >>> from fluidkv.fluid import Transition
+        >>> from fluidkv.fluid.driver import Transition
         >>> Transition._fields
         ('iteration', 'before', 'flows', 'after')
     """
@@ -97,7 +97,7 @@ class Rollout(NamedTuple):
         observed: results, in the structure of `observe`.
 
     Examples:
-        >>> from fluidkv.fluid import Rollout
+        >>> from fluidkv.fluid.driver import Rollout
         >>> Rollout._fields
         ('state', 'iterations', 'observed')
     """

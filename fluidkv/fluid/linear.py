@@ -32,7 +32,7 @@ class Linearisation(NamedTuple):
             obey the Jacobian.
 
     Examples:
-        >>> from fluidkv.fluid import Linearisation
+        >>> from fluidkv.fluid.linear import Linearisation
         >>> Linearisation._fields
         ('jacobian', 'multipliers', 'fronts')
     """

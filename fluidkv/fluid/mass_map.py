@@ -46,7 +46,7 @@ class Flows(NamedTuple):
         executed_memory: after execution and before eviction, tokens.
 
     Examples:
-        >>> from fluidkv.fluid import Flows
+        >>> from fluidkv.fluid.mass_map import Flows
         >>> Flows._fields[:5]
         ('admitted', 'completed', 'evicted', 'evicted_tokens', 'front')
     """

@@ -158,7 +158,8 @@ class Fronts(Observer):
 
     Examples:
         >>> import jax
-        >>> from fluidkv.fluid import Fronts, rollout
+        >>> from fluidkv.fluid import rollout
+        >>> from fluidkv.fluid.observers import Fronts
         >>> model = fk.cohort_model(fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24))
         >>> with jax.enable_x64(True):
         ...     run = rollout(model, np.array([4.0, 3.0, 0.0]), 12, observe=Fronts(), every=1)
@@ -221,7 +222,8 @@ class Settled(Observer):
 
     Examples:
         >>> import jax
-        >>> from fluidkv.fluid import Settled, rollout
+        >>> from fluidkv.fluid import rollout
+        >>> from fluidkv.fluid.observers import Settled
         >>> system = fk.System(fk.Workload.from_lengths([(20, 2), (20, 3)]), capacity=1000)
         >>> with jax.enable_x64(True):
         ...     start = np.array([47.0, 0.0, 0.0])

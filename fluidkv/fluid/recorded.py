@@ -19,7 +19,7 @@ RECORDS: tuple[str, ...] = (
 )
 """What `simulate` can record.
 
->>> from fluidkv.fluid import RECORDS
+>>> from fluidkv.fluid.recorded import RECORDS
 >>> RECORDS
 ('admitted', 'completed', 'evicted', 'memory', 'in_flight', 'empty_stages', 'state')
 >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)

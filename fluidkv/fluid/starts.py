@@ -233,7 +233,7 @@ def slice_starts(
         InputError: not three corners, one of them off the boundary, fewer than 2 points.
 
     Examples:
-        >>> from fluidkv.fluid import slice_starts
+        >>> from fluidkv.fluid.starts import slice_starts
         >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
         >>> starts, shares = slice_starts(system, np.diag([8, 6, 4.8]), points=3)
         >>> starts.shape, shares[1].tolist(), starts[1].tolist()

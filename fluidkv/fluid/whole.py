@@ -30,7 +30,7 @@ class WholeModel(NamedTuple):
     """One class: w_j of each stage and M, whole tokens.
 
     Examples:
-        >>> from fluidkv.fluid import WholeModel
+        >>> from fluidkv.fluid.whole import WholeModel
         >>> WholeModel._fields
         ('weights', 'capacity')
     """
@@ -57,7 +57,8 @@ def whole_step(
         InputError: while tracing, on shapes that do not fit, or numbers that are no integers.
 
     Examples:
-        >>> from fluidkv.fluid import WholeModel, whole_step
+        >>> from fluidkv.fluid import whole_step
+        >>> from fluidkv.fluid.whole import WholeModel
         >>> state, flows = whole_step(WholeModel(np.array([3, 4, 5]), 24), np.array([8, 0, 0]))
         >>> state.tolist(), flows.evicted.item()
         ([0, 6, 0], 2)

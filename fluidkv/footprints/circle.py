@@ -44,7 +44,7 @@ class Walks(NamedTuple):
         silent: first iterations that yield no token.
 
     Examples:
-        >>> from fluidkv.footprints import walks_of
+        >>> from fluidkv.footprints.circle import walks_of
         >>> (walks,) = walks_of(fk.RequestFootprint(2, 3))
         >>> walks.start[0, :4], int(walks.started[0]), walks.held.shape
         (array([3., 4., 5., 0.]), 3, (4, 0))
@@ -68,7 +68,7 @@ class CircleMoments(NamedTuple):
         running_memory: E Q conj(P).
 
     Examples:
-        >>> from fluidkv.footprints import CircleMoments
+        >>> from fluidkv.footprints.circle import CircleMoments
         >>> len(CircleMoments._fields)
         5
     """
@@ -84,7 +84,7 @@ def walks_of(footprint: Footprint) -> tuple[Walks, ...]:
     """Growths as arrays, one value for each law of steps; 256 at most in one.
 
     Examples:
-        >>> from fluidkv.footprints import walks_of
+        >>> from fluidkv.footprints.circle import walks_of
         >>> drafts = fk.Speculation(1, Fraction(1, 4))
         >>> (walks,) = walks_of(fk.RequestFootprint(2, 3, speculation=drafts))
         >>> walks.start[0, :2], walks.held[0, :3], walks.steps
@@ -135,7 +135,7 @@ def circle_moments(
             footprint of each growth, which only differ between growths.
 
     Examples:
-        >>> from fluidkv.footprints import circle_moments, walks_of
+        >>> from fluidkv.footprints.circle import circle_moments, walks_of
         >>> (walks,) = walks_of(fk.RequestFootprint(2, 3))
         >>> np.asarray(circle_moments(walks, 4).memory_power).round(2).tolist()
         [144.0, 20.0, 16.0]
@@ -181,7 +181,7 @@ def circle_angles(points: int) -> Float[Array, " frequency"]:
     """w = 2 pi k / N, k = 0 ... N/2.
 
     Examples:
-        >>> from fluidkv.footprints import circle_angles
+        >>> from fluidkv.footprints.circle import circle_angles
         >>> circle_angles(4).shape
         (3,)
     """

@@ -60,7 +60,7 @@ class Slack(Record):
         mean, variance: tokens, tokens squared.
 
     Examples:
-        >>> from fluidkv.footprints import slack_of
+        >>> from fluidkv.footprints.densities import slack_of
         >>> found = slack_of(fk.RequestFootprint(9, 5), capacity=1000)
         >>> found.mean, found.variance
         (4.5, 8.25)
@@ -74,7 +74,7 @@ def slack_of(footprint: Footprint, capacity: float) -> Slack:
     """Slack of a full server; tokens come in grains where whatever is held is whole grains.
 
     Examples:
-        >>> from fluidkv.footprints import slack_of
+        >>> from fluidkv.footprints.densities import slack_of
         >>> slack_of(fk.RequestFootprint(9, 5, block=16), capacity=160).mean
         0.0
     """
@@ -115,7 +115,8 @@ def spectral_density(
         admissions, running: the two numbers, or one of each at each frequency.
 
     Examples:
-        >>> from fluidkv.footprints import circle_moments, spectral_density, walks_of
+        >>> from fluidkv.footprints import spectral_density
+        >>> from fluidkv.footprints.circle import circle_moments, walks_of
         >>> mix = fk.footprint_of(fk.Workload.from_lengths([(90, 3), (90, 5)]))
         >>> density = spectral_density(circle_moments(walks_of(mix)[0], 8), 2.0)
         >>> density.shape, bool((density >= 0).all())
@@ -138,7 +139,7 @@ def circle_mean(
     """The mean over the whole circle of a density at its upper half: a variance.
 
     Examples:
-        >>> from fluidkv.footprints import circle_mean
+        >>> from fluidkv.footprints.densities import circle_mean
         >>> float(circle_mean(np.array([1.0, 2.0, 3.0])))
         2.0
     """
@@ -168,7 +169,8 @@ def swings(
 
     Examples:
         >>> import jax
-        >>> from fluidkv.footprints import swings, walks_of
+        >>> from fluidkv.footprints import swings
+        >>> from fluidkv.footprints.circle import walks_of
         >>> mix = fk.footprint_of(fk.Workload.from_lengths([(90, 3), (90, 5)]))
         >>> capacities = np.array([1000.0, 4000.0], np.float32)
         >>> running, _ = jax.vmap(lambda M: swings(walks_of(mix)[0], M))(capacities)
@@ -333,7 +335,7 @@ def moments_on_circle(
         order: spectrum of the order of growths (`order_spectrum`); None: they are independent.
 
     Examples:
-        >>> from fluidkv.footprints import moments_on_circle
+        >>> from fluidkv.footprints.densities import moments_on_circle
         >>> moments_on_circle(fk.RequestFootprint(2, 3), 4).memory_power.round(3).tolist()
         [144.0, 20.0, 16.0]
     """

@@ -40,7 +40,7 @@ from fluidkv.verdict import Stability
 MOST_PATHS = 256
 """Ways of requests that a tail is made of; more growths, or drawn steps, are sampled.
 
->>> from fluidkv.footprints import MOST_PATHS
+>>> from fluidkv.footprints.eviction_rates import MOST_PATHS
 >>> MOST_PATHS
 256
 """
@@ -187,7 +187,7 @@ def paths_of(
     even distances along the growths in order of length, with steps drawn.
 
     Examples:
-        >>> from fluidkv.footprints import paths_of
+        >>> from fluidkv.footprints.eviction_rates import paths_of
         >>> paths_of(fk.RequestFootprint(2, 3))
         (array([1.]), array([[3., 4., 5.]]))
     """

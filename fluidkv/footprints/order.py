@@ -72,7 +72,7 @@ def order_spectrum(
             0 somewhere.
 
     Examples:
-        >>> from fluidkv.footprints import order_spectrum
+        >>> from fluidkv.footprints.order import order_spectrum
         >>> order_spectrum([0.5], rate=1.0, points=4)  # 1 + cos w
         array([2., 1., 0.])
     """

@@ -44,7 +44,7 @@ class Moments(Record):
         denominator: of the three above.
 
     Examples:
-        >>> from fluidkv.footprints import moments
+        >>> from fluidkv.footprints.second_moments import moments
         >>> found = moments(fk.RequestFootprint(2, 3))
         >>> found.weights.memory, found.memory_memory, found.running_memory
         ((3, 4, 5), (50, 32, 15), (5, 9, 12, 7, 3))
@@ -73,7 +73,7 @@ def moments(footprint: Footprint) -> Moments:
     A second or so for thousands of plain classes, or for one with drafts and a thousand tokens.
 
     Examples:
-        >>> from fluidkv.footprints import moments
+        >>> from fluidkv.footprints.second_moments import moments
         >>> drafts = fk.RequestFootprint(2, 3, speculation=fk.Speculation(1, Fraction(1, 2)))
         >>> found = moments(drafts)
         >>> found.weights.memory, found.weights.requests, found.weights.denominator

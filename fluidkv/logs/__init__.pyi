@@ -1,14 +1,3 @@
-from .log import LoggedRequests as LoggedRequests
-from .log import LoggedTicks as LoggedTicks
-from .log import Missing as Missing
-from .log import PrefillPass as PrefillPass
-from .log import Retraction as Retraction
-from .log import ServerLog as ServerLog
-from .read import is_log as is_log
 from .read import read_log as read_log
-from .report import log_as_dict as log_as_dict
 from .series import read_series as read_series
 from .series import series_of as series_of
-from .settings import LoggedSettings as LoggedSettings
-from .stamps import evenly as evenly
-from .timed import TimedRun as TimedRun

@@ -136,7 +136,8 @@ class Retraction(Record):
         requests: how many it took out.
 
     Examples:
-        >>> from fluidkv.logs import Retraction, ServerLog, log_as_dict
+        >>> from fluidkv.logs.log import Retraction, ServerLog
+        >>> from fluidkv.logs.report import log_as_dict
         >>> gone = Retraction(67.0, ratio_before=0.098, ratio_after=0.349, requests=2)
         >>> log = ServerLog("by hand", "sglang", retractions=(gone,))
         >>> log_as_dict(log)["retractions"]
@@ -162,7 +163,7 @@ class PrefillPass(Record):
         after_step: the last step of decoding that a tick showed before it.
 
     Examples:
-        >>> from fluidkv.logs import PrefillPass, ServerLog
+        >>> from fluidkv.logs.log import PrefillPass, ServerLog
         >>> passes = (PrefillPass(0.5, 704), PrefillPass(1.5, 100, 2))
         >>> log = ServerLog("by hand", "sglang", prefills=passes)
         >>> sum(each.tokens for each in log.prefills), sum(each.requests for each in log.prefills)

@@ -80,7 +80,7 @@ def is_log(source: Path | str) -> bool:
     """Whether a source has a file of a server's log, and not a trace or benchmark result alone.
 
     Examples:
-        >>> from fluidkv.logs import is_log
+        >>> from fluidkv.logs.read import is_log
         >>> is_log("sample:vllm-rtx4090")
         True
         >>> _ = fk.traces.write_vidur(fk.Trace((10, 30), (2, 5), (0.0, 1.5)), "mine.csv")

@@ -12,7 +12,7 @@ def log_as_dict(log: ServerLog) -> dict[str, Any]:
     """Plain values for JSON; None for what no file says. Times are seconds.
 
     Examples:
-        >>> from fluidkv.logs import log_as_dict
+        >>> from fluidkv.logs.report import log_as_dict
         >>> said = log_as_dict(fk.read_log("sample:vllm-rtx4090"))
         >>> said["engine"], list(said)[:5]
         ('vllm', ['source', 'engine', 'server', 'requests', 'ticks'])

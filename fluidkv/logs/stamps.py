@@ -13,7 +13,7 @@ def evenly(times_s: ArrayLike, resolution_s: float) -> NDArray[np.float64]:
         InputError: times that fall.
 
     Examples:
-        >>> from fluidkv.logs import evenly
+        >>> from fluidkv.logs.stamps import evenly
         >>> evenly([10, 10, 11], 1.0).tolist()
         [10.25, 10.75, 11.5]
     """

@@ -177,7 +177,7 @@ def normalised_latency(run: xr.Dataset, *, span: Span = ALL) -> xr.DataArray:
     Source: CacheOPT, section 5.1; first in Orca and vLLM.
 
     Examples:
-        >>> from fluidkv.preempt import normalised_latency
+        >>> from fluidkv.preempt.slo import normalised_latency
         >>> run = fk.serve(fk.Requests([4, 4], [3, 3]), fk.Server("vllm", fk.Limits(7)))
         >>> normalised_latency(run).values.tolist()  # the second waits until the first is done
         [[1.0, 2.0]]

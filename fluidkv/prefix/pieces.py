@@ -15,7 +15,8 @@ class Piece(NamedTuple):
     """Tokens `start` to `start + length - 1` of a segment; at least one.
 
     Examples:
-        >>> from fluidkv.prefix import Piece, Prompts
+        >>> from fluidkv.prefix import Prompts
+        >>> from fluidkv.prefix.pieces import Piece
         >>> table = Prompts([(Piece(0, 0, 100), Piece(1, 0, 20))], [(Piece(2, 0, 9),)])
         >>> table.input_length.tolist(), table.output_length.tolist()
         ([120], [9])

@@ -94,7 +94,9 @@ def prompts_of_blocks(
             prompt has blocks, or an id that follows two different ones.
 
     Examples:
-        >>> from fluidkv.prefix import ceiling, prompts_of_blocks, trie_of
+        >>> from fluidkv.prefix import trie_of
+        >>> from fluidkv.prefix.on_trie.curves import ceiling
+        >>> from fluidkv.prefix.prompts import prompts_of_blocks
         >>> table = prompts_of_blocks([[5, 6], [5, 7]], 512, [1000, 800], [10, 10])
         >>> ceiling(trie_of(table)) == 512 / 1800  # the second finds the first block
         True
@@ -122,7 +124,9 @@ def private(requests: Requests) -> Prompts:
     """Nobody shares anything: a segment for each request, its answer behind its prompt.
 
     Examples:
-        >>> from fluidkv.prefix import ceiling, private, trie_of
+        >>> from fluidkv.prefix import trie_of
+        >>> from fluidkv.prefix.on_trie.curves import ceiling
+        >>> from fluidkv.prefix.prompts import private
         >>> ceiling(trie_of(private(fk.Requests([100, 100], [9, 9]))))
         0.0
     """

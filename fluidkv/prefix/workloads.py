@@ -26,7 +26,8 @@ from fluidkv.runs.requests import Requests
 ORDERS = ("random", "round-robin")
 """Whose turn it is: drawn, or one of each group, document or client after the other.
 
->>> from fluidkv.prefix import ORDERS, shared_prefixes
+>>> from fluidkv.prefix import shared_prefixes
+>>> from fluidkv.prefix.workloads import ORDERS
 >>> for order in ORDERS:
 ...     print(shared_prefixes(0, groups=3, queries=2, order=order)[0].class_index.tolist())
 [0, 2, 2, 1, 0, 1]
@@ -77,7 +78,8 @@ def shared_prefixes(
             unknown order.
 
     Examples:
-        >>> from fluidkv.prefix import ceiling, shared_prefixes, trie_of
+        >>> from fluidkv.prefix import shared_prefixes, trie_of
+        >>> from fluidkv.prefix.on_trie.curves import ceiling
         >>> requests, prompts = shared_prefixes(0, groups=2, queries=4, lengths=1000)
         >>> len(requests), ceiling(trie_of(prompts))  # half of 3 prompts of 4
         (8, 0.375)
@@ -180,7 +182,9 @@ def long_documents(
         InputError: a count or length below 1, a rate not above 0, an unknown order.
 
     Examples:
-        >>> from fluidkv.prefix import ceiling, long_documents, trie_of
+        >>> from fluidkv.prefix import trie_of
+        >>> from fluidkv.prefix.on_trie.curves import ceiling
+        >>> from fluidkv.prefix.workloads import long_documents
         >>> requests, prompts = long_documents(0, documents=2, questions=4, lengths=1000)
         >>> len(requests), ceiling(trie_of(prompts)) == 6 * 1000 / (8 * 1032)
         (8, True)
@@ -229,7 +233,7 @@ def zipf_prompts(
         InputError: a count or length below 1, an exponent below 0, a rate not above 0.
 
     Examples:
-        >>> from fluidkv.prefix import zipf_prompts
+        >>> from fluidkv.prefix.workloads import zipf_prompts
         >>> requests, _ = zipf_prompts(0, requests=1100, prompts=3)
         >>> np.bincount(requests.class_index).tolist()  # as 6 to 3 to 2
         [572, 316, 212]

@@ -194,7 +194,8 @@ class LinearCost(Router):
     counted, as it is not known.
 
     Examples:
-        >>> from fluidkv.routing import LinearCost, View
+        >>> from fluidkv.routing import View
+        >>> from fluidkv.routing.affine import LinearCost
         >>> none, hits, active = np.zeros(2, int), np.array([0, 800]), np.array([0, 500])
         >>> seen = View(0.0, 1000, hits, none, none, none, active, (0.0, 0.0))
         >>> [LinearCost(weight).route(None, seen).worker for weight in (1.0, 0.5)]

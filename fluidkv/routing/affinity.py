@@ -20,7 +20,7 @@ def affinity_weights(weights: Sequence[float] = WEIGHTS) -> list[LinearScore]:
         InputError: no weight, or one below 0.
 
     Examples:
-        >>> from fluidkv.routing import affinity_weights
+        >>> from fluidkv.routing.affinity import affinity_weights
         >>> [(router.affinity, router.load) for router in affinity_weights([0.5, 2.0])]
         [(0.5, 1.0), (2.0, 1.0)]
     """

@@ -107,7 +107,8 @@ class Assigned(Router):
 
     Examples:
         >>> from fluidkv.prefix import shared_prefixes
-        >>> from fluidkv.routing import Assigned, Traffic, route
+        >>> from fluidkv.routing import Traffic, route
+        >>> from fluidkv.routing.blind import Assigned
         >>> traffic = Traffic(*shared_prefixes(0, groups=2, queries=2, lengths=1000))
         >>> workers = tuple(traffic.requests.class_index.tolist())  # a worker for each group
         >>> [each.hits for each in route(traffic, fk.Fleet(2, 9_000), Assigned(workers)).times]

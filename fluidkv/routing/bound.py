@@ -34,7 +34,7 @@ def most_shared(trie: Trie) -> Int[np.ndarray, " request"]:
 
     Examples:
         >>> from fluidkv.prefix import Prompts, content, trie_of
-        >>> from fluidkv.routing import most_shared
+        >>> from fluidkv.routing.bound import most_shared
         >>> asked = [content([(0, 100)]), content([(0, 100), (1, 20)]), content([(0, 60), (2, 9)])]
         >>> trie = trie_of(Prompts(asked, [content([(1, 5)])] * 3), answers=True)
         >>> most_shared(trie).tolist()  # the second goes on with the answer of the first
@@ -99,7 +99,7 @@ def offline_bounds(
         InputError: no workers.
 
     Examples:
-        >>> from fluidkv.routing import offline_bounds
+        >>> from fluidkv.routing.bound import offline_bounds
         >>> table = fk.Requests([100, 100, 100], [9, 9, 9])
         >>> found = offline_bounds(table, np.array([0, 50, 50]), np.array([2.0, 1.0, 1.0]), 2)
         >>> found.makespan, round(found.hit_rate, 2), found.throughput
@@ -125,7 +125,7 @@ def lpt(costs: Float[np.ndarray, " request"], workers: int) -> Int[np.ndarray, "
     """The longest first, each to the worker with the least so far (of several the first).
 
     Examples:
-        >>> from fluidkv.routing import lpt
+        >>> from fluidkv.routing.bound import lpt
         >>> lpt(np.array([3.0, 3.0, 2.0, 2.0, 2.0]), 2).tolist()  # 7 and 5; 6 and 6 is best
         [0, 1, 0, 1, 0]
     """
@@ -154,7 +154,8 @@ def by_prefix(
 
     Examples:
         >>> from fluidkv.prefix import shared_prefixes
-        >>> from fluidkv.routing import Traffic, by_prefix
+        >>> from fluidkv.routing import Traffic
+        >>> from fluidkv.routing.bound import by_prefix
         >>> traffic = Traffic(*shared_prefixes(0, groups=2, queries=4, lengths=1000))
         >>> by_prefix(traffic.sent, np.ones(8), 2).tolist(), traffic.requests.class_index.tolist()
         ([0, 0, 1, 0, 1, 0, 1, 1], [0, 0, 1, 0, 1, 0, 1, 1])

@@ -29,7 +29,7 @@ from fluidkv.serving.stepped import Engine as SteppedEngine
 ENGINES: dict[str, tuple[Policy, ...]] = {"vllm": (Policy.RELEASED,), "sglang": POLICIES}
 """Engine -> the policies that its cache has, its own default first.
 
->>> from fluidkv.routing import ENGINES
+>>> from fluidkv.routing.engines import ENGINES
 >>> {name: policies[0].name for name, policies in ENGINES.items()}
 {'vllm': 'RELEASED', 'sglang': 'LRU'}
 """
@@ -58,7 +58,8 @@ class Engine(Record):
 
     Examples:
         >>> from fluidkv.prefix import shared_prefixes
-        >>> from fluidkv.routing import Engine, RoundRobin, Traffic, route
+        >>> from fluidkv.routing import RoundRobin, Traffic, route
+        >>> from fluidkv.routing.engines import Engine
         >>> traffic = Traffic(*shared_prefixes(0, groups=2, queries=4, lengths=1000))
         >>> run = route(traffic, fk.Fleet(1, 8_000, service=Engine("vllm")), RoundRobin())
         >>> [each.hits for each in run.times]  # whole blocks of 16

@@ -39,7 +39,8 @@ class Belief(Record):
 
     Examples:
         >>> from fluidkv.prefix import shared_prefixes
-        >>> from fluidkv.routing import Belief, LinearScore, Traffic, route
+        >>> from fluidkv.routing import LinearScore, Traffic, route
+        >>> from fluidkv.routing.estimate import Belief
         >>> traffic = Traffic(*shared_prefixes(0, groups=4, queries=4, lengths=1000))
         >>> for belief in (Belief("sent"), Belief("cache")):
         ...     run = route(traffic, fk.Fleet(2, 1500, belief=belief), LinearScore())

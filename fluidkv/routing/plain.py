@@ -113,7 +113,8 @@ class PlainWorker:
     """First come, first served.
 
     Examples:
-        >>> from fluidkv.prefix import Policy, TraceCache, private, trie_of
+        >>> from fluidkv.prefix import Policy, TraceCache, trie_of
+        >>> from fluidkv.prefix.prompts import private
         >>> from fluidkv.routing import PlainWorker, Service
         >>> table = fk.Requests([1000, 1000], [9, 9], arrival=[0, 0])
         >>> cache = TraceCache(trie_of(private(table)), 5000, Policy.LRU)

@@ -22,7 +22,7 @@ def count(argument: str, value: object, *, least: int = 1, most: int | None = No
         InputError: not a whole number, below `least` or above `most`.
 
     Examples:
-        >>> from fluidkv.wait import count
+        >>> from fluidkv.runs.checks import count
         >>> count("requests", 3)
         3
         >>> count("requests", 0)

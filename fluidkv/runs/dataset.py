@@ -17,7 +17,7 @@ class RunStatus(Enum):
     """How a run ended; the value is what to tell the user.
 
     Examples:
-        >>> from fluidkv.runs import RunStatus
+        >>> from fluidkv.runs.dataset import RunStatus
         >>> run = fk.serve(fk.Requests([4], [3]), fk.Server("vllm", fk.Limits(100)))
         >>> RunStatus[run.status.item()].value
         'every request was served'

@@ -59,7 +59,7 @@ class Span:
         end: what comes after it is not seen; None: `last`.
 
     Examples:
-        >>> from fluidkv.runs import Span
+        >>> from fluidkv.runs.measuring import Span
         >>> table = fk.Requests([4, 4, 4], [3, 3, 3], arrival=[0, 5, 9])
         >>> Span(5, 9).arrives(fk.serve(table, fk.Server("vllm", fk.Limits(100)))).values.tolist()
         [[False, True, False]]

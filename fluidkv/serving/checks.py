@@ -15,7 +15,7 @@ from fluidkv.serving.rules import Allocation, EngineRules, Gate, Growth, Guard, 
 NO_HORIZON = 2**31 - 1
 """Iterations of a run that goes on until every request is done.
 
->>> from fluidkv.serving import NO_HORIZON
+>>> from fluidkv.serving.checks import NO_HORIZON
 >>> requests = fk.Requests([10, 10], [2, 2])
 >>> run = fk.serve(requests, fk.Server("vllm", fk.Limits(100)), iterations=NO_HORIZON)
 >>> run.status.item(), run.iterations.item()
@@ -33,7 +33,7 @@ def largest_request(rules: EngineRules, limits: Limits, requests: Requests) -> t
         Its index, the blocks that it needs, and the blocks that there are for it.
 
     Examples:
-        >>> from fluidkv.serving import largest_request
+        >>> from fluidkv.serving.checks import largest_request
         >>> requests = fk.Requests([10, 30, 20], [5, 5, 5])
         >>> largest_request(fk.engine("vllm"), fk.Limits(64, block_size=16), requests)
         (1, 3, 4)

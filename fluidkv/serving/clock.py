@@ -142,7 +142,7 @@ FREE_PREFILL = (
 )
 """What every command says of a clock on which prefill is free.
 
->>> from fluidkv.serving import FREE_PREFILL, require_prefill
+>>> from fluidkv.serving.clock import FREE_PREFILL, require_prefill
 >>> FREE_PREFILL.partition(":")[0]
 'prefill takes no time on this clock, so that it says no time to first token'
 >>> try:
@@ -164,7 +164,7 @@ def require_prefill(clock: IterationClock, argument: str, asked: object) -> None
         InputError: prefill is free on this clock.
 
     Examples:
-        >>> from fluidkv.serving import require_prefill
+        >>> from fluidkv.serving.clock import require_prefill
         >>> require_prefill(fk.IterationClock(0.01, per_prefill_token=1e-4), "--slo", "ttft_p99=2s")
         >>> try:
         ...     require_prefill(fk.IterationClock(0.01), "--slo", "ttft_p99=2s")
@@ -181,7 +181,7 @@ VIDUR_LLAMA3_8B_A100 = IterationClock(9.93e-3, 1.656e-7, name="vidur-llama3-8b-a
 """A line through Vidur's profiled decode batches of up to 512 requests (R^2 0.982): Llama-3-8B on
 one A100. It says nothing of prefill, which is free here, and nothing of larger batches.
 
->>> from fluidkv.serving import VIDUR_LLAMA3_8B_A100
+>>> from fluidkv.serving.clock import VIDUR_LLAMA3_8B_A100
 >>> round(VIDUR_LLAMA3_8B_A100.duration(kv_tokens=100_000, prefill_tokens=0), 4)
 0.0265
 >>> VIDUR_LLAMA3_8B_A100.prefills

@@ -64,7 +64,8 @@ class ServedEngine(Record):
         note: in words, whose rules this version has and what differs; "" where it was compared.
 
     Examples:
-        >>> from fluidkv.serving import ServedEngine, served_engine
+        >>> from fluidkv.serving import served_engine
+        >>> from fluidkv.serving.engine_text import ServedEngine
         >>> served_engine("vllm+cache").label
         'vllm+cache 0.33.0'
         >>> ServedEngine(fk.engine("vllm")).schedules_as(served_engine("vllm+cache"))

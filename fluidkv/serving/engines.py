@@ -43,7 +43,7 @@ RESTART = EngineRules(
 The paper leaves open who of one stage goes first and where the evicted wait: the one admitted last,
 and the head of the queue, so that requests stay in their order of arrival.
 
->>> from fluidkv.serving import RESTART
+>>> from fluidkv.serving.engines import RESTART
 >>> run = fk.serve(fk.Requests([4, 4], [8, 8]), fk.Server(RESTART, fk.Limits(16)))
 >>> run.evictions.values.tolist(), run.last_token.values.tolist()
 ([[0, 3]], [[8.0, 16.0]])
@@ -79,7 +79,8 @@ VLLM_0_11 = replace(
 )
 """vLLM before the full-input gate and the watermark.
 
->>> from fluidkv.serving import VLLM, VLLM_0_11
+>>> from fluidkv.serving import VLLM
+>>> from fluidkv.serving.engines import VLLM_0_11
 >>> for rules in (VLLM, VLLM_0_11):
 ...     limits = fk.Limits(30, max_num_batched_tokens=5)
 ...     run = fk.serve(fk.Requests([10, 20], [8, 8]), fk.Server(rules, limits))
@@ -98,7 +99,8 @@ VLLM_PRIORITY = replace(
 """vLLM with `--scheduling-policy priority`: who waits stands in the order of priority and arrival,
 and of those who run the last in that order goes.
 
->>> from fluidkv.serving import VLLM, VLLM_PRIORITY
+>>> from fluidkv.serving import VLLM
+>>> from fluidkv.serving.engines import VLLM_PRIORITY
 >>> urgent_last = fk.Requests([4, 4], [8, 8], priority=[1, 0])
 >>> for rules in (VLLM, VLLM_PRIORITY):
 ...     print(fk.serve(urgent_last, fk.Server(rules, fk.Limits(16))).evictions.values.tolist())
@@ -116,7 +118,8 @@ VLLM_LCF = replace(
 )
 """A proposal for vLLM, `preemption_victim="lcf"`: who has computed least goes, but not who asks.
 
->>> from fluidkv.serving import VLLM, VLLM_LCF
+>>> from fluidkv.serving import VLLM
+>>> from fluidkv.serving.engines import VLLM_LCF
 >>> for rules in (VLLM, VLLM_LCF):
 ...     run = fk.serve(fk.Requests([4, 9, 5], [8, 8, 8]), fk.Server(rules, fk.Limits(25)))
 ...     print(run.evictions.values.tolist())
@@ -179,7 +182,7 @@ FCFS_RUNNING_FIRST = EngineRules(
 What the paper means by Sarathi. It leaves open whether an iteration that evicts also admits. Here
 it does: its FCFS takes prompts "immediately upon arrival", and nothing in section 2.6 forbids it.
 
->>> from fluidkv.serving import FCFS_RUNNING_FIRST
+>>> from fluidkv.serving.engines import FCFS_RUNNING_FIRST
 >>> run = fk.serve(fk.Requests([4, 4, 4], [8, 8, 8]), fk.Server(FCFS_RUNNING_FIRST, fk.Limits(16)))
 >>> run.evictions.values.tolist(), run.last_token.values.tolist()
 ([[0, 1, 5]], [[8.0, 15.0, 22.0]])
@@ -195,7 +198,7 @@ FCFS_NEW_FIRST = replace(
 
 No vLLM that we know does this: it evicts for the growth of those that run, never to admit.
 
->>> from fluidkv.serving import FCFS_NEW_FIRST
+>>> from fluidkv.serving.engines import FCFS_NEW_FIRST
 >>> requests = fk.Requests([4, 4], [8, 8], arrival=[0, 3])
 >>> run = fk.serve(requests, fk.Server(FCFS_NEW_FIRST, fk.Limits(11)), iterations=40)
 >>> run.evictions.values.tolist(), run.status.item()

@@ -21,7 +21,7 @@ BENCHMARKS: dict[str, Callable[[Effort, Told], Section]] = {
 }
 """Name -> measures it, in the order of the page.
 
->>> from fluidkv.suite import BENCHMARKS
+>>> from fluidkv.suite.run import BENCHMARKS
 >>> list(BENCHMARKS)
 ['mass', 'systems', 'basins', 'requests', 'certified', 'sweep']
 """

@@ -45,7 +45,7 @@ def connected(address: str) -> Iterator[Executor]:
             several workers.
 
     Examples:
-        >>> from fluidkv.sweeps import connected
+        >>> from fluidkv.sweeps.cluster import connected
         >>> with connected("10.0.0.1:port") as executor:
         ...     pass
         Traceback (most recent call last):

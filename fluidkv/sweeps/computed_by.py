@@ -12,7 +12,7 @@ def versions() -> dict[str, str]:
     """Library -> version; a result is taken up again only under the same ones.
 
     Examples:
-        >>> from fluidkv.sweeps import versions
+        >>> from fluidkv.sweeps.computed_by import versions
         >>> list(versions())[:4], versions()["fluidkv"] == fk.__version__
         (['fluidkv', 'jax', 'jaxlib', 'numba'], True)
     """

@@ -18,7 +18,7 @@ class Done(NamedTuple):
     """What came of a chunk: its number, its points, and how many of them have no answer.
 
     Examples:
-        >>> from fluidkv.sweeps import Done, serial
+        >>> from fluidkv.sweeps.execution import Done, serial
         >>> [done.points for done in serial(lambda chunk: Done(chunk, 100, 0), [3, 7])]
         [100, 100]
     """
@@ -33,7 +33,9 @@ class Job:
     """Compute a chunk and write it; it pickles, and may be done anywhere that sees the store.
 
     Examples:
-        >>> from fluidkv.sweeps import Job, opened, plan
+        >>> from fluidkv.sweeps.execution import Job
+        >>> from fluidkv.sweeps.store.folder import opened
+        >>> from fluidkv.sweeps.planning import plan
         >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}
         >>> asked |= {"grid": {"input_length": [1, 4, 8]}, "chunk": 2}
         >>> from pathlib import Path
@@ -62,7 +64,7 @@ def serial(job: Callable[[int], Done], chunks: Sequence[int]) -> Iterator[Done]:
     """One chunk after the other, in this process.
 
     Examples:
-        >>> from fluidkv.sweeps import Done, serial
+        >>> from fluidkv.sweeps.execution import Done, serial
         >>> list(serial(lambda chunk: Done(chunk, 2, 0), [0, 5]))
         [Done(chunk=0, points=2, refused=0), Done(chunk=5, points=2, refused=0)]
     """
@@ -80,7 +82,7 @@ def processes(workers: int) -> Executor:
     takes longer here than they need to load.
 
     Examples:
-        >>> from fluidkv.sweeps import processes
+        >>> from fluidkv.sweeps.execution import processes
         >>> executor = processes(2)
         >>> list(executor(abs, []))  # a sweep that is complete: nobody has to start
         []

@@ -34,7 +34,7 @@ class Plan:
         chunk_shape: points of a chunk along each; the last chunk of a dimension may have fewer.
 
     Examples:
-        >>> from fluidkv.sweeps import plan
+        >>> from fluidkv.sweeps.planning import plan
         >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}
         >>> asked |= {"grid": {"input_length": [1, 4, 8]}, "chunk": 2}
         >>> found = plan(asked)
@@ -107,7 +107,7 @@ def plan(spec: Mapping[str, Any] | Path | str | Spec) -> Plan:
             points.
 
     Examples:
-        >>> from fluidkv.sweeps import plan
+        >>> from fluidkv.sweeps.planning import plan
         >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}
         >>> asked |= {"grid": {"input_length": [1, 4, 8]}, "chunk": 2}
         >>> plan(asked).points, plan(asked).chunks
@@ -135,7 +135,7 @@ def compute(plan: Plan, chunk: int) -> Arrays:
         them, which says at which points there is an answer.
 
     Examples:
-        >>> from fluidkv.sweeps import compute, plan
+        >>> from fluidkv.sweeps.planning import compute, plan
         >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}
         >>> asked |= {"grid": {"input_length": [1, 4, 8]}, "chunk": 2}
         >>> compute(plan(asked), 0)["in_flight"].round(3)

@@ -39,7 +39,8 @@ class Ran:
 
     Examples:
         >>> from pathlib import Path
-        >>> from fluidkv.sweeps import plan, run
+        >>> from fluidkv.sweeps.planning import plan
+        >>> from fluidkv.sweeps.running import run
         >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}
         >>> asked |= {"grid": {"input_length": [1, 4, 8]}, "chunk": 2}
         >>> ran = run(plan(asked), Path("store"))
@@ -75,7 +76,8 @@ def run(
 
     Examples:
         >>> from pathlib import Path
-        >>> from fluidkv.sweeps import plan, run
+        >>> from fluidkv.sweeps.planning import plan
+        >>> from fluidkv.sweeps.running import run
         >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}
         >>> asked |= {"grid": {"input_length": [1, 4, 8]}, "chunk": 2}
         >>> run(plan(asked), Path("store")).computed, run(plan(asked), Path("store")).computed
@@ -175,7 +177,8 @@ def executor_of(
             refuses.
 
     Examples:
-        >>> from fluidkv.sweeps import executor_of, plan
+        >>> from fluidkv.sweeps.running import executor_of
+        >>> from fluidkv.sweeps.planning import plan
         >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}
         >>> asked |= {"grid": {"input_length": [1, 4, 8]}, "chunk": 2}
         >>> with executor_of(plan(asked), workers=1) as executor:

@@ -1,12 +1,8 @@
-from .boundary import StabilityBoundary as StabilityBoundary
 from .boundary import boundary_equation as boundary_equation
 from .boundary import stability_boundary as stability_boundary
 from .drift import drift_series as drift_series
-from .equilibria import Equilibrium as Equilibrium
-from .equilibria import WorstCycle as WorstCycle
 from .equilibria import equilibrium as equilibrium
 from .equilibria import worst_cycle as worst_cycle
-from .numerics import Roots as Roots
 from .numerics import roots as roots
 from .numerics import to_jax as to_jax
 from .polynomials import characteristic_polynomial as characteristic_polynomial
@@ -16,7 +12,6 @@ from .symbols import DECODE_LENGTH as DECODE_LENGTH
 from .symbols import INPUT_LENGTH as INPUT_LENGTH
 from .symbols import Z as Z
 from .symbols import class_symbols as class_symbols
-from .waiting import WaitEquilibrium as WaitEquilibrium
 from .waiting import nested_thresholds as nested_thresholds
 from .waiting import wait_equilibrium as wait_equilibrium
 from .waiting import wait_thresholds as wait_thresholds

@@ -36,7 +36,7 @@ class Coordinate(NamedTuple):
         units, long_name: for the reader of a result.
 
     Examples:
-        >>> from fluidkv.systems import Coordinate
+        >>> from fluidkv.systems.many import Coordinate
         >>> minute = Coordinate(np.array([0, 1]), "min", "time of day")
         >>> systems = fk.Systems.grid(input_length=2, decode_length=3, capacity=[24, 48])
         >>> systems = systems.with_coords(minute=minute)

@@ -18,7 +18,7 @@ class Rationals(NamedTuple):
     """int64 arrays of one shape; in lowest terms, denominators positive.
 
     Examples:
-        >>> from fluidkv.systems import Rationals
+        >>> from fluidkv.systems.rationals import Rationals
         >>> shares = Rationals(np.array([[2, 6]]), np.array([[8, 8]]))
         >>> systems = fk.Systems([[500, 2000]], [[200, 100]], shares, [70_000])
         >>> systems.share.denominator, systems.share.floats

@@ -17,7 +17,7 @@ class Objective(Enum):
     return comes from kept tokens alone: ours, the paper does not print it.
 
     Examples:
-        >>> from fluidkv.tokenpd import Objective, worth_of
+        >>> from fluidkv.tokenpd.objective import Objective, worth_of
         >>> half = {"risk_aversion": 0, "penalty": Fraction(1, 4)}
         >>> {each.value: str(worth_of(each, Fraction(1, 2), 0, **half)) for each in Objective}
         {'utility': '1/4', 'rule': '1/2', 'appendix': '1/4', 'repaired': '3/4'}
@@ -42,7 +42,7 @@ def worth_of(
         InputError: an objective that is none.
 
     Examples:
-        >>> from fluidkv.tokenpd import Objective, worth_of
+        >>> from fluidkv.tokenpd.objective import Objective, worth_of
         >>> returns, risk = np.array([0.5, 0.5]), np.array([0, 0.25])
         >>> worth_of(Objective.RULE, returns, risk, risk_aversion=1, penalty=0).tolist()
         [0.5, 0.25]

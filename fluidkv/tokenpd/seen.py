@@ -19,7 +19,8 @@ class Seen(NamedTuple):
             that are still to come, 0 after the last. Only oracles may look.
 
     Examples:
-        >>> from fluidkv.tokenpd import LastSeen, Seen
+        >>> from fluidkv.tokenpd.returns.averages import LastSeen
+        >>> from fluidkv.tokenpd.seen import Seen
         >>> row, one = np.array([[0.5, 0.25, 0.25]]), np.array([1])
         >>> seen = Seen(row, row > 0, query=2 * one, round=one, prompt=one, future=row, spread=row)
         >>> mean, variance = LastSeen().predict(None, seen)
@@ -45,7 +46,9 @@ class Scorer(Protocol):
     so they are hashable; arrays and keys as fields need an `equinox.Module`.
 
     Examples:
-        >>> from fluidkv.tokenpd import Accumulated, Oracle, Scorer
+        >>> from fluidkv.tokenpd import Oracle
+        >>> from fluidkv.tokenpd.eviction.scorers import Accumulated
+        >>> from fluidkv.tokenpd.seen import Scorer
         >>> isinstance(Accumulated(), Scorer), isinstance(Oracle(), Scorer)
         (True, False)
     """
@@ -68,7 +71,9 @@ class Predictor(Protocol):
     """What keys will still be worth: R and sigma^2 of section 3. States and keys as in `Scorer`.
 
     Examples:
-        >>> from fluidkv.tokenpd import Accumulated, Oracle, Predictor
+        >>> from fluidkv.tokenpd import Oracle
+        >>> from fluidkv.tokenpd.eviction.scorers import Accumulated
+        >>> from fluidkv.tokenpd.seen import Predictor
         >>> isinstance(Oracle(), Predictor), isinstance(Accumulated(), Predictor)
         (True, False)
     """

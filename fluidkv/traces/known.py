@@ -63,7 +63,7 @@ def format_names() -> tuple[str, ...]:
     """What `format=` takes, in alphabetical order.
 
     Examples:
-        >>> from fluidkv.traces import format_names
+        >>> from fluidkv.traces.known import format_names
         >>> len(format_names()), format_names()[:4]
         (13, ('aiperf', 'azure', 'burstgpt', 'csv'))
     """

@@ -32,7 +32,7 @@ class Scaling:
         InputError: a factor that is not a rational number above 0.
 
     Examples:
-        >>> from fluidkv.traces import Scaling
+        >>> from fluidkv.traces.scaling import Scaling
         >>> str(Scaling(input=2, rate=Fraction(3, 2)))
         'inputs x 2, rounded up to whole tokens; arrivals x 1.5 as fast'
         >>> bool(Scaling())
@@ -83,7 +83,8 @@ def scale(load: Trace | Workload, scaling: Scaling) -> Trace | Workload:
             length above 10**8.
 
     Examples:
-        >>> from fluidkv.traces import Scaling, scale
+        >>> from fluidkv.traces import scale
+        >>> from fluidkv.traces.scaling import Scaling
         >>> trace = fk.Trace((10, 30), (4, 5), (0.0, 3.0))
         >>> faster = scale(trace, Scaling(input=Fraction(1, 4), rate=2))
         >>> faster.input_lengths, faster.decode_lengths, faster.arrival_times_s

@@ -27,7 +27,7 @@ class RequestTimes(Record):
             several tokens, or none.
 
     Examples:
-        >>> from fluidkv.traces import RequestTimes
+        >>> from fluidkv.traces.times import RequestTimes
         >>> ttft_s, latency_s, gaps_s = (0.5, 0.25), (2.0, 3.0), ((), ())
         >>> times = RequestTimes((0.0, 1.0), ttft_s, latency_s, gaps_s)
         >>> times.first_token_s, times.last_token_s

@@ -186,7 +186,7 @@ def exact(
         InputError: not an exact number, or outside of the bound.
 
     Examples:
-        >>> from fluidkv.wait import exact
+        >>> from fluidkv.wait.model import exact
         >>> exact("rate", 3, above=0)
         Fraction(3, 1)
         >>> exact("rate", 0.5, above=0)
@@ -228,7 +228,7 @@ def several(argument: str, values: Any, what: str) -> tuple[Any, ...]:
         InputError: something that is no sequence.
 
     Examples:
-        >>> from fluidkv.wait import several
+        >>> from fluidkv.wait.model import several
         >>> several("thresholds", [3, 2], "one number a type")
         (3, 2)
         >>> several("thresholds", 3, "one number a type")

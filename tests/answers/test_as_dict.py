@@ -10,12 +10,9 @@ from typing import Any
 
 import pytest
 
-from fluidkv.answers import (
-    binned_load,
-    pulse_answer,
-    read_files,
-    replay_records,
-)
+from fluidkv.answers import pulse_answer, replay_records
+from fluidkv.answers.records import read_files
+from fluidkv.answers.wait.load import binned_load
 from fluidkv.answers.wait.study import wait_study
 from fluidkv.cli import main
 from fluidkv.exact.mixed.mix import LengthMix, two_lengths

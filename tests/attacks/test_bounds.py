@@ -7,7 +7,7 @@ import pytest
 import fluidkv as fk
 from fluidkv.cli import main
 from fluidkv.exact import survival_weights
-from fluidkv.sweeps import plan
+from fluidkv.sweeps.planning import plan
 
 _SERVER = "--class 10:20 --capacity 512"
 _PRICE = "price --generator heavy-hitters --budget 25% --requests 2 --length 16"

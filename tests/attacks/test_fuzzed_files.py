@@ -19,7 +19,8 @@ from fluidkv.serving.records.replay import (
     read_records,
     replay,
 )
-from fluidkv.traces import format_names, read_trace, write_mooncake, write_vidur
+from fluidkv.traces import read_trace, write_mooncake, write_vidur
+from fluidkv.traces.known import format_names
 from tests.attacks.mutations import mutated
 from tests.logs.metrics.test_metrics import FILES as POLLED
 from tests.logs.stdout.test_sglang_stdout import START as SGLANG_START

@@ -7,7 +7,8 @@ import pytest
 
 from fluidkv.answers.served.load import FORMAT, SOURCE
 from fluidkv.cli import main
-from fluidkv.traces import format_names, sample_names
+from fluidkv.traces.known import format_names
+from fluidkv.traces.samples.shipped import sample_names
 from tests.cli.answered import refusal
 from tests.traces.results.written import TWO, lines, vllm
 

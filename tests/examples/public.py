@@ -1,4 +1,4 @@
-"""Public names, where each is defined, and the examples that its docstring holds."""
+"""Public names, where each is defined, and the examples that docstrings hold."""
 
 import ast
 import doctest
@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,6 +45,14 @@ class Public:
         return self.module.removesuffix(".py").split("/")[0]
 
 
+class Example(NamedTuple):
+    """What a docstring shows, `name` as in `Class.method`, of a module's file."""
+
+    module: str
+    name: str
+    test: doctest.DocTest
+
+
 @cache
 def public() -> tuple[Public, ...]:
     """Every public name once, in the order of its modules."""
@@ -55,14 +64,15 @@ def public() -> tuple[Public, ...]:
         for node in _body(stub):
             if isinstance(node, ast.ImportFrom) and node.module:
                 for each in node.names:
-                    name = _defined(PACKAGE / here, node.module, each.name)
+                    name = defined(PACKAGE / here, node.module, each.name)
                     known = found.get((name.module, name.name), name)
                     listed = (*known.listed, ".".join(("fluidkv", *here.parts)))
                     found[name.module, name.name] = replace(name, listed=listed)
     return tuple(found[key] for key in sorted(found))
 
 
-def _defined(folder: Path, module: str, name: str) -> Public:
+def defined(folder: Path, module: str, name: str) -> Public:
+    """Where a name of a module below a folder is defined."""
     path = folder.joinpath(*module.split(".")) if module else folder
     if path.is_dir():
         stub = path / "__init__.pyi"
@@ -82,9 +92,9 @@ def _defined(folder: Path, module: str, name: str) -> Public:
             told = next(a.name for a in node.names if (a.asname or a.name) == name)
             inside = node.module or ""
             if node.level == 1:
-                return _defined(path.parent, inside, told)
+                return defined(path.parent, inside, told)
             if inside.split(".")[0] == "fluidkv":
-                return _defined(PACKAGE, inside.partition(".")[2], told)
+                return defined(PACKAGE, inside.partition(".")[2], told)
         if doc is not None:
             return Public(name, path.relative_to(PACKAGE).as_posix(), doc, node.lineno, alias)
     raise LookupError(f"{name} is not defined in {path}")
@@ -117,11 +127,26 @@ def _below(body: list[ast.stmt], place: int) -> str:
     return ""
 
 
-def examples(room: str) -> Iterator[tuple[Public, doctest.DocTest]]:
-    """The names of a room that have an example, each with it."""
-    reader = doctest.DocTestParser()
-    for each in public():
-        if each.room == room:
-            test = reader.get_doctest(each.doc, dict(GIVEN), each.name, each.module, each.line)
+@cache
+def examples(room: str) -> tuple[Example, ...]:
+    """Every example of a room's docstrings, of public names or not."""
+    found = []
+    files = [PACKAGE / f"{room}.py"] if (PACKAGE / f"{room}.py").is_file() else []
+    for path in (*files, *sorted((PACKAGE / room).rglob("*.py"))):
+        module = path.relative_to(PACKAGE).as_posix()
+        for name, line, doc in _documented(_body(path)):
+            test = doctest.DocTestParser().get_doctest(doc, dict(GIVEN), name, module, line)
             if test.examples:
-                yield each, test
+                found.append(Example(module, name, test))
+    return tuple(found)
+
+
+def _documented(body: list[ast.stmt], within: str = "") -> Iterator[tuple[str, int, str]]:
+    """What has a docstring, functions in classes too: its name, line and docstring."""
+    for place, node in enumerate(body):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield within + node.name, node.lineno, ast.get_docstring(node) or ""
+            yield from _documented(node.body, f"{within}{node.name}.")
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            for name in sorted(_targets(node)):
+                yield within + name, node.lineno, _below(body, place)

@@ -253,7 +253,8 @@ def test_a_search_whose_counts_do_not_fit_ends_without_a_leading_mode(wrong):
 
 
 def test_a_load_is_scaled_as_python_scales_it():
-    from fluidkv.traces import Scaling, scale
+    from fluidkv.traces import scale
+    from fluidkv.traces.scaling import Scaling
 
     load = of_preset("alpaca")
     loads = {load.name: {"classes": load.counts}}

@@ -17,12 +17,8 @@ from fluidkv.fluid import (
     Evictions,
     Extremes,
     FirstEviction,
-    Fronts,
     MassModel,
     Observer,
-    OpenModel,
-    OpenState,
-    Settled,
     Total,
     Windows,
     class_model,
@@ -32,6 +28,8 @@ from fluidkv.fluid import (
     step,
     uniform_starts,
 )
+from fluidkv.fluid.observers import Fronts, Settled
+from fluidkv.fluid.open.iteration import OpenModel, OpenState
 from fluidkv.workload import System, Workload
 from tests.fluid.padded import padded, rectangle
 from tests.strategies import systems_with_states

@@ -11,7 +11,6 @@ import xarray as xr
 
 from fluidkv.errors import InputError
 from fluidkv.fluid import (
-    RECORDS,
     burst_state,
     class_model,
     perturbed_starts,
@@ -20,6 +19,7 @@ from fluidkv.fluid import (
     simulation,
     uniform_starts,
 )
+from fluidkv.fluid.recorded import RECORDS
 from fluidkv.systems import Systems
 from tests.conventions import complaints
 

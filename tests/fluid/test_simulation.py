@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from fluidkv.errors import InputError
 from fluidkv.fluid import (
-    RECORDS,
     Windows,
     burst_state,
     class_model,
@@ -25,6 +24,7 @@ from fluidkv.fluid import (
     rollout,
     simulate,
 )
+from fluidkv.fluid.recorded import RECORDS
 from fluidkv.workload import RequestClass, System, Workload
 from tests.strategies import systems
 

@@ -20,10 +20,10 @@ from fluidkv.fluid import (
     mode_starts,
     perturbed_starts,
     simulate,
-    slice_starts,
     start_families,
     uniform_starts,
 )
+from fluidkv.fluid.starts import slice_starts
 from fluidkv.systems import Systems
 from fluidkv.workload import RequestClass, System, Workload
 from tests.strategies import systems

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import fluidkv as fk
 from fluidkv.footprints import mean_weights
-from fluidkv.footprints.control import control_margins
+from fluidkv.footprints.control import ControlledFlow, control_margins
 
 MIX = fk.footprint_of(fk.Workload.from_lengths([(200, 10), (300, 30), (400, 17)]))
 
@@ -55,7 +55,7 @@ def test_a_mean_flow_settles_below_the_largest_gain_and_cycles_above(sets, every
     if sets == "running":
         balance *= float(weights.mean_lifetime)
 
-    def flow(gain: float) -> fk.ControlledFlow:
+    def flow(gain: float) -> ControlledFlow:
         law = fk.integral_control(gain * found.largest_gain, 0.8)
         return fk.controlled(
             server, controller, law, readings=4000 // every + 200, setting=1.01 * balance

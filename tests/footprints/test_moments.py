@@ -11,18 +11,17 @@ from hypothesis import strategies as st
 import fluidkv as fk
 from fluidkv.footprints import (
     Attention,
-    Footprint,
     FullAttention,
     Hybrid,
     RecordedFootprint,
     SlidingWindow,
     StateSpace,
-    circle_moments,
     mean_weights,
-    moments,
-    moments_on_circle,
-    walks_of,
 )
+from fluidkv.footprints.circle import circle_moments, walks_of
+from fluidkv.footprints.densities import moments_on_circle
+from fluidkv.footprints.footprint import Footprint
+from fluidkv.footprints.second_moments import moments
 from fluidkv.runs.precision import in_float64
 from tests import strategies
 

@@ -16,14 +16,13 @@ from fluidkv.footprints import (
     SlidingWindow,
     StateSpace,
     certified_variances,
-    circle_mean,
     mean_weights,
-    moments,
-    moments_on_circle,
     spectral_density,
     swings,
-    walks_of,
 )
+from fluidkv.footprints.circle import walks_of
+from fluidkv.footprints.densities import circle_mean, moments_on_circle
+from fluidkv.footprints.second_moments import moments
 from fluidkv.runs.precision import in_float64
 
 TWO = fk.Speculation(2, Fraction(1, 2))

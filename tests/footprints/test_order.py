@@ -9,14 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fluidkv as fk
-from fluidkv.footprints import (
-    Footprint,
-    Growth,
-    batch_correlation,
-    moments_on_circle,
-    noise,
-    order_spectrum,
-)
+from fluidkv.footprints import Growth, batch_correlation, noise
+from fluidkv.footprints.densities import moments_on_circle
+from fluidkv.footprints.footprint import Footprint
+from fluidkv.footprints.order import order_spectrum
 from fluidkv.runs.precision import in_float64
 from tests.footprints.test_moments import every_path, footprints
 from tests.footprints.test_noise import MIX, stable_servers

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fluidkv as fk
-from fluidkv.footprints import Footprint, Pool, RecordedFootprint, SlidingWindow, pool_use
+from fluidkv.footprints import Pool, RecordedFootprint, SlidingWindow, pool_use
+from fluidkv.footprints.footprint import Footprint
 
 LENGTHS = [(200 + 9 * k, 5 + (7 * k) % 36) for k in range(20)]
 FULL = fk.footprint_of(fk.Workload.from_lengths(LENGTHS))

@@ -1,6 +1,6 @@
 """What a log says, for tests in which it has to say it."""
 
-from fluidkv.logs import LoggedRequests, LoggedTicks, ServerLog
+from fluidkv.logs.log import LoggedRequests, LoggedTicks, ServerLog
 from fluidkv.traces.report import LoadReport
 
 

@@ -15,7 +15,6 @@ from fluidkv.preempt import (
     ConfidencePadding,
     ConstantPadding,
     DirectionClassifier,
-    Padding,
     SharePadding,
     UniformNoise,
     confidence_at_rate,
@@ -24,6 +23,7 @@ from fluidkv.preempt import (
     with_estimates,
     with_predictions,
 )
+from fluidkv.preempt.padding.rules import Padding
 from fluidkv.runs.requests import Requests
 from fluidkv_papers.theory import (
     covered,

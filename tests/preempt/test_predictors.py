@@ -8,25 +8,22 @@ import pytest
 
 from fluidkv.errors import InputError
 from fluidkv.preempt import (
-    RLP_EVALUATED,
     RLP_QUOTED,
     S3_QUOTED,
-    Biased,
-    BucketClassifier,
-    Bucketed,
     DirectionClassifier,
     DrawnFromWorkload,
-    ErrorTable,
     GaussianNoise,
-    Listed,
     LogNormalNoise,
-    MeanOfWorkload,
     Perfect,
     Predictor,
     UniformNoise,
-    predictions_from,
     with_predictions,
 )
+from fluidkv.preempt.predictors.blind import MeanOfWorkload
+from fluidkv.preempt.predictors.buckets import BucketClassifier, Bucketed
+from fluidkv.preempt.predictors.file import Listed, predictions_from
+from fluidkv.preempt.predictors.measured import RLP_EVALUATED, ErrorTable
+from fluidkv.preempt.predictors.noise import Biased
 from fluidkv.runs.requests import Requests
 
 COUNT = 40_000

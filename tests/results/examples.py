@@ -9,7 +9,10 @@ import numpy as np
 
 import fluidkv as fk
 from fluidkv import answers, exact, fluid, preempt, prefix, routing, runs, serving, tokenpd, wait
+from fluidkv.prefix.on_trie.stacks import every_size
 from fluidkv.routing.fleet import Traffic
+from fluidkv.serving.clock_fit.points import TickPoints
+from fluidkv.serving.machines.named import CLOCKS
 
 HALF = Fraction(1, 2)
 ONE = fk.System(fk.Workload((fk.RequestClass(5, 4),)), 1000)
@@ -24,7 +27,7 @@ SECONDS = fk.IterationClock(0.02, 1e-6, 1e-4)
 TABLE = fk.Requests([4, 5, 3], [6, 4, 5], arrival=[0.0, 0.1, 0.3])
 LIMITS = fk.Limits(20)
 TICKS = np.arange(1.0, 9.0)
-POINTS = serving.TickPoints(
+POINTS = TickPoints(
     tick_ends_s=TICKS,
     duration_s=0.02 + 1e-3 * TICKS % 3,
     iterations=np.ones(8),
@@ -130,7 +133,7 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     "poisson": lambda: fk.poisson(ONE.workload, 2.0, 5, rng=1),
     "engine": lambda: fk.engine("sglang"),
     "served_engine": lambda: serving.served_engine("sglang+cache:conservativeness=0.3"),
-    "named_clock": lambda: serving.named_clock(next(iter(serving.CLOCKS))),
+    "named_clock": lambda: serving.named_clock(next(iter(CLOCKS))),
     "hazard": lambda: serving.hazard([3.0, 5.0], [True, False]),
     "kaplan_meier": lambda: serving.kaplan_meier([3.0, 5.0, 6.0], [True, False, True]),
     "ramp": lambda: serving.ramp(fk.RequestClass(5, 4), LIMITS, [0.5, 1.0], hold=8, rng=1, runs=2),
@@ -162,7 +165,7 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     # ---------- caches, routers, price
     "hit_curves": lambda: prefix.hit_curves(prefix.trie_of(prompts().prompts), [40, 80]),
     "run_cache": lambda: prefix.run_cache(prefix.trie_of(prompts().prompts), 80, prefix.Policy.LRU),
-    "every_size": lambda: prefix.every_size(prefix.trie_of(prompts().prompts), prefix.Policy.LRU),
+    "every_size": lambda: every_size(prefix.trie_of(prompts().prompts), prefix.Policy.LRU),
     "route_study": lambda: fk.route_study(
         fk.prompted_generator("loop"), fk.Fleet(2, 400), {"random": routing.Random()}, seeds=2
     ),

@@ -3,7 +3,8 @@
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.routing import SGLANG, CacheAware, LinearCost, LinearScore, LoadAware
+from fluidkv.routing import SGLANG, CacheAware, LinearScore, LoadAware
+from fluidkv.routing.affine import LinearCost
 from tests.routing.views import view
 
 # --- SGLang's thresholds --------------------------------------------------------------------------

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.routing import Assigned, LeastLoaded, PowerOfTwo, Random, RoundRobin, Router
+from fluidkv.routing import LeastLoaded, PowerOfTwo, Random, RoundRobin, Router
+from fluidkv.routing.blind import Assigned
 from tests.routing.views import view
 
 

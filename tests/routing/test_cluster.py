@@ -11,11 +11,8 @@ from fluidkv.prefix.pieces import Piece
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.routing import (
     LBGR,
-    Assigned,
-    Belief,
     CacheAware,
     LeastLoaded,
-    LinearCost,
     LinearScore,
     LoadAware,
     PlainWorker,
@@ -27,6 +24,9 @@ from fluidkv.routing import (
     measures,
     run_cluster,
 )
+from fluidkv.routing.affine import LinearCost
+from fluidkv.routing.blind import Assigned
+from fluidkv.routing.estimate import Belief
 from fluidkv.runs.requests import Requests
 from tests.routing.reference import route_literally
 from tests.routing.tables import TokenLRU, drawn

@@ -8,19 +8,9 @@ import pytest
 
 from fluidkv.errors import InputError
 from fluidkv.prefix import Policy, Prompts, shared_prefixes
-from fluidkv.routing import (
-    LBGR,
-    Assigned,
-    Choice,
-    Engine,
-    Fleet,
-    LinearScore,
-    Service,
-    Traffic,
-    View,
-    bounds,
-    route,
-)
+from fluidkv.routing import LBGR, Choice, Fleet, LinearScore, Service, Traffic, View, bounds, route
+from fluidkv.routing.blind import Assigned
+from fluidkv.routing.engines import Engine
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.engines import engine
 from fluidkv.serving.limits import Limits

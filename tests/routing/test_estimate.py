@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.prefix import Piece, Policy, Prompts, shared_prefixes, trie_of
-from fluidkv.routing import Belief, CacheAware, Fleet, Traffic, route
-from fluidkv.routing.estimate import SentTree
+from fluidkv.prefix import Policy, Prompts, shared_prefixes, trie_of
+from fluidkv.prefix.pieces import Piece
+from fluidkv.routing import CacheAware, Fleet, Traffic, route
+from fluidkv.routing.estimate import Belief, SentTree
 from tests.routing.tables import drawn
 
 SYSTEM, A, B, OTHER = Piece(0, 0, 10), Piece(1, 0, 5), Piece(2, 0, 4), Piece(3, 0, 8)

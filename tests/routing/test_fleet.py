@@ -10,7 +10,6 @@ from fluidkv.errors import InputError
 from fluidkv.prefix import Granularity, Policy, Prompts, shared_prefixes
 from fluidkv.routing import (
     LBGR,
-    Assigned,
     CacheAware,
     Fleet,
     Job,
@@ -20,11 +19,12 @@ from fluidkv.routing import (
     Service,
     Traffic,
     bounds,
-    by_prefix,
     measured,
     route,
     route_many,
 )
+from fluidkv.routing.blind import Assigned
+from fluidkv.routing.bound import by_prefix
 from tests.routing.reference import route_literally
 from tests.routing.tables import TokenLRU, drawn
 

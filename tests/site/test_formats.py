@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from fluidkv.traces import format_names
+from fluidkv.traces.known import format_names
 
 PAGE = Path(__file__).parents[2] / "docs" / "formats.md"
 

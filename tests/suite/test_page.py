@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import page
-from fluidkv.suite import BENCHMARKS
+from fluidkv.suite.run import BENCHMARKS
 from tests.suite.test_report import HERE, SECTION, report
 
 

@@ -28,7 +28,8 @@ def tree(folder: Path) -> dict[str, str]:
 @pytest.fixture(scope="session")
 def map_tree(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The store of `MAP` as one that ran through leaves it."""
-    from fluidkv.sweeps import plan, run
+    from fluidkv.sweeps.planning import plan
+    from fluidkv.sweeps.running import run
 
     folder = tmp_path_factory.mktemp("whole") / "map"
     run(plan(MAP), folder)

@@ -19,7 +19,8 @@ import zarr.storage
 
 import fluidkv.exact.linear_stability
 import fluidkv.sweeps.store.skeleton
-from fluidkv.sweeps import plan, run
+from fluidkv.sweeps.planning import plan
+from fluidkv.sweeps.running import run
 from tests.sweeps.conftest import MAP, tree
 
 _ = fluidkv.exact.linear_stability, fluidkv.sweeps.store.skeleton, numpy, zarr.storage

@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 
 import fluidkv as fk
-from fluidkv.sweeps import ANALYSES, compute, open_sweep, plan, run
+from fluidkv.sweeps import open_sweep
+from fluidkv.sweeps.analyses.named import ANALYSES
 from fluidkv.sweeps.analysis import DONE, STATUS
+from fluidkv.sweeps.planning import compute, plan
+from fluidkv.sweeps.running import run
 from tests.conventions import complaints
 from tests.sweeps.cases import CASES, spec_of
 

@@ -18,8 +18,12 @@ from distributed import KilledWorker
 
 import fluidkv as fk
 from fluidkv.errors import InputError
-from fluidkv.sweeps import Job, connected, missing, opened, plan, run
-from fluidkv.sweeps.cluster import Refused, check_versions, found_of, here, task_of
+from fluidkv.sweeps.cluster import Refused, check_versions, connected, found_of, here, task_of
+from fluidkv.sweeps.execution import Job
+from fluidkv.sweeps.planning import plan
+from fluidkv.sweeps.running import run
+from fluidkv.sweeps.store.chunks import missing
+from fluidkv.sweeps.store.folder import opened
 from tests.sweeps.conftest import MAP, tree
 
 ROOT = Path(__file__).parents[2]

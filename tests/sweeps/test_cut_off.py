@@ -14,7 +14,11 @@ from pathlib import Path
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.sweeps import compute, missing, open_sweep, opened, plan, run, write
+from fluidkv.sweeps import open_sweep
+from fluidkv.sweeps.planning import compute, plan
+from fluidkv.sweeps.running import run
+from fluidkv.sweeps.store.chunks import missing, write
+from fluidkv.sweeps.store.folder import opened
 from tests.sweeps.conftest import MAP, tree
 
 ROOT = Path(__file__).parents[2]

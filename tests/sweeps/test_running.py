@@ -11,18 +11,12 @@ import numpy as np
 import pytest
 
 import fluidkv as fk
-from fluidkv.sweeps import (
-    Done,
-    compute,
-    execution,
-    missing,
-    open_sweep,
-    opened,
-    plan,
-    processes,
-    run,
-    write,
-)
+from fluidkv.sweeps import execution, open_sweep
+from fluidkv.sweeps.execution import Done, processes
+from fluidkv.sweeps.planning import compute, plan
+from fluidkv.sweeps.running import run
+from fluidkv.sweeps.store.chunks import missing, write
+from fluidkv.sweeps.store.folder import opened
 from fluidkv.sweeps.summary import summary
 from tests.conventions import complaints
 from tests.sweeps.conftest import MAP, tree

@@ -13,9 +13,11 @@ import pytest
 
 from docs._site.analyses import analyses_page
 from fluidkv.errors import InputError
-from fluidkv.sweeps import ANALYSES, open_sweep, plan, read_spec, run
+from fluidkv.sweeps import open_sweep, read_spec
+from fluidkv.sweeps.analyses.named import ANALYSES
 from fluidkv.sweeps.analysis import DONE
-from fluidkv.sweeps.planning import Plan
+from fluidkv.sweeps.planning import Plan, plan
+from fluidkv.sweeps.running import run
 from tests.sweeps.conftest import MAP
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -10,7 +10,11 @@ from pathlib import Path
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.sweeps import missing, open_sweep, opened, plan, run
+from fluidkv.sweeps import open_sweep
+from fluidkv.sweeps.planning import plan
+from fluidkv.sweeps.running import run
+from fluidkv.sweeps.store.chunks import missing
+from fluidkv.sweeps.store.folder import opened
 from tests.sweeps.cases import CASES
 from tests.sweeps.conftest import MAP, tree
 

@@ -17,6 +17,7 @@ from fluidkv.errors import InputError
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.precision import working
 from fluidkv.symbolic import CAPACITY, DECODE_LENGTH, INPUT_LENGTH, Z
+from fluidkv.symbolic.numerics import Roots
 from fluidkv.workload import RequestClass, System, Workload
 from tests.strategies import length_mixes, positive_rationals
 
@@ -76,7 +77,7 @@ def as_ball(value: sympy.Expr, digits: int) -> acb:
     return acb(arb(str(real), 10.0**-digits), arb(str(imaginary), 10.0**-digits))
 
 
-def inside(certified: list[tuple[acb, int]], found: symbolic.Roots, digits: int) -> bool:
+def inside(certified: list[tuple[acb, int]], found: Roots, digits: int) -> bool:
     """Whether each certified ball holds one of the roots, with the same multiplicity."""
     balls = [as_ball(value, digits) for value in found.values]
     pairs = [

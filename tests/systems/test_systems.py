@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fluidkv import InputError, RequestClass, System, Systems, Workload, simulate
-from fluidkv.systems import Rationals
-from fluidkv.systems.rationals import rationals
+from fluidkv.systems.rationals import Rationals, rationals
 from tests.strategies import systems
 
 HALF = Fraction(1, 2)

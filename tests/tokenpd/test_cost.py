@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.serving import token_bytes
+from fluidkv.serving.machines.kv_bytes import token_bytes
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 1), (3, 2, 5), (4, 1, 64)])

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fluidkv.errors import InputError
-from fluidkv.traces import LoadReport, Trace, read_trace
+from fluidkv.traces import Trace, read_trace
+from fluidkv.traces.report import LoadReport
 from tests.traces.test_formats import AZURE, BURSTGPT, GENERIC, MOONCAKE, SEGMENTS, VIDUR, VLLM
 
 GOOD = Trace((5, 6), (7, 8))

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.traces import format_names, read_trace
+from fluidkv.traces import read_trace
+from fluidkv.traces.known import format_names
 from tests.traces.test_formats import AZURE, GENERIC, MOONCAKE, VIDUR, VLLM
 
 # The first bytes of any PNG file.

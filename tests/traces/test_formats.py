@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from fluidkv.traces import LoadReport, Trace, format_names, read_trace
+from fluidkv.traces import Trace, read_trace
+from fluidkv.traces.known import format_names
+from fluidkv.traces.report import LoadReport
 from tests.traces.results.written import WRITTEN
 
 AZURE = """TIMESTAMP,ContextTokens,GeneratedTokens

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.traces import LoadReport, Reason
+from fluidkv.traces.report import LoadReport, Reason
 
 REPORT = LoadReport(
     source="a.csv",

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from fluidkv.answers.prompted import prompted_trace
 from fluidkv.errors import InputError
-from fluidkv.traces import Scaling, Trace, scale
+from fluidkv.traces import Trace, scale
+from fluidkv.traces.scaling import Scaling
 from fluidkv.workload import RequestClass, Workload
 from tests.traces.strategies import traces
 

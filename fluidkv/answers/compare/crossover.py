@@ -61,7 +61,7 @@ class Crossing(Record):
             one they do.
 
     Examples:
-        >>> from fluidkv.answers import Crossing
+        >>> from fluidkv.answers.compare.crossover import Crossing
         >>> two = ("trtllm-no-evict", "trtllm-max-utilization")
         >>> found = Crossing("latency_p99", *two, at=2.83, low=2.0, high=4.0, same_from=None)
         >>> found.found, found.before, (found.low, found.high)
@@ -107,7 +107,7 @@ class Along(Record):
 
     Examples:
         >>> import xarray as xr
-        >>> from fluidkv.answers import Along
+        >>> from fluidkv.answers.compare.crossover import Along
         >>> rates = np.array([[[12.0, 12.4], [9.0, 9.2]], [[10.0, 10.2], [10.0, 10.2]]])
         >>> table = xr.Dataset({"output_throughput": (("policy", "point", "run"), rates)})
         >>> found = Along("max_tokens", (1.0, 4.0), table, crossings={})

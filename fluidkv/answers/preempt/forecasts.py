@@ -43,7 +43,8 @@ class Forecast(Record):
         padding: says for how many memory is given; None: for those predicted.
 
     Examples:
-        >>> from fluidkv.answers import Forecast, forecast_of
+        >>> from fluidkv.answers import forecast_of
+        >>> from fluidkv.answers.preempt.forecasts import Forecast
         >>> requests = fk.Requests([8, 8, 8], [10, 20, 30])
         >>> Forecast().of(requests, seed=0).predicted_output  # the truth
         array([10, 20, 30])
@@ -116,7 +117,7 @@ PREDICTORS: Mapping[str, Predictor] = {
 }
 """All that have a name; "file:PATH" is another.
 
->>> from fluidkv.answers import PREDICTORS
+>>> from fluidkv.answers.preempt.forecasts import PREDICTORS
 >>> list(PREDICTORS)[:5]
 ['perfect', 'uniform', 'gaussian', 'log-normal', 'biased']
 >>> PREDICTORS["biased"].factor

@@ -29,7 +29,7 @@ RELEASED: Mapping[Enum, str] = MappingProxyType(
 )
 """Rules that released engines have.
 
->>> from fluidkv.answers import RELEASED
+>>> from fluidkv.answers.preempt.rules import RELEASED
 >>> from fluidkv.serving import Victim
 >>> RELEASED[Victim.FEWEST_OUTPUTS], Victim.RANDOM in RELEASED
 ('SGLang', False)
@@ -53,7 +53,7 @@ PROPOSED: Mapping[Enum, str] = MappingProxyType(
 )
 """Rules of papers and of proposals that no release has.
 
->>> from fluidkv.answers import PROPOSED
+>>> from fluidkv.answers.preempt.rules import PROPOSED
 >>> from fluidkv.serving import Restore
 >>> PROPOSED[Restore.CHEAPER]
 'CacheOPT'
@@ -65,7 +65,7 @@ class Combination(Record):
     """Whom to preempt, how it comes back, what memory it is given, and who predicts lengths.
 
     Examples:
-        >>> from fluidkv.answers import Combination
+        >>> from fluidkv.answers.preempt.rules import Combination
         >>> from fluidkv.serving import Allocation, Restore, Victim
         >>> combination = Combination(Victim.MOST_BLOCKS, Restore.SWAP, Allocation.BY_BLOCK)
         >>> combination.names["victim"], combination.names["restore"], combination.predicts

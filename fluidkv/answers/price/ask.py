@@ -121,7 +121,7 @@ def price_tokens(
             attention, or no row after a prompt; what `evict` refuses.
 
     Examples:
-        >>> from fluidkv.answers import generated_attention
+        >>> from fluidkv.answers.price.brought import generated_attention
         >>> small = generated_attention("uneven", requests=3, prompt=2, length=6, seeds=2)
         >>> found = fk.price_tokens(small, 5, policies=["return", "token-pd-hard"])
         >>> {each.name: round(each.mean, 2) for each in found.kept}

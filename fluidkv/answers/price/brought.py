@@ -30,7 +30,7 @@ class Brought(Record):
         parameters: of the generator; empty of a file.
 
     Examples:
-        >>> from fluidkv.answers import generated_attention
+        >>> from fluidkv.answers.price.brought import generated_attention
         >>> found = generated_attention("uneven", requests=2, prompt=2, length=5, seeds=3)
         >>> found.name, found.parameters["length"], found.read
         ('uneven', 5, '')
@@ -70,7 +70,7 @@ def generated_attention(
         InputError: an unknown name, and what `generated` refuses.
 
     Examples:
-        >>> from fluidkv.answers import generated_attention
+        >>> from fluidkv.answers.price.brought import generated_attention
         >>> found = generated_attention("uneven", requests=2, prompt=2, length=5, seeds=3)
         >>> [weights.weights.shape for weights in found]  # stream, query, key
         [(2, 5, 5), (2, 5, 5), (2, 5, 5)]
@@ -102,7 +102,7 @@ def attention_of(
         InputError: what `read_attention` refuses.
 
     Examples:
-        >>> from fluidkv.answers import attention_of
+        >>> from fluidkv.answers.price.brought import attention_of
         >>> np.save("weights.npy", [[[1, 0], [0.25, 0.75]]])
         >>> found = attention_of("weights.npy", axes="head,query,key", prompt=1)
         >>> found.name, [weights.length.tolist() for weights in found]

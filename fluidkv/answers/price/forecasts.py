@@ -20,7 +20,7 @@ FORECASTS: dict[str, Any] = {
 }
 """Name -> predictor as it is without parameters; `MLP` is read from a file when it is asked for.
 
->>> from fluidkv.answers import FORECASTS
+>>> from fluidkv.answers.price.forecasts import FORECASTS
 >>> list(FORECASTS)
 ['last-seen', 'average', 'accumulated', 'constant', 'oracle', 'noisy-oracle']
 >>> FORECASTS["noisy-oracle"]
@@ -38,7 +38,7 @@ def predictor_of(text: str) -> Predictor:
         InputError: an unknown name or parameter, and what the predictor refuses.
 
     Examples:
-        >>> from fluidkv.answers import predictor_of
+        >>> from fluidkv.answers.price.forecasts import predictor_of
         >>> predictor_of("average:rate=0.5")
         ExponentialAverage(rate=0.5)
         >>> predictor_of("last-seen-at-writing")

@@ -22,7 +22,7 @@ class Difference(Answer):
     little to say.
 
     Examples:
-        >>> from fluidkv.answers import generated_attention
+        >>> from fluidkv.answers.price.brought import generated_attention
         >>> small = generated_attention("uneven", requests=3, prompt=2, length=6, seeds=2)
         >>> answer = fk.price_tokens(small, 5, policies=["return", "return-pooled"])
         >>> found = answer.pick.brings[0].mass
@@ -47,7 +47,7 @@ class Brings(Answer):
     """What a change brings, all else alike.
 
     Examples:
-        >>> from fluidkv.answers import generated_attention
+        >>> from fluidkv.answers.price.brought import generated_attention
         >>> small = generated_attention("uneven", requests=3, prompt=2, length=6, seeds=2)
         >>> [found] = fk.price_tokens(small, 5, policies=["return", "return-pooled"]).pick.brings
         >>> found.what, found.without, found.with_it, round(found.mass.mean, 3)
@@ -94,7 +94,7 @@ class Kept(Answer):
         error, used: of each run, `output_error` of each request and units kept after each round.
 
     Examples:
-        >>> from fluidkv.answers import generated_attention
+        >>> from fluidkv.answers.price.brought import generated_attention
         >>> small = generated_attention("uneven", requests=3, prompt=2, length=6, seeds=2)
         >>> [kept] = fk.price_tokens(small, 5, policies=["token-pd"]).kept
         >>> round(kept.mean, 2), kept.peak, kept.fits, kept.largest  # the netted price may use more
@@ -168,7 +168,7 @@ class PriceAnswer(Answer):
         kept: of each policy, in the order asked for.
 
     Examples:
-        >>> from fluidkv.answers import generated_attention
+        >>> from fluidkv.answers.price.brought import generated_attention
         >>> small = generated_attention("uneven", requests=3, prompt=2, length=6, seeds=2)
         >>> answer = fk.price_tokens(small, 5, policies=["return-pooled", "token-pd"])
         >>> answer.demand, answer.budget, answer.pick.name

@@ -33,7 +33,7 @@ def usual_pricing(
         InputError: what `Pricing` refuses.
 
     Examples:
-        >>> from fluidkv.answers import usual_pricing
+        >>> from fluidkv.answers.price.rule import usual_pricing
         >>> from fluidkv.tokenpd import Structure, generated
         >>> attention = generated(Structure(), 0, requests=1, prompt=2, length=5)
         >>> pricing = usual_pricing(attention)

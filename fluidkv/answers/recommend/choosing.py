@@ -31,7 +31,7 @@ RULE = (
 )
 """How a setting is picked, in words for a page.
 
->>> from fluidkv.answers import RULE
+>>> from fluidkv.answers.recommend.choosing import RULE
 >>> RULE.split(";")[0]
 'of those allowed, within 2% of the best in what is asked for'
 """

@@ -19,7 +19,7 @@ MARGIN = 0.02
 """What counts as no loss, and as no gain. Noise is no measure for it: few runs would call a tenth
 of the throughput a tie, and many runs nothing at all.
 
->>> from fluidkv.answers import MARGIN
+>>> from fluidkv.answers.recommend.records import MARGIN
 >>> best, other = 10.0, 9.85  # requests a second
 >>> other >= best * (1 - MARGIN)  # counts as no loss
 True

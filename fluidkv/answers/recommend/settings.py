@@ -48,7 +48,8 @@ def knobs(rules: EngineRules, demand: Demand, caching: bool = False) -> tuple[st
     where they are given.
 
     Examples:
-        >>> from fluidkv.answers import Demand, knobs
+        >>> from fluidkv.answers import Demand
+        >>> from fluidkv.answers.recommend.settings import knobs
         >>> knobs(fk.engine("vllm"), Demand())
         ('watermark', 'max_num_seqs', 'admission_rate')
         >>> knobs(fk.engine("vllm"), Demand(clients=8), caching=True)

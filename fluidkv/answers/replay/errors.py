@@ -22,7 +22,7 @@ class SeriesError(Record):
         correlation: Pearson's; None where one of the two is constant.
 
     Examples:
-        >>> from fluidkv.answers import SeriesError
+        >>> from fluidkv.answers.replay.errors import SeriesError
         >>> error = SeriesError(2, 15.0, rmse=1.0, mae=1.0, bias=0.0, correlation=1.0)
         >>> round(error.rmse / error.measured_mean, 3)  # 11 and 19 running instead of 10 and 20
         0.067
@@ -54,7 +54,7 @@ class RelativeError(Record):
         correlation: Pearson's; None where one of the two is constant.
 
     Examples:
-        >>> from fluidkv.answers import RelativeError
+        >>> from fluidkv.answers.replay.errors import RelativeError
         >>> half = {"requests_in_half": 1, "seconds_in_half": 6.0, "median_in_half": 0.1}
         >>> share = {"median_relative": 0.1, "p95_relative": 0.1, "bias": 0.1, "correlation": None}
         >>> error = RelativeError(1, measured_mean=10.0, predicted_mean=11.0, **half, **share)

@@ -214,7 +214,8 @@ def tables(replay: Replay) -> dict[str, str]:
     same float.
 
     Examples:
-        >>> texts = fk.answers.tables(fk.replay_log("sample:vllm-rtx4090"))
+        >>> from fluidkv.answers.replay.result import tables
+        >>> texts = tables(fk.replay_log("sample:vllm-rtx4090"))
         >>> {name: len(text.splitlines()) for name, text in texts.items()}
         {'ticks.csv': 185, 'requests.csv': 301}
         >>> texts["ticks.csv"].split(",")[:3]

@@ -19,7 +19,9 @@ from fluidkv.report.page import Row
 if TYPE_CHECKING:
     from fluidkv.answers.prompted import Prompted
     from fluidkv.prefix.policies import Policy
-    from fluidkv.routing import Belief, Engine, Fleet, Router
+    from fluidkv.routing import Fleet, Router
+    from fluidkv.routing.engines import Engine
+    from fluidkv.routing.estimate import Belief
 
 _server_option = partial(Option, panel=SERVER)
 _plain_option = partial(Option, panel="Plain service")
@@ -30,7 +32,7 @@ _OUTPUT_MS = Fraction(1)  # about a decode of 20 ms that 20 requests share
 
 def _belief(argument: str, text: str) -> "Belief":
     """sent, sent:TOKENS or cache."""
-    from fluidkv.routing import Belief
+    from fluidkv.routing.estimate import Belief
 
     kind, colon, most = text.partition(":")
     if kind not in ("sent", "cache") or (colon and kind == "cache"):
@@ -157,7 +159,8 @@ def fleet_of(
         InputError: options of plain workers for an engine, and the other way round; what a fleet
             refuses.
     """
-    from fluidkv.routing import Belief, Fleet, Service
+    from fluidkv.routing import Fleet, Service
+    from fluidkv.routing.estimate import Belief
 
     plain = engine == "plain" or None
     alone = {"--cached-ms": cached_ms, "--output-ms": output_ms, "--at-once": at_once}
@@ -179,7 +182,7 @@ def fleet_of(
 
 
 def _engine(name: str, block_size: int | None) -> "Engine":
-    from fluidkv.routing import Engine
+    from fluidkv.routing.engines import Engine
 
     return Engine("vllm" if name == "vllm" else "sglang", block_size)
 
@@ -253,7 +256,7 @@ def route_study(
             values of other types.
 
     Examples:
-        >>> from fluidkv.answers import ROUTERS
+        >>> from fluidkv.answers.route.study import ROUTERS
         >>> parameters = {"groups": 4, "queries": 4, "lengths": (40, 80)}
         >>> small = fk.prompted_generator("gsp", parameters=parameters)
         >>> two = {name: ROUTERS[name] for name in ("round-robin", "cache-aware")}

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from jaxtyping import Float
 
     from fluidkv.labels import Column
-    from fluidkv.routing import Fleet, Offline, Router
+    from fluidkv.routing import Fleet, Router
+    from fluidkv.routing.bound import Offline
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +30,7 @@ class Routing(Answer):
         drawn: whether another seed may be another run.
 
     Examples:
-        >>> from fluidkv.answers import ROUTERS
+        >>> from fluidkv.answers.route.study import ROUTERS
         >>> parameters = {"groups": 4, "queries": 4, "lengths": (40, 80)}
         >>> small = fk.prompted_generator("gsp", parameters=parameters)
         >>> random = {"random": ROUTERS["random"]}
@@ -91,7 +92,7 @@ class RouteAnswer(PromptedAnswer):
         sweep: the linear score by its weight of affinity (load has weight 1), where asked for.
 
     Examples:
-        >>> from fluidkv.answers import ROUTERS
+        >>> from fluidkv.answers.route.study import ROUTERS
         >>> parameters = {"groups": 4, "queries": 4, "lengths": (40, 80)}
         >>> small = fk.prompted_generator("gsp", parameters=parameters)
         >>> one = {"lbgr": ROUTERS["lbgr"]}

@@ -19,26 +19,25 @@ from fluidkv.routing import (
     LBGR,
     SGLANG,
     SGLANG_0_4_6,
-    Assigned,
     Fleet,
     Job,
     LeastLoaded,
-    LinearCost,
     LinearScore,
     LoadAware,
-    Offline,
     PowerOfTwo,
     Random,
     RoundRobin,
     Router,
     Service,
     Traffic,
-    affinity_weights,
     bounds,
-    by_prefix,
     measured,
     route_many,
 )
+from fluidkv.routing.affine import LinearCost
+from fluidkv.routing.affinity import affinity_weights
+from fluidkv.routing.blind import Assigned
+from fluidkv.routing.bound import Offline, by_prefix
 from fluidkv.runs.checks import above_0, instance
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
@@ -57,7 +56,7 @@ ROUTERS: dict[str, Router] = {
 }
 """All that are compared where nobody says which; each as its source has it by default.
 
->>> from fluidkv.answers import ROUTERS
+>>> from fluidkv.answers.route.study import ROUTERS
 >>> list(ROUTERS)[:4]
 ['random', 'round-robin', 'least-loaded', 'two-choices']
 >>> ROUTERS["cache-aware"].cache_threshold

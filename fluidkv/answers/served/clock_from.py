@@ -34,7 +34,7 @@ class LoggedClock(Record):
             has no times of single requests.
 
     Examples:
-        >>> from fluidkv.answers import clock_from
+        >>> from fluidkv.answers.served.clock_from import clock_from
         >>> found = clock_from("sample:vllm-rtx4090")
         >>> found.clock.name, round(found.clock.base, 4)
         ('from sample:vllm-rtx4090', 0.0149)
@@ -74,7 +74,7 @@ def clock_from(source: str) -> LoggedClock:
         InputError: no log; one that no clock can be fitted to, with what it lacks.
 
     Examples:
-        >>> from fluidkv.answers import clock_from
+        >>> from fluidkv.answers.served.clock_from import clock_from
         >>> clock_from("sample:vllm-rtx4090").fit
         'fitted to 87 ticks of the log, 2.6% of a tick left over (rms)'
     """

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from fluidkv.answers.served.demand import Demand
     from fluidkv.runs.max_tokens import MaxTokens
     from fluidkv.serving.clock import IterationClock
-    from fluidkv.traces import LoadedTrace, LoadReport, Scaling, Trace
+    from fluidkv.traces import Trace
+    from fluidkv.traces.read import LoadedTrace
+    from fluidkv.traces.report import LoadReport
+    from fluidkv.traces.scaling import Scaling
 
 LARGEST_COUNT = 10**6
 COLUMNS = {"input": "input_length", "output": "decode_length", "arrival": "arrival_time"}
@@ -149,7 +152,7 @@ class Scales:
 
     @property
     def scaling(self) -> "Scaling":
-        from fluidkv.traces import Scaling
+        from fluidkv.traces.scaling import Scaling
 
         return Scaling(self.scale_input, self.scale_output, self.scale_rate)
 
@@ -270,7 +273,8 @@ def _of_log(source: str) -> "LoadedTrace | None":
     Raises:
         InputError: a log without requests, of files that are named for what they are.
     """
-    from fluidkv.logs import is_log, read_log
+    from fluidkv.logs import read_log
+    from fluidkv.logs.read import is_log
     from fluidkv.traces.read import LoadedTrace, read_trace
 
     if not is_log(source):

@@ -13,7 +13,7 @@ from fluidkv.record import Record
 CONFIDENCE = 0.95
 """Of the two-sided interval for a difference; for each pair by itself, not for all at once.
 
->>> from fluidkv.answers import CONFIDENCE
+>>> from fluidkv.answers.served.paired import CONFIDENCE
 >>> print(f"{1 - CONFIDENCE:.0%} of the intervals miss the mean")
 5% of the intervals miss the mean
 """
@@ -28,7 +28,7 @@ def difference(
     only equal numbers are a tie. NaN in either gives NaN.
 
     Examples:
-        >>> from fluidkv.answers import difference
+        >>> from fluidkv.answers.served.paired import difference
         >>> mean, half = difference(np.array([3.0, 5.0, 4.0]), np.array([1.0, 4.0, 4.0]))
         >>> mean, round(half, 2)  # +-2.48 around 1: three runs do not tell it from 0
         (1.0, 2.48)

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from fluidkv.answers.served.logged import LoggedServer, ServerSettings
     from fluidkv.answers.served.setting import Setting
     from fluidkv.serving.clock import IterationClock
-    from fluidkv.traces import LoadReport, Scaling, Trace
+    from fluidkv.traces import Trace
+    from fluidkv.traces.report import LoadReport
+    from fluidkv.traces.scaling import Scaling
     from fluidkv.workload import Workload
 
 ABOVE_0 = Exact(0, math.inf, example="0.01 or 1/100")

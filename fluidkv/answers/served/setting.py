@@ -40,7 +40,8 @@ class Setting(Record):
 KNOBS = tuple(field.name for field in fields(Setting))
 """Fields of a `Setting`: what a recommendation may turn.
 
->>> from fluidkv.answers import KNOBS, Setting
+>>> from fluidkv.answers import Setting
+>>> from fluidkv.answers.served.setting import KNOBS
 >>> KNOBS
 ('watermark', 'max_num_seqs', 'admission_rate', 'clients', 'conservativeness')
 >>> [getattr(Setting(max_num_seqs=64), name) for name in KNOBS]

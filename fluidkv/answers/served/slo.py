@@ -32,7 +32,7 @@ SLO_METRICS: Mapping[str, bool] = MappingProxyType(
 )
 """Metric of `fluidkv.runs.measuring` -> whether its bound is a least value, not a most.
 
->>> from fluidkv.answers import SLO_METRICS
+>>> from fluidkv.answers.served.slo import SLO_METRICS
 >>> SLO_METRICS["ttft_p99"], SLO_METRICS["throughput"]
 (False, True)
 """

@@ -32,7 +32,7 @@ class Size(Record):
         replicas: among which the requests are shared out.
 
     Examples:
-        >>> from fluidkv.answers import Size
+        >>> from fluidkv.answers.size.sizes import Size
         >>> now = Size(blocks=2587)
         >>> now.speed, now.replicas, Size(2587, speed=2.0) == now
         (1.0, 1, False)

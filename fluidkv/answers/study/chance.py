@@ -7,14 +7,10 @@ from fractions import Fraction
 import numpy as np
 
 from fluidkv.footprints import (
-    MOST_PATHS,
     Attention,
-    Footprint,
     FootprintMix,
-    FootprintStability,
     FullServer,
     Hybrid,
-    Noise,
     SlidingWindow,
     Speculation,
     StateSpace,
@@ -24,6 +20,10 @@ from fluidkv.footprints import (
     noise,
 )
 from fluidkv.footprints.attention import FullAttention
+from fluidkv.footprints.densities import Noise
+from fluidkv.footprints.eviction_rates import MOST_PATHS
+from fluidkv.footprints.footprint import Footprint
+from fluidkv.footprints.stability import FootprintStability
 from fluidkv.plain import picked
 from fluidkv.record import Record
 from fluidkv.serving.machines.layers import Layers

@@ -14,7 +14,7 @@ from fluidkv.exact.linear_stability import (
 )
 from fluidkv.exact.modes import GrowingMode, GrowingModes
 from fluidkv.exact.one_class.homogeneous import Homogeneous
-from fluidkv.footprints import FootprintStability
+from fluidkv.footprints.stability import FootprintStability
 from fluidkv.measured import Comparison
 from fluidkv.report.blocks import coloured
 from fluidkv.report.numbers import counted, percent, seconds, short, signed

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fluidkv.figures.figure import Figure
     from fluidkv.footprints import Attention
     from fluidkv.measured import Measurement, Timeseries
-    from fluidkv.traces import LoadReport
+    from fluidkv.traces.report import LoadReport
 
 _LARGEST = 10**9  # tokens: what is held in parts of a token fits into 64 bits
 _MOST = 2**63 - 1  # of a JAX seed

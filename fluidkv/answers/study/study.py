@@ -35,7 +35,7 @@ from fluidkv.measured import (
 )
 from fluidkv.plain import picked, with_exact
 from fluidkv.record import Record
-from fluidkv.traces import LoadReport
+from fluidkv.traces.report import LoadReport
 from fluidkv.verdict import Stability
 from fluidkv.workload import System, Workload
 

@@ -7,7 +7,8 @@ import numpy as np
 
 from fluidkv.answers.study.chance import Chance
 from fluidkv.errors import InputError
-from fluidkv.footprints import SwingTest, swing_test
+from fluidkv.footprints import swing_test
+from fluidkv.footprints.limit_cycle import SwingTest
 from fluidkv.measured import Measurement, Timeseries
 from fluidkv.record import Record
 

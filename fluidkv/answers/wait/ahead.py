@@ -56,7 +56,7 @@ def best_fcfs(runs: Comparison) -> PolicyRuns:
     """Of the two kinds the one with more tokens; running first where they have as many.
 
     Examples:
-        >>> from fluidkv.answers import best_fcfs
+        >>> from fluidkv.answers.wait.ahead import best_fcfs
         >>> from fluidkv.wait import PromptType, WaitSystem
         >>> system = WaitSystem([PromptType(2, 1, 1)], 1, Fraction(1, 12))
         >>> found = fk.wait_study(system, 12, seeds=2, duration=50)
@@ -70,7 +70,7 @@ def mean(values: Sequence[float]) -> float:
     """Of those that there are; NaN: none.
 
     Examples:
-        >>> from fluidkv.answers import mean
+        >>> from fluidkv.answers.wait.ahead import mean
         >>> mean([0.8, float("nan"), 1.0])  # of a run without a value nothing is said
         0.9
     """

@@ -36,7 +36,7 @@ class Load(Record):
         clock: of which d0, d1 and d2 are; None: they are the user's own.
 
     Examples:
-        >>> from fluidkv.answers import Load, binned_load
+        >>> from fluidkv.answers.wait.load import Load, binned_load
         >>> base, per_kv_token = Fraction(1, 100), Fraction(1, 10**7)
         >>> load = binned_load(fk.preset("alpaca"), base, per_kv_token, rate=Fraction(1), bins=40)
         >>> load.bins, load.cut, len(load.system.types), round(float(load.load_error), 2)
@@ -91,7 +91,7 @@ def binned_load(
             more where that of the requests themselves is below.
 
     Examples:
-        >>> from fluidkv.answers import binned_load
+        >>> from fluidkv.answers.wait.load import binned_load
         >>> trace = fk.Trace((10, 30, 20, 20), (2, 5, 3, 4), (0.0, 1.0, 2.0, 3.0))
         >>> load = binned_load(trace, Fraction(1, 100), Fraction(1, 10**5), bins=2)
         >>> load.rate, load.rate_from, [each.output_length for each in load.system.types]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fluidkv.answers.wait.study import WaitAnswer
     from fluidkv.figures.figure import Figure
     from fluidkv.serving.clock import IterationClock
-    from fluidkv.traces import LoadReport
+    from fluidkv.traces.report import LoadReport
     from fluidkv.wait.model import PromptType
 
 _MOST_TYPES = 200
@@ -198,7 +198,8 @@ def capacity_of(
     """KV tokens as an option has them, or else the log that the requests are of."""
     capacity = memory.tokens(whole="a whole number of KV tokens")
     if capacity is None and source is not None:
-        from fluidkv.logs import is_log, read_log
+        from fluidkv.logs import read_log
+        from fluidkv.logs.read import is_log
 
         logged = read_log(source).capacity if is_log(source) else None
         capacity = None if logged is None else Fraction(logged)

@@ -10,7 +10,7 @@ from fluidkv.questions.options import as_options
 from fluidkv.report.page import Page, Row
 
 if TYPE_CHECKING:
-    from fluidkv.logs import ServerLog
+    from fluidkv.logs.log import ServerLog
 
 _LOG = (
     "Folder with any files of a run, or one of them: benchmark results, a server's output, polled "
@@ -27,7 +27,8 @@ def log(source: _Log, json_: Json = False) -> None:
 
     [bold]fluidkv log sample:vllm-rtx4090[/bold]
     """
-    from fluidkv.logs import log_as_dict, read_log
+    from fluidkv.logs import read_log
+    from fluidkv.logs.report import log_as_dict
 
     with progress(f"reading {source}"), as_options({"source": "SOURCE"}):
         found = read_log(source)

@@ -246,7 +246,7 @@ def as_evenly_spaced_cycle(system: System, live: int) -> Cycle:
     Source: Congestion, Proposition 8.
 
     Examples:
-        >>> from fluidkv.exact import as_evenly_spaced_cycle
+        >>> from fluidkv.exact.one_class.cycles import as_evenly_spaced_cycle
         >>> system = fk.System(fk.Workload.from_lengths([(2, 5)]), capacity=40)
         >>> cycle = as_evenly_spaced_cycle(system, live=3)
         >>> cycle.gaps, cycle.level, round(float(cycle.share_of_best), 3)

@@ -128,7 +128,7 @@ def count_gap_vectors(decode_length: int, live: int | None = None) -> int:
     (1/l1) sum over d | gcd(l1, m) of phi(d) C(l1/d, m/d).
 
     Examples:
-        >>> from fluidkv.exact import count_gap_vectors
+        >>> from fluidkv.exact.one_class.gaps import count_gap_vectors
         >>> count_gap_vectors(4), count_gap_vectors(4, live=2), count_gap_vectors(100)
         (5, 2, 12676506002282305273966813559)
     """

@@ -45,7 +45,7 @@ def live_positions(state: State, iteration: int) -> tuple[int, ...]:
     """L_n of equation (14): the labels that carry mass, in increasing order.
 
     Examples:
-        >>> from fluidkv.exact import live_positions
+        >>> from fluidkv.exact.one_class.positions import live_positions
         >>> live_positions([4.0, 0.0, 2.0], iteration=0)
         (0, 2)
         >>> live_positions([0.0, 6.0, 0.0], iteration=1)

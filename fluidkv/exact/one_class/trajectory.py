@@ -104,7 +104,7 @@ def checked_start(system: System, start: Sequence[Fraction | int]) -> Exact:
             the boundary; the message then says by how much and what the scaled start would be.
 
     Examples:
-        >>> from fluidkv.exact import checked_start
+        >>> from fluidkv.exact.one_class.trajectory import checked_start
         >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
         >>> [str(x) for x in checked_start(system, [0, 6, 0])]
         ['0', '6', '0']

@@ -107,7 +107,7 @@ def count_outside_and_on(polynomial: fmpz_poly) -> tuple[int, int]:
 
     Examples:
         >>> from flint import fmpz_poly
-        >>> from fluidkv.exact import count_outside_and_on
+        >>> from fluidkv.exact.roots.polynomial import count_outside_and_on
         >>> z = fmpz_poly([0, 1])
         >>> count_outside_and_on((z + 1) * (z - 3) * (3 * z - 1))
         (1, 1)
@@ -153,7 +153,7 @@ def count_inside_by_recursion(polynomial: fmpz_poly) -> int | None:
 
     Examples:
         >>> from flint import fmpz_poly
-        >>> from fluidkv.exact import count_inside_by_recursion
+        >>> from fluidkv.exact.roots.polynomial import count_inside_by_recursion
         >>> z = fmpz_poly([0, 1])
         >>> count_inside_by_recursion((4 * z - 1) * (z - 3))
         1
@@ -190,7 +190,7 @@ def count_inside_by_form(polynomial: fmpz_poly) -> int:
 
     Examples:
         >>> from flint import fmpz_poly
-        >>> from fluidkv.exact import count_inside_by_form
+        >>> from fluidkv.exact.roots.polynomial import count_inside_by_form
         >>> z = fmpz_poly([0, 1])
         >>> count_inside_by_form((4 * z - 1) * (z - 3))
         1

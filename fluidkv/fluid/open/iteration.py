@@ -55,7 +55,8 @@ class OpenModel(eqx.Module):
 
     Examples:
         >>> import jax
-        >>> from fluidkv.fluid import OpenModel, OpenState, open_step, rollout
+        >>> from fluidkv.fluid import open_step, rollout
+        >>> from fluidkv.fluid.open.iteration import OpenModel, OpenState
         >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
         >>> model = OpenModel(fk.class_model(system), np.array([2.5]), cap=2.0)
         >>> with jax.enable_x64(True):
@@ -87,7 +88,7 @@ class OpenState(NamedTuple):
         iteration: how many have been made: which of the rates is next.
 
     Examples:
-        >>> from fluidkv.fluid import OpenState
+        >>> from fluidkv.fluid.open.iteration import OpenState
         >>> OpenState(np.zeros((1, 3)), np.zeros(1)).iteration
         0
     """
@@ -115,7 +116,8 @@ def open_step(
 
     Examples:
         >>> import jax
-        >>> from fluidkv.fluid import OpenModel, OpenState, open_step
+        >>> from fluidkv.fluid import open_step
+        >>> from fluidkv.fluid.open.iteration import OpenModel, OpenState
         >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
         >>> def waiting(cap):
         ...     model = OpenModel(fk.class_model(system), np.array([5.0]), cap)

@@ -25,7 +25,7 @@ MAXIMAL = "maximal-eviction cycle"
 """What `basins` calls the cycle of one live position, where nearly every start ends.
 
 >>> import jax
->>> from fluidkv.fluid import MAXIMAL
+>>> from fluidkv.fluid.outcomes.basins import MAXIMAL
 >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
 >>> starts = fk.uniform_starts(jax.random.key(0), system, count=100)
 >>> found = fk.basins(system, starts)

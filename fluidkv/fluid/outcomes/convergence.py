@@ -36,7 +36,7 @@ PERIODIC = "periodic"
 NOT_SETTLED = "not settled"
 """What `convergence` says of a start that neither returned nor cycles within the horizon.
 
->>> from fluidkv.fluid import NOT_SETTLED
+>>> from fluidkv.fluid.outcomes.convergence import NOT_SETTLED
 >>> slow = fk.System(fk.Workload.from_lengths([(65, 5), (65, 9)]), capacity=1000)
 >>> found = fk.convergence(slow, [[10] + [0] * 8], iterations=60)
 >>> NOT_SETTLED, found.outcome.item() == NOT_SETTLED

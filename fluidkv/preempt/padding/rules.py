@@ -23,7 +23,8 @@ class Padding(Protocol):
     """Says for how many outputs memory is given.
 
     Examples:
-        >>> from fluidkv.preempt import Padding, SharePadding
+        >>> from fluidkv.preempt import SharePadding
+        >>> from fluidkv.preempt.padding.rules import Padding
         >>> padding: Padding = SharePadding(0.5)
         >>> padding.estimated(np.array([10.0, 30.0]), np.array([12.0, 25.0]), seed=0).tolist()
         [15.0, 45.0]
@@ -60,7 +61,8 @@ def with_estimates(
         InputError: as the rule; a limit below 1.
 
     Examples:
-        >>> from fluidkv.preempt import Biased, ConstantPadding, with_estimates, with_predictions
+        >>> from fluidkv.preempt import ConstantPadding, with_estimates, with_predictions
+        >>> from fluidkv.preempt.predictors.noise import Biased
         >>> table = with_predictions(fk.Requests([9, 9], [20, 500]), Biased(0.5))
         >>> with_estimates(table, ConstantPadding(100), most=300).estimated_output.tolist()
         [110, 300]

@@ -46,7 +46,8 @@ class MeanOfWorkload:
     """The mean length of the workload for everybody, rounded.
 
     Examples:
-        >>> from fluidkv.preempt import MeanOfWorkload, with_predictions
+        >>> from fluidkv.preempt import with_predictions
+        >>> from fluidkv.preempt.predictors.blind import MeanOfWorkload
         >>> table = fk.Requests([9, 9], [10, 30])
         >>> with_predictions(table, MeanOfWorkload()).predicted_output.tolist()
         [20, 20]

@@ -33,7 +33,8 @@ class Bucketed:
         InputError: a width below 1.
 
     Examples:
-        >>> from fluidkv.preempt import Bucketed, with_predictions
+        >>> from fluidkv.preempt import with_predictions
+        >>> from fluidkv.preempt.predictors.buckets import Bucketed
         >>> with_predictions(fk.Requests([9, 9], [20, 51]), Bucketed(50)).predicted_output.tolist()
         [50, 100]
     """
@@ -63,7 +64,8 @@ class BucketClassifier:
         InputError: a number outside of this.
 
     Examples:
-        >>> from fluidkv.preempt import BucketClassifier, with_predictions
+        >>> from fluidkv.preempt import with_predictions
+        >>> from fluidkv.preempt.predictors.buckets import BucketClassifier
         >>> table = fk.Requests(np.full(1000, 9), np.arange(1, 1001))
         >>> said = with_predictions(table, BucketClassifier(0.79), seed=0).predicted_output
         >>> float(np.mean((said - 1) // 50 == (table.output_length - 1) // 50))

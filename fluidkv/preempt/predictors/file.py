@@ -23,7 +23,8 @@ class Listed(Record):
         source: where the list is from, for errors.
 
     Examples:
-        >>> from fluidkv.preempt import Listed, with_predictions
+        >>> from fluidkv.preempt import with_predictions
+        >>> from fluidkv.preempt.predictors.file import Listed
         >>> table = fk.Requests([9, 9], [20, 51])
         >>> with_predictions(table, Listed({0: 25, 1: 40})).predicted_output.tolist()
         [25, 40]
@@ -61,7 +62,7 @@ def predictions_from(path: str | Path) -> Listed:
         InputError: no such file or columns, a cell that is no such number, a request twice.
 
     Examples:
-        >>> from fluidkv.preempt import predictions_from
+        >>> from fluidkv.preempt.predictors.file import predictions_from
         >>> rows = [[0, 25], [1, 40]]
         >>> np.savetxt("said.csv", rows, "%d", ",", header="request,predicted", comments="")
         >>> dict(predictions_from("said.csv").said)

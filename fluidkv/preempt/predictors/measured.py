@@ -33,7 +33,8 @@ class ErrorTable:
         InputError: bounds that do not rise above 0, shares that are none or do not sum to 1.
 
     Examples:
-        >>> from fluidkv.preempt import ErrorTable, with_predictions
+        >>> from fluidkv.preempt import with_predictions
+        >>> from fluidkv.preempt.predictors.measured import ErrorTable
         >>> table = fk.Requests(np.full(1000, 9), np.full(1000, 500))
         >>> errors = ErrorTable((50, 200), (0.6, 0.4))
         >>> said = with_predictions(table, errors, seed=0).predicted_output
@@ -67,7 +68,8 @@ class ErrorTable:
 RLP_EVALUATED = ErrorTable((50, 100, 224), (0.59, 0.22, 0.19))
 """The README's numbers. The last bound makes 62 the mean error: 0.59 x 25 + 0.22 x 75 + 0.19 x 162.
 
->>> from fluidkv.preempt import RLP_EVALUATED, with_predictions
+>>> from fluidkv.preempt import with_predictions
+>>> from fluidkv.preempt.predictors.measured import RLP_EVALUATED
 >>> table = fk.Requests(np.full(1000, 9), np.full(1000, 500))
 >>> said = with_predictions(table, RLP_EVALUATED, seed=0).predicted_output
 >>> RLP_EVALUATED.bounds, round(float(np.abs(said - 500).mean()))

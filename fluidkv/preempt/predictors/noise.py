@@ -139,7 +139,8 @@ class Biased:
         InputError: a factor not above 0, an offset that is not finite.
 
     Examples:
-        >>> from fluidkv.preempt import Biased, with_predictions
+        >>> from fluidkv.preempt import with_predictions
+        >>> from fluidkv.preempt.predictors.noise import Biased
         >>> table = fk.Requests([9, 9], [20, 50])
         >>> with_predictions(table, Biased(1.5, offset=-5)).predicted_output.tolist()
         [25, 70]

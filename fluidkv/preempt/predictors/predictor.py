@@ -25,7 +25,8 @@ class Predictor(Protocol):
     """Says how long outputs will be.
 
     Examples:
-        >>> from fluidkv.preempt import Biased, Predictor
+        >>> from fluidkv.preempt import Predictor
+        >>> from fluidkv.preempt.predictors.noise import Biased
         >>> predictor: Predictor = Biased(2)
         >>> predictor.predicted(np.array([20.0, 50.0]), seed=0).tolist()
         [40, 100]
@@ -57,7 +58,8 @@ def with_predictions(
         InputError: as the predictor; a limit below 1.
 
     Examples:
-        >>> from fluidkv.preempt import Biased, with_predictions
+        >>> from fluidkv.preempt import with_predictions
+        >>> from fluidkv.preempt.predictors.noise import Biased
         >>> table = fk.Requests([9, 9], [20, 500])
         >>> with_predictions(table, Biased(1.5), most=600).predicted_output.tolist()
         [30, 600]

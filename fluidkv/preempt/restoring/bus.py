@@ -38,7 +38,8 @@ def spots_on_a_bus(recompute: LatencyFit, swap: Swap, copies: float = 2.0) -> tu
             where it is the GPU's time that counts.
 
     Examples:
-        >>> from fluidkv.preempt import OPT_13B, copies_of, recompute_of, spots_on_a_bus
+        >>> from fluidkv.preempt import copies_of, recompute_of, spots_on_a_bus
+        >>> from fluidkv.preempt.restoring.roofline import OPT_13B
         >>> recompute, swap = recompute_of(OPT_13B), copies_of(OPT_13B, per_copy=0.02)
         >>> [round(spots_on_a_bus(recompute, swap, copies)[-1].tokens) for copies in (2.0, 3.0)]
         [399, 873]

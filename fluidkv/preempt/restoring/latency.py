@@ -175,7 +175,8 @@ def clock_of(fit: LatencyFit, base: float, per_kv_token: float = 0.0) -> Iterati
         InputError: another exponent, or coefficients that no clock has (below 0).
 
     Examples:
-        >>> from fluidkv.preempt import LatencyFit, clock_of
+        >>> from fluidkv.preempt import clock_of
+        >>> from fluidkv.preempt.restoring.latency import LatencyFit
         >>> fit = LatencyFit((4e-9, 2.0, 6e-5, 5e-3), np.zeros((4, 4)), 0.0, 4, 8000.0)
         >>> clock = clock_of(fit, base=0.01)
         >>> round(clock.duration(0, 2000, 2000 * 2001 // 2) - 0.01, 6), float(fit(2000)) - 0.005

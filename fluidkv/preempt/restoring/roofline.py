@@ -21,7 +21,8 @@ from fluidkv.serving.swap import Swap
 OPT_13B, LLAMA_3_8B = model_named("opt-13b"), model_named("llama-3-8b")
 """Two models with the numbers that these times need.
 
->>> from fluidkv.preempt import LLAMA_3_8B, OPT_13B
+>>> from fluidkv.preempt import LLAMA_3_8B
+>>> from fluidkv.preempt.restoring.roofline import OPT_13B
 >>> LLAMA_3_8B.name, OPT_13B.name
 ('llama-3-8b', 'opt-13b')
 """
@@ -40,7 +41,8 @@ def recompute_of(model: Model, *, flops: float = A100_FLOPS, share: float = 0.5)
         share: of them, that a prefill gets, in (0, 1].
 
     Examples:
-        >>> from fluidkv.preempt import OPT_13B, recompute_of
+        >>> from fluidkv.preempt import recompute_of
+        >>> from fluidkv.preempt.restoring.roofline import OPT_13B
         >>> round(float(recompute_of(OPT_13B)(2000)), 3)
         0.34
     """
@@ -71,7 +73,8 @@ def copies_of(
         InputError: a pool that is larger than the host's memory.
 
     Examples:
-        >>> from fluidkv.preempt import OPT_13B, copies_of
+        >>> from fluidkv.preempt import copies_of
+        >>> from fluidkv.preempt.restoring.roofline import OPT_13B
         >>> swap = copies_of(OPT_13B, host_bytes=64e9)
         >>> f"{1e6 * swap.per_token:.1f} us a token", swap.pool
         ('32.8 us a token', 78125)

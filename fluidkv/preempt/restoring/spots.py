@@ -28,7 +28,8 @@ class SweetSpot(Record):
         measured: both profiles reach it; False: it is extrapolated.
 
     Examples:
-        >>> from fluidkv.preempt import OPT_13B, copies_of, recompute_of, spots_on_a_bus
+        >>> from fluidkv.preempt import copies_of, recompute_of, spots_on_a_bus
+        >>> from fluidkv.preempt.restoring.roofline import OPT_13B
         >>> spot = spots_on_a_bus(recompute_of(OPT_13B), copies_of(OPT_13B, per_copy=0.02))[-1]
         >>> round(spot.tokens), spot.swap_above, spot.measured
         (399, True, True)
@@ -102,7 +103,8 @@ def swap_of(
             length, which one sweet spot cannot say.
 
     Examples:
-        >>> from fluidkv.preempt import LatencyProfile, fit_recompute, fit_swap, swap_of
+        >>> from fluidkv.preempt import LatencyProfile, fit_recompute, fit_swap
+        >>> from fluidkv.preempt.restoring.spots import swap_of
         >>> s = np.array([1000, 2000, 4000, 8000])
         >>> recompute = fit_recompute(LatencyProfile(s, 1e-8 * s**2 + 6e-5 * s), exponent=2)
         >>> swap = swap_of(recompute, fit_swap(LatencyProfile(s, 8e-5 * s + 0.015)))

@@ -132,7 +132,8 @@ def ceiling(trie: Trie, *, of: Measure = "tokens", order: Sequence[int] | None =
     """The hit rate of a cache that never evicts; no policy has a higher one.
 
     Examples:
-        >>> from fluidkv.prefix import ceiling, loop, trie_of
+        >>> from fluidkv.prefix import loop, trie_of
+        >>> from fluidkv.prefix.on_trie.curves import ceiling
         >>> trie = trie_of(loop(0, turns=2)[1])
         >>> sum(trie.asked_tokens), trie.total, ceiling(trie) == (30 - 7) / 30
         (30, 7, True)
@@ -149,7 +150,8 @@ def some_capacities(trie: Trie, number: int = 10) -> tuple[int, ...]:
     Fewer than asked for where the two are near each other.
 
     Examples:
-        >>> from fluidkv.prefix import loop, some_capacities, trie_of
+        >>> from fluidkv.prefix import loop, trie_of
+        >>> from fluidkv.prefix.on_trie.curves import some_capacities
         >>> some_capacities(trie_of(loop(0, capacity=100, length=10, turns=2)[1]), 3)
         (10, 32, 101)
     """

@@ -46,7 +46,8 @@ class EverySize(Record):
         asked_units, asked_tokens: of all prompts.
 
     Examples:
-        >>> from fluidkv.prefix import Policy, every_size, loop, trie_of
+        >>> from fluidkv.prefix import Policy, loop, trie_of
+        >>> from fluidkv.prefix.on_trie.stacks import every_size
         >>> found = every_size(trie_of(loop(0)[1]), Policy.LRU)
         >>> found.longest, found.corners.tolist(), found.asked_tokens
         (3, [0, 2, 6, 7], 480)
@@ -92,7 +93,8 @@ def every_size(trie: Trie, policy: Policy, *, order: Sequence[int] | None = None
     for again, for each request.
 
     Examples:
-        >>> from fluidkv.prefix import Policy, every_size, loop, run_cache, trie_of
+        >>> from fluidkv.prefix import Policy, loop, run_cache, trie_of
+        >>> from fluidkv.prefix.on_trie.stacks import every_size
         >>> trie = trie_of(loop(0)[1])
         >>> units, tokens = every_size(trie, Policy.LRU).hits(6)
         >>> tokens, run_cache(trie, 6, Policy.LRU).hit_tokens.sum().item()

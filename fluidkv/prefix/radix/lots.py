@@ -27,7 +27,8 @@ class Lots:
 
     Examples:
         >>> from fluidkv.prefix import Lots
-        >>> from fluidkv.serving import SglangEngine, SglangSettings
+        >>> from fluidkv.serving import SglangSettings
+        >>> from fluidkv.serving.caching.sglang.stepped import SglangEngine
         >>> table, clock = fk.Requests([30, 30, 30], [2, 2, 2]), fk.IterationClock(1.0)
         >>> server = SglangEngine(table, None, SglangSettings(80), clock, lots=Lots(seed=0))
         >>> for request in range(3):

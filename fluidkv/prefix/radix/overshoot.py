@@ -13,7 +13,7 @@ class Overshoot(Record):
     """Tokens that were evicted for allocations, and those of them that nothing was missing for.
 
     Examples:
-        >>> from fluidkv.prefix import Overshoot
+        >>> from fluidkv.prefix.radix.overshoot import Overshoot
         >>> found = Overshoot(evicted=200, unneeded=50)
         >>> found.share
         0.25

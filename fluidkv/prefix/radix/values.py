@@ -14,7 +14,8 @@ class SplitBirth(Enum):
     """The birth time of the upper part of a node that is split; the lower part keeps its own.
 
     Examples:
-        >>> from fluidkv.prefix import Policy, RadixTree, SplitBirth, content
+        >>> from fluidkv.prefix import Policy, RadixTree, content
+        >>> from fluidkv.prefix.radix.values import SplitBirth
         >>> for birth in SplitBirth:  # the first of two leaves is split behind 4 tokens
         ...     tree = RadixTree(1, Policy.FIFO, birth)
         ...     _ = tree.insert(content([(0, 10)])), tree.insert(content([(1, 10)]))

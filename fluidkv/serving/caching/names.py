@@ -70,7 +70,7 @@ class BlockNames:
 
     Examples:
         >>> from fluidkv.prefix import Prompts
-        >>> from fluidkv.serving import BlockNames
+        >>> from fluidkv.serving.caching.names import BlockNames
         >>> alike = Prompts([[(0, 0, 8)], [(0, 0, 6), (1, 0, 6)]], [[(2, 0, 2)], [(3, 0, 2)]])
         >>> names = BlockNames(alike, block_size=4)
         >>> names.of(0), names.of(1)

@@ -32,7 +32,7 @@ def one_by_one(engine: str | EngineRules | ServedEngine) -> bool:
     """Whether a question tries its servers one by one: SGLang's, each of which may be refused.
 
     Examples:
-        >>> from fluidkv.serving import one_by_one
+        >>> from fluidkv.serving.caching.run import one_by_one
         >>> one_by_one("vllm+cache"), one_by_one("sglang+cache")
         (False, True)
     """

@@ -73,7 +73,8 @@ class Worker(ABC, Generic[R]):
     """One engine. `all` has an entry for every request of the table, offered to it or not.
 
     Examples:
-        >>> from fluidkv.serving import Engine, Worker
+        >>> from fluidkv.serving import Engine
+        >>> from fluidkv.serving.caching.worker import Worker
         >>> def served(worker: Worker) -> float:
         ...     worker.offer(0)
         ...     worker.advance(until=100.0)

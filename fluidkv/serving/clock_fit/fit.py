@@ -75,7 +75,7 @@ class ClockFit(Record):
             too few ticks are free of it.
 
     Examples:
-        >>> from fluidkv.serving import tick_points
+        >>> from fluidkv.serving.clock_fit.points import tick_points
         >>> run = fk.read_log("sample:vllm-rtx4090").timed()
         >>> fit = fk.fit_clock(tick_points(**run.clock_arrays()))
         >>> round(fit.clock.base, 4), fit.unseen, len(fit.residuals)
@@ -107,7 +107,8 @@ class Recompute(Record):
             the last that came.
 
     Examples:
-        >>> from fluidkv.serving import hidden_recompute, tick_points
+        >>> from fluidkv.serving.clock_fit.fit import hidden_recompute
+        >>> from fluidkv.serving.clock_fit.points import tick_points
         >>> run = fk.read_log("sample:vllm-rtx4090").timed()
         >>> points = tick_points(**run.clock_arrays())
         >>> again = hidden_recompute(fk.fit_clock(points).clock, points)
@@ -141,7 +142,7 @@ def fit_clock(points: TickPoints, *, half: Half | None = None) -> ClockFit:
         InputError: fewer than 4 usable ticks in the window.
 
     Examples:
-        >>> from fluidkv.serving import tick_points
+        >>> from fluidkv.serving.clock_fit.points import tick_points
         >>> run = fk.read_log("sample:vllm-rtx4090").timed()
         >>> fit = fk.fit_clock(tick_points(**run.clock_arrays()))
         >>> round(fit.clock.base, 4), round(fit.clock.per_prefill_token * 1e6, 1)
@@ -208,7 +209,8 @@ def hidden_recompute(clock: IterationClock, points: TickPoints) -> Recompute | N
         InputError: a clock that is not in seconds, or without a cost of prefill.
 
     Examples:
-        >>> from fluidkv.serving import hidden_recompute, tick_points
+        >>> from fluidkv.serving.clock_fit.fit import hidden_recompute
+        >>> from fluidkv.serving.clock_fit.points import tick_points
         >>> run = fk.read_log("sample:vllm-rtx4090").timed()
         >>> points = tick_points(**run.clock_arrays())
         >>> again = hidden_recompute(fk.IterationClock(0.0149, 2.6e-7, 8.7e-5), points)

@@ -59,7 +59,7 @@ class TickPoints(Record):
             count iterations and preemptions.
 
     Examples:
-        >>> from fluidkv.serving import tick_points
+        >>> from fluidkv.serving.clock_fit.points import tick_points
         >>> run = fk.read_log("sample:vllm-rtx4090").timed()
         >>> points = tick_points(**run.clock_arrays())
         >>> int(points.used.sum()), len(points.dropped)
@@ -137,7 +137,7 @@ def tick_points(
         InputError: shapes that differ, numbers that are not finite, ticks or times out of order.
 
     Examples:
-        >>> from fluidkv.serving import tick_points
+        >>> from fluidkv.serving.clock_fit.points import tick_points
         >>> log = {"tick_ends_s": [1.0, 2.0, 3.0, 4.0, 5.0], "running": [1, 1, 1, 1, 0]}
         >>> log |= {"kv_tokens": [16, 32, 48, 48, 0], "generated_tokens": [1, 10, 10, 10, 0]}
         >>> log |= {"input_lengths": [10], "scheduled_s": [0.5]}

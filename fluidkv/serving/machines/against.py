@@ -32,7 +32,7 @@ class Comparison(Record):
         inside: the batch is one that the modelled clock holds for.
 
     Examples:
-        >>> from fluidkv.serving import compared
+        >>> from fluidkv.serving.machines.against import compared
         >>> row = next(each for each in compared() if each.what == "step")
         >>> row.server, row.running, row.kv_tokens
         ('vllm-rtx4090', 49, 41352)
@@ -96,7 +96,7 @@ def compared() -> tuple[Comparison, ...]:
     """All rows of `measured.csv`.
 
     Examples:
-        >>> from fluidkv.serving import compared
+        >>> from fluidkv.serving.machines.against import compared
         >>> errors = [each.error for each in compared() if each.inside and each.what == "step"]
         >>> len(errors), round(min(errors), 2), round(max(errors), 2)
         (11, -0.31, 0.21)
@@ -121,7 +121,7 @@ def error_range(what: Literal["step", "prefill"]) -> tuple[float, float, int]:
     servers.
 
     Examples:
-        >>> from fluidkv.serving import error_range
+        >>> from fluidkv.serving.machines.against import error_range
         >>> least, greatest, servers = error_range("step")
         >>> round(least, 2), round(greatest, 2), servers
         (-0.31, 0.21, 8)
@@ -135,7 +135,7 @@ def modelled_caveat() -> str:
     """What to say beside an answer on a modelled clock.
 
     Examples:
-        >>> from fluidkv.serving import modelled_caveat
+        >>> from fluidkv.serving.machines.against import modelled_caveat
         >>> print(modelled_caveat())
         modelled, not measured: of 8 servers measured or profiled its steps were -31% to +21% off...
     """
@@ -151,7 +151,8 @@ def caveat_of(named: NamedClock) -> str:
     """What to say beside an answer on a named clock; "": nothing.
 
     Examples:
-        >>> from fluidkv.serving import caveat_of, named_clock
+        >>> from fluidkv.serving import named_clock
+        >>> from fluidkv.serving.machines.against import caveat_of
         >>> caveat_of(named_clock("vllm-llama3.1-8b-rtx4090"))
         ''
         >>> caveat_of(named_clock("llama-3.1-8b@h100")).partition(";")[0]
@@ -183,7 +184,8 @@ def cautions_of(named: NamedClock) -> tuple[str, ...]:
     """What a named clock does not have, one sentence each.
 
     Examples:
-        >>> from fluidkv.serving import cautions_of, named_clock
+        >>> from fluidkv.serving import named_clock
+        >>> from fluidkv.serving.machines.against import cautions_of
         >>> cautions_of(named_clock("llama-3.1-8b@rtx-4090"))
         ()
         >>> len(cautions_of(named_clock("gpt-oss-120b@h100")))
@@ -213,7 +215,7 @@ def pool_caveat() -> str:
     """What to say beside a number of tokens that a GPU has left for a model.
 
     Examples:
-        >>> from fluidkv.serving import pool_caveat
+        >>> from fluidkv.serving.machines.against import pool_caveat
         >>> pool_caveat()
         'modelled, not measured: on 3 measured servers -14% to +2% off'
     """

@@ -59,7 +59,7 @@ def efficiencies() -> Mapping[str, float]:
     Those of an engine are microseconds a layer, milliseconds a step, microseconds a request.
 
     Examples:
-        >>> from fluidkv.serving import efficiencies
+        >>> from fluidkv.serving.machines.efficiencies import efficiencies
         >>> 1 < efficiencies()["kv.hopper"] < 1.5
         True
     """
@@ -72,7 +72,7 @@ def corrections() -> Mapping[tuple[str, str, str], float]:
     """Factors of a clock by model, engine and GPU; "" stands for all.
 
     Examples:
-        >>> from fluidkv.serving import corrections
+        >>> from fluidkv.serving.machines.efficiencies import corrections
         >>> all(0.5 < factor < 2 for factor in corrections().values())
         True
     """
@@ -86,7 +86,8 @@ def costs(model: Model, gpu: Gpu, gpus: int, engine: str) -> dict[str, Costs]:
     """What each efficiency is multiplied with, for a model on so many GPUs.
 
     Examples:
-        >>> from fluidkv.serving import costs, gpu_named, model_named
+        >>> from fluidkv.serving import gpu_named, model_named
+        >>> from fluidkv.serving.machines.efficiencies import costs
         >>> one = costs(model_named("llama-3.1-8b"), gpu_named("h100"), 1, "vllm")
         >>> round(one["read.hopper"].d0 * 1e3, 2)  # ms to read the weights at the peak
         4.48
@@ -137,7 +138,8 @@ def fitted_clock(model: Model, gpu: Gpu, gpus: int = 1, engine: str = "vllm") ->
             do not fit.
 
     Examples:
-        >>> from fluidkv.serving import fitted_clock, gpu_named, model_named
+        >>> from fluidkv.serving import gpu_named, model_named
+        >>> from fluidkv.serving.machines.efficiencies import fitted_clock
         >>> model, h100 = model_named("llama-3.1-70b"), gpu_named("h100")
         >>> two, four = (fitted_clock(model, h100, gpus).base for gpus in (2, 4))
         >>> 0.5 < four / two < 0.7  # half of the weights, and the same launches
@@ -209,7 +211,7 @@ class Bar(Record):
         low, high: measured over said, in 90 % of the rows.
 
     Examples:
-        >>> from fluidkv.serving import Bar
+        >>> from fluidkv.serving.machines.efficiencies import Bar
         >>> bar = Bar(rows=689, mean=0.101, low=0.8, high=1.25)
         >>> bar.low < 1 < bar.high
         True

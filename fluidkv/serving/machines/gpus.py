@@ -34,7 +34,8 @@ class Gpu(Record):
         generation: whose efficiencies it has (`efficiencies`); "": none are fitted to it.
 
     Examples:
-        >>> from fluidkv.serving import Gpu, kv_tokens_left, model_named
+        >>> from fluidkv.serving import kv_tokens_left, model_named
+        >>> from fluidkv.serving.machines.gpus import Gpu
         >>> gpu = Gpu("small", "made up", flops_16=1e14, flops_8=None, memory=24e9, bandwidth=1e12)
         >>> kv_tokens_left(model_named("qwen3-4b"), gpu)
         81009
@@ -62,7 +63,7 @@ def known_gpus() -> Mapping[str, Gpu]:
     """All that have a name here: `gpus.csv`.
 
     Examples:
-        >>> from fluidkv.serving import known_gpus
+        >>> from fluidkv.serving.machines.gpus import known_gpus
         >>> gpus = known_gpus()
         >>> round(gpus["h100"].memory / 1e9), [name for name in gpus if name.startswith("rtx")]
         (86, ['rtx-3090', 'rtx-4090', 'rtx-5090', 'rtx-pro-6000'])

@@ -20,7 +20,7 @@ def token_bytes(layers: int, kv_heads: int, head_size: int, *, bytes_per_value: 
         InputError: a number below 1.
 
     Examples:
-        >>> from fluidkv.serving import token_bytes
+        >>> from fluidkv.serving.machines.kv_bytes import token_bytes
         >>> token_bytes(32, 8, 128)  # of Llama-3-8B: 2 x 32 x 8 x 128 values of two bytes
         131072
         >>> token_bytes(32, 8, 128, bytes_per_value=1)

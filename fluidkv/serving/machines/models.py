@@ -47,7 +47,7 @@ class Model(Record):
         longest: positions that it was made for; None: not stated here.
 
     Examples:
-        >>> from fluidkv.serving import Model
+        >>> from fluidkv.serving.machines.models import Model
         >>> sizes = {"layers": 16, "width": 2048, "heads": 32, "kv_heads": 8, "head_size": 64}
         >>> model = Model("tiny", "made up", 1.24e9, **sizes, inner=8192, words=128_256, tied=True)
         >>> model.kv_bytes  # 2 x 16 x 8 x 64 values of two bytes
@@ -175,7 +175,7 @@ def known_models() -> Mapping[str, Model]:
     """All that have a name here: `models.csv`, whose columns are the fields of `Model`.
 
     Examples:
-        >>> from fluidkv.serving import known_models
+        >>> from fluidkv.serving.machines.models import known_models
         >>> [name for name, model in known_models().items() if model.experts > 1]
         ['mixtral-8x7b', 'qwen3-30b-a3b', 'gpt-oss-20b', 'gpt-oss-120b', 'qwen3-235b-a22b',...]
     """
@@ -249,7 +249,7 @@ def kv_bytes_per_token(model: Model | str) -> int:
             much fits is no number of tokens times a constant.
 
     Examples:
-        >>> from fluidkv.serving import kv_bytes_per_token
+        >>> from fluidkv.serving.machines.models import kv_bytes_per_token
         >>> kv_bytes_per_token("llama-3-8b"), kv_bytes_per_token("llama-2-7b")
         (131072, 524288)
     """

@@ -34,7 +34,7 @@ class Validity(Record):
         prefill_tokens: most of one iteration.
 
     Examples:
-        >>> from fluidkv.serving import Validity, outside
+        >>> from fluidkv.serving.machines.named import Validity, outside
         >>> outside(Validity(running=49), running=60)
         ('60 requests run at once, and the clock holds up to 49',)
         >>> outside(Validity(), running=60)
@@ -59,7 +59,8 @@ class NamedClock(Record):
         validity: where they hold.
 
     Examples:
-        >>> from fluidkv.serving import NamedClock, named_clock
+        >>> from fluidkv.serving import named_clock
+        >>> from fluidkv.serving.machines.named import NamedClock
         >>> clock = fk.IterationClock(0.01, name="mine")
         >>> mine = NamedClock(clock, "measured", "qwen3-4b", "l4", "", "a log of ours")
         >>> mine.name, mine.validity.running
@@ -138,7 +139,7 @@ CLOCKS = _named(
 )
 """Clocks with a name of their own, by it.
 
->>> from fluidkv.serving import CLOCKS
+>>> from fluidkv.serving.machines.named import CLOCKS
 >>> [(name, clock.kind) for name, clock in CLOCKS.items()][:2]
 [('iteration', 'theory'), ('vllm-llama3.1-8b-rtx4090', 'measured')]
 >>> round(CLOCKS["vllm-llama3.1-8b-rtx4090"].clock.duration(40_000, 0), 4)
@@ -249,7 +250,8 @@ def outside(
         prefill_tokens: most of one iteration.
 
     Examples:
-        >>> from fluidkv.serving import named_clock, outside
+        >>> from fluidkv.serving import named_clock
+        >>> from fluidkv.serving.machines.named import outside
         >>> known = named_clock("vllm-llama3.1-8b-rtx4090")
         >>> outside(known.validity, running=49, kv_tokens=50_000)
         ('50,000 KV tokens, and the clock holds up to 41,352',)

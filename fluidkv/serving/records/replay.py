@@ -108,7 +108,8 @@ def replay(record: Record, *, on_progress: Progress | None = None) -> Replay:
         InputError: a run that would never end, a call that cannot be made.
 
     Examples:
-        >>> from fluidkv.serving import VllmRecord, replay
+        >>> from fluidkv.serving import replay
+        >>> from fluidkv.serving.records.vllm import VllmRecord
         >>> from fluidkv.serving.records.arrivals import Arrivals
         >>> arrivals, columns = Arrivals(fk.Requests([4, 4], [8, 8])), ("running", "preempt")
         >>> steps = (arrivals, columns, [[2, 0]] * 5 + [[1, 1]])

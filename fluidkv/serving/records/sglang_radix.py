@@ -61,8 +61,10 @@ class RadixRecord(Record):
         rows: of each of the two trees, a row a call.
 
     Examples:
-        >>> from fluidkv.prefix import Policy, SplitBirth, content
-        >>> from fluidkv.serving import RadixRecord, replay
+        >>> from fluidkv.prefix import Policy, content
+        >>> from fluidkv.prefix.radix.values import SplitBirth
+        >>> from fluidkv.serving import replay
+        >>> from fluidkv.serving.records.sglang_radix import RadixRecord
         >>> from fluidkv.serving.records.sglang_radix import Call
         >>> said, part = content([(0, 8)]), content([(0, 6)])
         >>> calls = (Call("A", (0, 8)), Call("I", (0, said, 0, 8)), Call("M", (1, part)))

@@ -34,7 +34,7 @@ _ALL = (
 ANALYSES: dict[str, Analysis] = {each.name: each for each in _ALL}
 """Name in a spec -> the analysis.
 
->>> from fluidkv.sweeps import ANALYSES
+>>> from fluidkv.sweeps.analyses.named import ANALYSES
 >>> list(ANALYSES)[:4]
 ['stability', 'stability_map', 'threshold', 'equilibria']
 >>> [each.name for each in ANALYSES["stability"].settings]

@@ -27,7 +27,8 @@ class Store:
 
     Examples:
         >>> from pathlib import Path
-        >>> from fluidkv.sweeps import opened, plan
+        >>> from fluidkv.sweeps.store.folder import opened
+        >>> from fluidkv.sweeps.planning import plan
         >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}
         >>> asked |= {"grid": {"input_length": [1, 4, 8]}, "chunk": 2}
         >>> with opened(Path("store"), plan(asked)) as store:
@@ -50,7 +51,9 @@ def write(store: Store, plan: Plan, chunk: int, arrays: Arrays) -> None:
 
     Examples:
         >>> from pathlib import Path
-        >>> from fluidkv.sweeps import compute, missing, opened, plan, write
+        >>> from fluidkv.sweeps.planning import compute, plan
+        >>> from fluidkv.sweeps.store.chunks import missing, write
+        >>> from fluidkv.sweeps.store.folder import opened
         >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}
         >>> asked |= {"grid": {"input_length": [1, 4, 8]}, "chunk": 2}
         >>> with opened(Path("store"), plan(asked)) as store:
@@ -72,7 +75,9 @@ def missing(store: Store | Path, plan: Plan) -> list[int]:
 
     Examples:
         >>> from pathlib import Path
-        >>> from fluidkv.sweeps import missing, opened, plan
+        >>> from fluidkv.sweeps.store.chunks import missing
+        >>> from fluidkv.sweeps.store.folder import opened
+        >>> from fluidkv.sweeps.planning import plan
         >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}
         >>> asked |= {"grid": {"input_length": [1, 4, 8]}, "chunk": 2}
         >>> with opened(Path("store"), plan(asked)) as store:

@@ -26,7 +26,10 @@ def opened(path: Path, plan: Plan) -> Iterator[Store]:
 
     Examples:
         >>> from pathlib import Path
-        >>> from fluidkv.sweeps import missing, opened, plan, run
+        >>> from fluidkv.sweeps.store.chunks import missing
+        >>> from fluidkv.sweeps.store.folder import opened
+        >>> from fluidkv.sweeps.planning import plan
+        >>> from fluidkv.sweeps.running import run
         >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}
         >>> asked |= {"grid": {"input_length": [1, 4, 8]}, "chunk": 2}
         >>> _ = run(plan(asked), Path("store"))

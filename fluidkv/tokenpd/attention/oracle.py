@@ -28,7 +28,8 @@ class FutureReturns(NamedTuple):
             0 after the last row. A mean is wrong by 2^-41 at most, a variance by 3 x 2^-41.
 
     Examples:
-        >>> from fluidkv.tokenpd import Structure, future_returns, generated
+        >>> from fluidkv.tokenpd import Structure, generated
+        >>> from fluidkv.tokenpd.attention.oracle import future_returns
         >>> attention = generated(Structure(), seed=0, requests=1, prompt=1, length=3)
         >>> found = future_returns(attention)  # rows of 1/2 and 1/3 follow the first
         >>> found.mean[0, 0].round(3).tolist(), found.variance[0, 0].round(3).tolist()
@@ -52,7 +53,8 @@ def future_returns(attention: Attention) -> FutureReturns:
         InputError: more than 8,192 rows.
 
     Examples:
-        >>> from fluidkv.tokenpd import Structure, future_returns, generated
+        >>> from fluidkv.tokenpd import Structure, generated
+        >>> from fluidkv.tokenpd.attention.oracle import future_returns
         >>> attention = generated(Structure(), seed=0, requests=1, prompt=1, length=3)
         >>> future_returns(attention).mean[0].round(3).tolist()
         [[0.417, 0.0, 0.0], [0.333, 0.333, 0.0], [0.0, 0.0, 0.0]]
@@ -76,7 +78,8 @@ class Remaining(NamedTuple):
 
     Examples:
         >>> import jax
-        >>> from fluidkv.tokenpd import Structure, generated, remaining
+        >>> from fluidkv.tokenpd import Structure, generated
+        >>> from fluidkv.tokenpd.attention.oracle import remaining
         >>> attention = generated(Structure(), seed=0, requests=1, prompt=1, length=2)
         >>> with jax.enable_x64(True):
         ...     left = remaining(attention.weights, attention.length)
@@ -104,7 +107,8 @@ def remaining(
 
     Examples:
         >>> import jax
-        >>> from fluidkv.tokenpd import Structure, generated, remaining
+        >>> from fluidkv.tokenpd import Structure, generated
+        >>> from fluidkv.tokenpd.attention.oracle import remaining
         >>> attention = generated(Structure(), seed=0, requests=1, prompt=1, length=2)
         >>> with jax.enable_x64(True):
         ...     left = remaining(attention.weights, attention.length)
@@ -128,7 +132,8 @@ def after_row(
 
     Examples:
         >>> import jax
-        >>> from fluidkv.tokenpd import Structure, after_row, generated, remaining
+        >>> from fluidkv.tokenpd import Structure, generated
+        >>> from fluidkv.tokenpd.attention.oracle import after_row, remaining
         >>> attention = generated(Structure(), seed=0, requests=1, prompt=1, length=2)
         >>> with jax.enable_x64(True):
         ...     left = remaining(attention.weights, attention.length)
@@ -152,7 +157,8 @@ def mean_and_variance(
 
     Examples:
         >>> import jax
-        >>> from fluidkv.tokenpd import Structure, generated, mean_and_variance, remaining
+        >>> from fluidkv.tokenpd import Structure, generated
+        >>> from fluidkv.tokenpd.attention.oracle import mean_and_variance, remaining
         >>> attention = generated(Structure(), seed=0, requests=1, prompt=1, length=2)
         >>> with jax.enable_x64(True):
         ...     left = remaining(attention.weights, attention.length)

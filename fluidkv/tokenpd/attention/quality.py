@@ -15,7 +15,7 @@ def mass_kept(
     """The share of the true weights that lies on kept keys; 0 where there are no weights.
 
     Examples:
-        >>> from fluidkv.tokenpd import mass_kept
+        >>> from fluidkv.tokenpd.attention.quality import mass_kept
         >>> weights, kept = np.array([0.5, 0.25, 0.25]), np.array([True, True, False])
         >>> float(mass_kept(weights, kept))
         0.75
@@ -30,7 +30,7 @@ def renormalised(
     """The weights that a softmax over the kept keys alone has; 0 where these have none.
 
     Examples:
-        >>> from fluidkv.tokenpd import renormalised
+        >>> from fluidkv.tokenpd.attention.quality import renormalised
         >>> weights, kept = np.array([0.5, 0.375, 0.125]), np.array([False, True, True])
         >>> renormalised(weights, kept).tolist()
         [0.0, 0.75, 0.25]
@@ -50,7 +50,7 @@ def output_error(
     bound nor an expectation. Where nothing is kept the output is 0 and the error is 1.
 
     Examples:
-        >>> from fluidkv.tokenpd import output_error
+        >>> from fluidkv.tokenpd.attention.quality import output_error
         >>> weights, kept = np.array([0.5, 0.25, 0.25]), np.array([True, False, False])
         >>> float(output_error(weights, kept))  # (1, 0, 0) in the place of the weights
         1.0
@@ -64,7 +64,7 @@ def relative_error(
     """The same for any other weights w' in the place of w.
 
     Examples:
-        >>> from fluidkv.tokenpd import relative_error
+        >>> from fluidkv.tokenpd.attention.quality import relative_error
         >>> float(relative_error(np.array([0.5, 0.25, 0.25]), np.array([1.0, 0.0, 0.0])))
         1.0
     """
@@ -80,7 +80,7 @@ def output_error_on(
     """The same for values that are given: |sum (w' - w) v| / |sum w v|, Euclidean norms.
 
     Examples:
-        >>> from fluidkv.tokenpd import output_error_on
+        >>> from fluidkv.tokenpd.attention.quality import output_error_on
         >>> weights, kept = np.array([0.5, 0.25, 0.25]), np.array([True, False, False])
         >>> values = np.array([[1.0], [3.0], [3.0]])
         >>> float(output_error_on(weights, kept, values))  # 1 in the place of 2

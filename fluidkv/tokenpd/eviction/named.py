@@ -53,7 +53,8 @@ def policies(
         InputError: a predictor that predicts nothing, a pricing that is none.
 
     Examples:
-        >>> from fluidkv.tokenpd import LastSeen, Pricing, policies
+        >>> from fluidkv.tokenpd import Pricing, policies
+        >>> from fluidkv.tokenpd.returns.averages import LastSeen
         >>> [name for name in policies() if name.endswith("-like")]
         ['snapkv-like', 'scissorhands-like']
         >>> len(policies()), len(policies(LastSeen(), Pricing(step=0.1)))  # without, with one

@@ -18,7 +18,8 @@ class Scope(Enum):
     budget below one token for each stream, the first streams have one token and the others none.
 
     Examples:
-        >>> from fluidkv.tokenpd import Scope, policy
+        >>> from fluidkv.tokenpd import policy
+        >>> from fluidkv.tokenpd.eviction.policy import Scope
         >>> [policy(name).scope is Scope.POOLED for name in ("h2o", "h2o-pooled")]
         [False, True]
     """
@@ -36,7 +37,9 @@ class Choice(Enum):
     smallest go until the rest fits; what (5) sees as wanted is all that was there before.
 
     Examples:
-        >>> from fluidkv.tokenpd import Choice, LastSeen, Pricing, policies
+        >>> from fluidkv.tokenpd import Pricing, policies
+        >>> from fluidkv.tokenpd.eviction.policy import Choice
+        >>> from fluidkv.tokenpd.returns.averages import LastSeen
         >>> every = policies(LastSeen(), Pricing(step=0.1))
         >>> every["full"].choice
         <Choice.ALL: 'all'>
@@ -69,7 +72,8 @@ class EvictionPolicy(Record):
             none where one is, or Choice.PRICE in Scope.UNIFORM.
 
     Examples:
-        >>> from fluidkv.tokenpd import Accumulated, EvictionPolicy, generated, generators, evict
+        >>> from fluidkv.tokenpd import EvictionPolicy, generated, generators, evict
+        >>> from fluidkv.tokenpd.eviction.scorers import Accumulated
         >>> mine = EvictionPolicy("mine", Accumulated(), sinks=1, window=2)
         >>> attention = generated(generators()["sinks"], 0, requests=2, prompt=4, length=12)
         >>> run = evict(attention, 12, mine)

@@ -30,7 +30,8 @@ class Written:
 
     Examples:
         >>> import jax
-        >>> from fluidkv.tokenpd import Seen, Written
+        >>> from fluidkv.tokenpd.seen import Seen
+        >>> from fluidkv.tokenpd.eviction.scorers import Written
         >>> row, one = np.array([[0.5, 0.5, 0]]), np.array([1])
         >>> first = Seen(row, row > 0, query=one, round=one, prompt=one, future=row, spread=row)
         >>> with jax.enable_x64(True):
@@ -67,7 +68,8 @@ class LastUsed:
 
     Examples:
         >>> import jax
-        >>> from fluidkv.tokenpd import LastUsed, Seen
+        >>> from fluidkv.tokenpd.eviction.scorers import LastUsed
+        >>> from fluidkv.tokenpd.seen import Seen
         >>> row, one = np.array([[0.5, 0.25, 0.25]]), np.array([1])
         >>> seen = Seen(row, row > 0, query=2 * one, round=one, prompt=one, future=row, spread=row)
         >>> with jax.enable_x64(True):
@@ -111,7 +113,8 @@ class Accumulated:
 
     Examples:
         >>> import jax
-        >>> from fluidkv.tokenpd import Accumulated, Seen
+        >>> from fluidkv.tokenpd.eviction.scorers import Accumulated
+        >>> from fluidkv.tokenpd.seen import Seen
         >>> row, one = np.array([[0.5, 0.25, 0.25]]), np.array([1])
         >>> seen = Seen(row, row > 0, query=2 * one, round=one, prompt=one, future=row, spread=row)
         >>> with jax.enable_x64(True):
@@ -155,7 +158,8 @@ class Votes:
 
     Examples:
         >>> import jax
-        >>> from fluidkv.tokenpd import Seen, Votes
+        >>> from fluidkv.tokenpd.seen import Seen
+        >>> from fluidkv.tokenpd.eviction.scorers import Votes
         >>> row, at = np.array([[0.5, 0.25, 0.25]]), np.array([2])
         >>> seen = Seen(row, row > 0, query=at, round=at, prompt=at + 1, future=row, spread=row)
         >>> with jax.enable_x64(True):
@@ -219,7 +223,8 @@ class Persistence:
 
     Examples:
         >>> import jax
-        >>> from fluidkv.tokenpd import Persistence, Seen
+        >>> from fluidkv.tokenpd.eviction.scorers import Persistence
+        >>> from fluidkv.tokenpd.seen import Seen
         >>> row, one = np.array([[0.5, 0.25, 0.25]]), np.array([1])
         >>> seen = Seen(row, row > 0, query=2 * one, round=one, prompt=one, future=row, spread=row)
         >>> with jax.enable_x64(True):
@@ -259,7 +264,8 @@ class Drawn(eqx.Module):
 
     Examples:
         >>> import jax
-        >>> from fluidkv.tokenpd import Drawn, Seen
+        >>> from fluidkv.tokenpd.eviction.scorers import Drawn
+        >>> from fluidkv.tokenpd.seen import Seen
         >>> row, one = np.array([[0.5, 0.25, 0.25]]), np.array([1])
         >>> seen = Seen(row, row > 0, query=2 * one, round=one, prompt=one, future=row, spread=row)
         >>> with jax.enable_x64(True):
@@ -308,7 +314,9 @@ class Return(eqx.Module):
         InputError: something that predicts nothing, or a risk aversion below 0.
 
     Examples:
-        >>> from fluidkv.tokenpd import Oracle, Return, Seen
+        >>> from fluidkv.tokenpd import Oracle
+        >>> from fluidkv.tokenpd.eviction.scorers import Return
+        >>> from fluidkv.tokenpd.seen import Seen
         >>> row, one = np.array([[0.5, 0.25, 0.25]]), np.array([1])
         >>> seen = Seen(row, row > 0, query=2 * one, round=one, prompt=one, future=row, spread=row)
         >>> Return(Oracle(), risk_aversion=0.5).score(None, seen).tolist()  # R - sigma^2 / 2

@@ -111,7 +111,8 @@ def heap_rounds(
     Source: Token-PD, section 5, "Hook points".
 
     Examples:
-        >>> from fluidkv.tokenpd import Pool, Pricing, heap_rounds
+        >>> from fluidkv.tokenpd import Pool, Pricing
+        >>> from fluidkv.tokenpd.knapsack.compiled import heap_rounds
         >>> returns, risk = [[0.75, 0.5], [0.25, 0.5]], np.zeros((2, 2))
         >>> pool = Pool(returns, request=[0, 0], arrival=[0, 0], end=[2, 2], risk=risk)
         >>> run = heap_rounds(pool, budget=1, pricing=Pricing(step=0.5))

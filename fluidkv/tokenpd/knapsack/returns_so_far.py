@@ -18,7 +18,8 @@ class Revealed(NamedTuple):
         last, mean: the newest of them, and all of them averaged.
 
     Examples:
-        >>> from fluidkv.tokenpd import Pool, revealed_returns
+        >>> from fluidkv.tokenpd import Pool
+        >>> from fluidkv.tokenpd.knapsack.returns_so_far import revealed_returns
         >>> returns, risk = [[1], [0.5], [0]], np.zeros((3, 1))
         >>> pool = Pool(returns, request=[0], arrival=[0], end=[3], risk=risk)
         >>> known = revealed_returns(pool, delay=1)
@@ -48,7 +49,8 @@ def revealed_returns(pool: Pool, delay: int = 1) -> Revealed:
         InputError: a delay below 0.
 
     Examples:
-        >>> from fluidkv.tokenpd import Pool, revealed_returns
+        >>> from fluidkv.tokenpd import Pool
+        >>> from fluidkv.tokenpd.knapsack.returns_so_far import revealed_returns
         >>> returns, risk = [[1], [0.5], [0]], np.zeros((3, 1))
         >>> pool = Pool(returns, request=[0], arrival=[0], end=[3], risk=risk)
         >>> {delay: revealed_returns(pool, delay).last.ravel().tolist() for delay in (0, 1)}

@@ -40,7 +40,8 @@ def price_step(
             budget below one token, or one that is hard.
 
     Examples:
-        >>> from fluidkv.tokenpd import Pricing, price_step
+        >>> from fluidkv.tokenpd import Pricing
+        >>> from fluidkv.tokenpd.knapsack.step import price_step
         >>> returns, there = np.array([[0.9, 0.4, 0.7]]), np.array([[True, True, True]])
         >>> pricing = Pricing(step=0.1, start=0.5)
         >>> keep, imbalance = price_step(returns, 0 * returns, there, 0, 1, pricing)

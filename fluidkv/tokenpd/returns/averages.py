@@ -17,7 +17,9 @@ class LastSeen:
     """What the last row gave. It knows no variance and says 0.
 
     Examples:
-        >>> from fluidkv.tokenpd import LastSeen, generated, generators, prediction_errors
+        >>> from fluidkv.tokenpd import generated, generators
+        >>> from fluidkv.tokenpd.returns.averages import LastSeen
+        >>> from fluidkv.tokenpd.returns.errors import prediction_errors
         >>> attention = generated(generators()["mixed"], 0, requests=2, prompt=16, length=64)
         >>> round(prediction_errors(LastSeen(), attention).missed, 2)  # 1: as a constant
         0.62
@@ -54,7 +56,8 @@ class ExponentialAverage:
         InputError: outside that.
 
     Examples:
-        >>> from fluidkv.tokenpd import ExponentialAverage, Seen
+        >>> from fluidkv.tokenpd import ExponentialAverage
+        >>> from fluidkv.tokenpd.seen import Seen
         >>> row, one = np.array([[0.75, 0.25]]), np.array([1])
         >>> first = Seen(row, row > 0, query=one, round=one, prompt=one, future=row, spread=row)
         >>> mean = ExponentialAverage(rate=0.5)
@@ -106,7 +109,8 @@ class AccumulatedMean:
     """What H2O accumulates, over the number of rows in which the token was there.
 
     Examples:
-        >>> from fluidkv.tokenpd import AccumulatedMean, Seen
+        >>> from fluidkv.tokenpd.returns.averages import AccumulatedMean
+        >>> from fluidkv.tokenpd.seen import Seen
         >>> row, one = np.array([[0.5, 0.5]]), np.array([1])
         >>> first = Seen(row, row > 0, query=one, round=one, prompt=one, future=row, spread=row)
         >>> mean = AccumulatedMean()

@@ -24,7 +24,8 @@ class Errors(NamedTuple):
         risk_variance, risk_squared: the first two of the predicted variance.
 
     Examples:
-        >>> from fluidkv.tokenpd import Oracle, generated, generators, prediction_errors
+        >>> from fluidkv.tokenpd import Oracle, generated, generators
+        >>> from fluidkv.tokenpd.returns.errors import prediction_errors
         >>> attention = generated(generators()["mixed"], 0, requests=2, prompt=16, length=64)
         >>> errors = prediction_errors(Oracle(), attention)
         >>> errors.squared, errors.bias, round(errors.rank, 6)
@@ -56,7 +57,9 @@ def prediction_errors(predictor: Predictor, attention: Attention) -> Errors:
             about is followed by another.
 
     Examples:
-        >>> from fluidkv.tokenpd import LastSeen, Oracle, generated, generators, prediction_errors
+        >>> from fluidkv.tokenpd import Oracle, generated, generators
+        >>> from fluidkv.tokenpd.returns.averages import LastSeen
+        >>> from fluidkv.tokenpd.returns.errors import prediction_errors
         >>> attention = generated(generators()["mixed"], 0, requests=2, prompt=16, length=64)
         >>> [round(prediction_errors(each, attention).missed, 2) for each in (Oracle(), LastSeen())]
         [0.0, 0.62]

@@ -23,7 +23,8 @@ class Lasting(Enum):
 
     Examples:
         >>> import jax
-        >>> from fluidkv.tokenpd import Lasting, NoisyOracle, Seen
+        >>> from fluidkv.tokenpd.returns.known import Lasting, NoisyOracle
+        >>> from fluidkv.tokenpd.seen import Seen
         >>> row, one = np.array([[0.5, 0.5]]), np.array([1])
         >>> seen = Seen(row, row > 0, query=one, round=one, prompt=one, future=row, spread=row)
         >>> for lasting in Lasting:
@@ -45,7 +46,8 @@ class Oracle:
     """Tells the truth of the rows to come.
 
     Examples:
-        >>> from fluidkv.tokenpd import Oracle, Seen
+        >>> from fluidkv.tokenpd import Oracle
+        >>> from fluidkv.tokenpd.seen import Seen
         >>> row, one = np.array([[0.5, 0.5]]), np.array([1])
         >>> seen = Seen(row, row > 0, query=one, round=one, prompt=one, future=row / 2, spread=row)
         >>> mean, variance = Oracle().predict(None, seen)
@@ -86,7 +88,8 @@ class NoisyOracle(eqx.Module):
 
     Examples:
         >>> import jax
-        >>> from fluidkv.tokenpd import NoisyOracle, Seen
+        >>> from fluidkv.tokenpd.returns.known import NoisyOracle
+        >>> from fluidkv.tokenpd.seen import Seen
         >>> row, one = np.array([[0.5, 0.25]]), np.array([1])
         >>> seen = Seen(row, row > 0, query=one, round=one, prompt=one, future=row, spread=row)
         >>> half = NoisyOracle(sigma=0, bias=0.5, key=jax.random.key(0))
@@ -144,7 +147,8 @@ class Constant:
         InputError: outside that.
 
     Examples:
-        >>> from fluidkv.tokenpd import Constant, Seen
+        >>> from fluidkv.tokenpd import Constant
+        >>> from fluidkv.tokenpd.seen import Seen
         >>> row, one = np.array([[0.5, 0.5]]), np.array([1])
         >>> seen = Seen(row, row > 0, query=one, round=one, prompt=one, future=row, spread=row)
         >>> mean, variance = Constant(0.25).predict(None, seen)

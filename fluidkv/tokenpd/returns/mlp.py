@@ -134,7 +134,8 @@ def trained_mlp() -> Mlp:
     """The network that comes with the package: `fluidkv.tokenpd.returns.recorded` trained it.
 
     Examples:
-        >>> from fluidkv.tokenpd import generated, generators, prediction_errors, trained_mlp
+        >>> from fluidkv.tokenpd import generated, generators, trained_mlp
+        >>> from fluidkv.tokenpd.returns.errors import prediction_errors
         >>> for name in ("mixed", "recency"):  # 0 is the truth, 1 the best constant
         ...     attention = generated(generators()[name], 0, requests=2, prompt=16, length=64)
         ...     print(name, round(prediction_errors(trained_mlp(), attention).missed, 2))

@@ -40,7 +40,8 @@ class TrainingCurve(NamedTuple):
 
     Examples:
         >>> from fluidkv.runs import random_key
-        >>> from fluidkv.tokenpd import generated, generators, train_mlp
+        >>> from fluidkv.tokenpd import generated, generators
+        >>> from fluidkv.tokenpd.returns.training import train_mlp
         >>> sinks = generators()["sinks"]
         >>> first, other = (generated(sinks, s, requests=2, prompt=4, length=12) for s in (0, 1))
         >>> few = {"steps": 40, "batch": 64, "hidden": 4, "points": 2}
@@ -93,7 +94,8 @@ def train_mlp(
 
     Examples:
         >>> from fluidkv.runs import random_key
-        >>> from fluidkv.tokenpd import generated, generators, train_mlp
+        >>> from fluidkv.tokenpd import generated, generators
+        >>> from fluidkv.tokenpd.returns.training import train_mlp
         >>> sinks = generators()["sinks"]
         >>> first, other = (generated(sinks, s, requests=2, prompt=4, length=12) for s in (0, 1))
         >>> few = {"steps": 40, "batch": 64, "hidden": 4, "points": 2}

@@ -34,7 +34,9 @@ class AtWriting(eqx.Module):
 
     Examples:
         >>> import jax
-        >>> from fluidkv.tokenpd import AtWriting, LastSeen, Seen
+        >>> from fluidkv.tokenpd import AtWriting
+        >>> from fluidkv.tokenpd.returns.averages import LastSeen
+        >>> from fluidkv.tokenpd.seen import Seen
         >>> row, one = np.array([[0.5, 0.5]]), np.array([1])
         >>> seen = Seen(row, row > 0, query=one, round=one, prompt=one, future=row, spread=row)
         >>> with jax.enable_x64(True):

@@ -19,7 +19,7 @@ def sample_names() -> tuple[str, ...]:
     """The samples there are, as they are written: `sample:` and a name.
 
     Examples:
-        >>> from fluidkv.traces import sample_names
+        >>> from fluidkv.traces.samples.shipped import sample_names
         >>> sample_names()
         ('sample:vllm-rtx4090',)
         >>> [len(fk.read_trace(name).trace.input_lengths) for name in sample_names()]

@@ -60,7 +60,7 @@ class CountState(NamedTuple):
         iterations: done.
 
     Examples:
-        >>> from fluidkv.wait import CountState
+        >>> from fluidkv.wait.chain.counts import CountState
         >>> CountState._fields
         ('queue', 'batches', 'time', 'iterations')
     """

@@ -31,7 +31,8 @@ class FluidState(NamedTuple):
         time: the clock.
 
     Examples:
-        >>> from fluidkv.wait import FluidState, Segments, empty, fluid_chain
+        >>> from fluidkv.wait import Segments, empty, fluid_chain
+        >>> from fluidkv.wait.chain.masses import FluidState
         >>> chain = fluid_chain(Segments(3, (1, 3), (6, 2)), (9, 4.5), base=1, per_kv_token=0)
         >>> empty(chain).masses.tolist(), FluidState._fields
         ([[0.0, 0.0], [0.0, 0.0]], ('masses', 'time'))
@@ -130,7 +131,7 @@ def fluid_chain(
     Examples:
         >>> import jax
         >>> from fluidkv.wait import PromptType, WaitSystem, fluid_chain, fluid_equilibrium, step
-        >>> from fluidkv.wait import FluidState
+        >>> from fluidkv.wait.chain.masses import FluidState
         >>> system = WaitSystem([PromptType(1, 2, 1)], base=1, per_kv_token=Fraction(1, 10))
         >>> chain = fluid_chain(system, fluid_equilibrium(system).per_stage)
         >>> with jax.enable_x64(True):  # 2 prompts at each stage: an iteration lasts 2

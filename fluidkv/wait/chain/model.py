@@ -20,7 +20,7 @@ class Shape(NamedTuple):
     """A segment in whole numbers, from which the literal chain and the compiled one are made.
 
     Examples:
-        >>> from fluidkv.wait import Shape
+        >>> from fluidkv.wait.chain.model import Shape
         >>> shape = Shape(threshold=9, span=2, first_tokens=3, boundary_tokens=0)
         >>> shape.tokens(2)  # 9 prompts with 3 tokens each, 9 with 4
         63
@@ -49,7 +49,8 @@ def shapes(model: Model, thresholds: tuple[int, ...]) -> list[Shape]:
     """One a segment or type.
 
     Examples:
-        >>> from fluidkv.wait import Segments, shapes
+        >>> from fluidkv.wait import Segments
+        >>> from fluidkv.wait.chain.model import shapes
         >>> first, second = shapes(Segments(3, ends=(1, 3), rates=(3, 1)), (9, 4))
         >>> second.first_tokens, second.boundary_tokens  # 3 + 2 in its first stage, 3 + 1 before it
         (5, 4)
@@ -81,7 +82,8 @@ def thresholds_of(model: Model, thresholds: object) -> tuple[int, ...]:
         InputError: something else, or a model that is neither.
 
     Examples:
-        >>> from fluidkv.wait import Segments, thresholds_of
+        >>> from fluidkv.wait import Segments
+        >>> from fluidkv.wait.chain.model import thresholds_of
         >>> segments = Segments(3, ends=(1, 3), rates=(3, 1))
         >>> thresholds_of(segments, [9, 4])
         (9, 4)

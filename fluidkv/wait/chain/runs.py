@@ -34,7 +34,7 @@ CHAIN_RECORDS = {
 }
 """What `simulate_chain` can record of each iteration -> (what it is, unit).
 
->>> from fluidkv.wait import CHAIN_RECORDS
+>>> from fluidkv.wait.chain.runs import CHAIN_RECORDS
 >>> sorted(CHAIN_RECORDS)
 ['entered', 'held_tokens', 'joined', 'kv_tokens', 'queue', 'time', 'wait', 'waited']
 >>> CHAIN_RECORDS["joined"]

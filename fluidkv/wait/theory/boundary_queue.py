@@ -160,7 +160,8 @@ def ends(ball: arb) -> tuple[float, float]:
 
     Examples:
         >>> import math
-        >>> from fluidkv.wait import ends, eta
+        >>> from fluidkv.wait import eta
+        >>> from fluidkv.wait.theory.boundary_queue import ends
         >>> low, high = ends(eta(2, Fraction(1, 4), 1).ball)
         >>> low < 2 * math.log(3) < high
         True
@@ -173,7 +174,8 @@ def to_ball(value: Exact) -> arb:
     """The number in the working precision.
 
     Examples:
-        >>> from fluidkv.wait import ends, to_ball
+        >>> from fluidkv.wait import to_ball
+        >>> from fluidkv.wait.theory.boundary_queue import ends
         >>> low, high = ends(to_ball(Fraction(1, 3)))
         >>> low < Fraction(1, 3) < high
         True

@@ -358,7 +358,8 @@ def moved(problem: SegmentProblem, design: SegmentDesign) -> SegmentDesign:
     Thresholds keep what they have to spare. Never worse than `design`, not certainly the best.
 
     Examples:
-        >>> from fluidkv.wait import PromptType, SegmentProblem, WaitSystem, moved
+        >>> from fluidkv.wait import PromptType, SegmentProblem, WaitSystem
+        >>> from fluidkv.wait.theory.design import moved
         >>> types = [PromptType(4, 3, 1), PromptType(1, 3, 4), PromptType(1, 3, 6)]
         >>> problem = SegmentProblem(WaitSystem(types, 1, Fraction(1, 200)), 100, Fraction(1, 100))
         >>> design = problem.design(ends=(4, 6))

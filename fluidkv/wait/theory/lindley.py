@@ -108,7 +108,8 @@ def stuck_identity(arrivals: npt.ArrayLike, n: int) -> tuple[Path, Path]:
     Args, raises: as `queue_path`.
 
     Examples:
-        >>> left, right = fk.wait.stuck_identity([3, 3, 3, 3], n=4)
+        >>> from fluidkv.wait.theory.lindley import stuck_identity
+        >>> left, right = stuck_identity([3, 3, 3, 3], n=4)
         >>> int(left), int(right)  # 12 came, 2 of 4 batches took 4 each
         (4, 4)
     """

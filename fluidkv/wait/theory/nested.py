@@ -214,7 +214,8 @@ def require_nested(
         InputError: the first constraint that breaks, in which segment, and by how much.
 
     Examples:
-        >>> from fluidkv.wait import Segments, require_nested
+        >>> from fluidkv.wait import Segments
+        >>> from fluidkv.wait.theory.nested import require_nested
         >>> segments = Segments(3, ends=(1, 3), rates=(3, 1))
         >>> require_nested(segments, (9, 3), base=1, per_kv_token=Fraction(1, 64))
         Traceback (most recent call last):

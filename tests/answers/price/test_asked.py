@@ -6,8 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fluidkv.answers import generated_attention, price_tokens, usual_pricing
+from fluidkv.answers import price_tokens
 from fluidkv.answers.price import options
+from fluidkv.answers.price.brought import generated_attention
+from fluidkv.answers.price.rule import usual_pricing
 from fluidkv.cli import main
 from fluidkv.questions.kinds import Word
 from fluidkv.tokenpd import Attention, write_attention
@@ -210,8 +212,10 @@ def test_a_bad_file_is_one_line(capsys, tmp_path, weights, at, by, said, message
 
 
 def test_names_in_the_help_are_those_that_there_are():
-    from fluidkv.answers import FORECASTS
-    from fluidkv.tokenpd import LastSeen, Objective, Pricing, generators, policies
+    from fluidkv.answers.price.forecasts import FORECASTS
+    from fluidkv.tokenpd import Pricing, generators, policies
+    from fluidkv.tokenpd.objective import Objective
+    from fluidkv.tokenpd.returns.averages import LastSeen
 
     for name in generators():
         assert name in options.GENERATOR.help

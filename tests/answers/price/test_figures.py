@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fluidkv.answers import PriceAnswer
 from fluidkv.answers.price.figures import price_figure
+from fluidkv.answers.price.result import PriceAnswer
 from fluidkv.figures import write_figures
 from tests.answers.price.made import made
 

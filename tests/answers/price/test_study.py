@@ -6,10 +6,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from fluidkv.answers import generated_attention, predictor_of, price_tokens, usual_pricing
+from fluidkv.answers import price_tokens
 from fluidkv.answers.price import optimum
+from fluidkv.answers.price.brought import generated_attention
+from fluidkv.answers.price.forecasts import predictor_of
 from fluidkv.answers.price.optimum import held_optimum, pool_of
-from fluidkv.answers.price.rule import at_most, tokens_of
+from fluidkv.answers.price.rule import at_most, tokens_of, usual_pricing
 from fluidkv.errors import InputError
 from fluidkv.tokenpd import Attention, Budget, ExponentialAverage, Oracle, Pricing, evict, policy
 from fluidkv_papers.theory.price_rule import clairvoyant, round_optimum

@@ -7,10 +7,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from fluidkv.answers import Recommendation, recommend_settings
+from fluidkv.answers import recommend_settings
 from fluidkv.answers.recommend import figures
 from fluidkv.answers.recommend.figures import frontier_figure
 from fluidkv.answers.recommend.records import Choice
+from fluidkv.answers.recommend.result import Recommendation
 from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.setting import KNOBS
 from fluidkv.figures import write_figures

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import fluidkv as fk
-from fluidkv.answers import Demand, Recommendation, recommend_settings
+from fluidkv.answers import Demand, recommend_settings
 from fluidkv.answers.recommend.records import more_is_better
+from fluidkv.answers.recommend.result import Recommendation
 from tests.answers.size.independent import Served, one_by_one
 from tests.answers.size.test_other_days import Truth
 

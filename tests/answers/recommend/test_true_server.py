@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 import xarray as xr
 
-from fluidkv.answers import Recommendation
 from fluidkv.answers.recommend.choosing import Gains
 from fluidkv.answers.recommend.records import Gain
+from fluidkv.answers.recommend.result import Recommendation
 from fluidkv.answers.served.bias import OUTPUT, Bias
 from tests.answers.recommend.true_server import TrueServer, drawn
 

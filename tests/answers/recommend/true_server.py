@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from fluidkv.answers import Recommendation, recommend_settings
+from fluidkv.answers import recommend_settings
+from fluidkv.answers.recommend.result import Recommendation
 from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.setting import Setting
 from fluidkv.logs.read import read_log

@@ -9,7 +9,8 @@ from fluidkv.answers import replay_log
 from fluidkv.answers.replay.source import limits_of_source
 from fluidkv.answers.served.logged import read_server
 from fluidkv.errors import InputError
-from fluidkv.logs import LoggedSettings, read_log
+from fluidkv.logs import read_log
+from fluidkv.logs.settings import LoggedSettings
 from fluidkv.traces.samples.shipped import sample_path
 from tests.logs.columns import column
 from tests.logs.metrics.test_metrics import wide

@@ -6,7 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fluidkv.answers import Replay, SeriesError, replay_log
+from fluidkv.answers import replay_log
+from fluidkv.answers.replay.errors import SeriesError
+from fluidkv.answers.replay.result import Replay
 from fluidkv.answers.served.logged import read_server
 from fluidkv.logs import read_log
 from tests.answers.replay.logs import CLOCK

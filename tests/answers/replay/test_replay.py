@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fluidkv.answers import replay_log, tables
+from fluidkv.answers import replay_log
 from fluidkv.answers.replay.errors import RelativeError, SeriesError, relative_error, series_error
+from fluidkv.answers.replay.result import tables
 from fluidkv.errors import InputError
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock_fit.fit import ClockFit

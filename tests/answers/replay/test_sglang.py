@@ -6,7 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fluidkv.answers import SeriesError, replay_log, tables
+from fluidkv.answers import replay_log
+from fluidkv.answers.replay.errors import SeriesError
+from fluidkv.answers.replay.result import tables
 from fluidkv.answers.replay.rows import step_rows
 from fluidkv.errors import InputError
 from fluidkv.logs.read import read_log

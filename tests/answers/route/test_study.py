@@ -8,13 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fluidkv.answers import ROUTERS, Prompted, prompted_generator, route_study, router_of
+from fluidkv.answers import Prompted, prompted_generator, route_study, router_of
 from fluidkv.answers.route.figures import route_figures
+from fluidkv.answers.route.study import ROUTERS
 from fluidkv.cli import main
 from fluidkv.errors import InputError
 from fluidkv.figures import write_figures
 from fluidkv.prefix import Policy
-from fluidkv.routing import LBGR, CacheAware, Engine, Fleet, LinearScore, Random, RoundRobin
+from fluidkv.routing import LBGR, CacheAware, Fleet, LinearScore, Random, RoundRobin
+from fluidkv.routing.engines import Engine
 from tests.cli.answered import refusal
 
 SMALL = prompted_generator("gsp", parameters={"groups": 6, "queries": 5, "lengths": (40, 80)})

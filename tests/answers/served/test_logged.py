@@ -8,7 +8,8 @@ import pytest
 from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.logged import LoggedServer, ServerSettings, read_server
 from fluidkv.answers.served.setting import Setting
-from fluidkv.logs import LoggedSettings, read_log
+from fluidkv.logs import read_log
+from fluidkv.logs.settings import LoggedSettings
 from fluidkv.serving.clock import IterationClock
 from tests.answers.replay import sglang_logs
 from tests.answers.replay.logs import LIMITS, write_log

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 import fluidkv as fk
-from fluidkv.answers import Size
 from fluidkv.answers.served.slo import Slo
 from fluidkv.answers.size.figures import size_figure
 from fluidkv.answers.size.search import meets
-from fluidkv.answers.size.sizes import Find
+from fluidkv.answers.size.sizes import Find, Size
 from fluidkv.answers.size.trials import measured_sizes, replicas_of
 from fluidkv.errors import InputError
 from fluidkv.runs.arrivals import replayed

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from fluidkv.errors import InputError
 from fluidkv.fluid import (
-    RECORDS,
     MassModel,
     attractors,
     basins,
@@ -28,6 +27,7 @@ from fluidkv.fluid.labels.engine import advance
 from fluidkv.fluid.labels.kernel import advance_lanes
 from fluidkv.fluid.labels.processors import CPU, PYTHON
 from fluidkv.fluid.labels.tables import of_model
+from fluidkv.fluid.recorded import RECORDS
 from fluidkv.runs import interpreted
 from fluidkv.workload import RequestClass, System, Workload
 from tests.fluid.labels.cases import exact_tables, packed, rectangle

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 
 from fluidkv.exact import iterate_open
-from fluidkv.fluid import OpenModel, OpenState, class_model, open_step
+from fluidkv.fluid import class_model, open_step
+from fluidkv.fluid.open.iteration import OpenModel, OpenState
 from tests.fluid.padded import padded, rectangle
 from tests.strategies import open_states
 

@@ -13,9 +13,6 @@ from fluidkv.fluid import (
     Evictions,
     Extremes,
     FirstEviction,
-    Fronts,
-    OpenModel,
-    OpenState,
     Total,
     Windows,
     class_model,
@@ -24,6 +21,8 @@ from fluidkv.fluid import (
     rollout,
     simulate_open,
 )
+from fluidkv.fluid.observers import Fronts
+from fluidkv.fluid.open.iteration import OpenModel, OpenState
 from fluidkv.workload import RequestClass, System, Workload
 
 THIRD = Fraction(1, 3)

@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from fluidkv.logs import log_as_dict, read_log
+from fluidkv.logs import read_log
+from fluidkv.logs.report import log_as_dict
 from tests.logs.columns import column, ticks_of, times
 from tests.logs.stdout.test_sglang_stdout import START, decode, prefill, retract
 from tests.traces.results.written import Asked, vllm

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.logs import ServerLog, read_log
+from fluidkv.logs import read_log
+from fluidkv.logs.log import ServerLog
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.clock_fit.fit import fit_clock
 from fluidkv.serving.clock_fit.points import tick_points

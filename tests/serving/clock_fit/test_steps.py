@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.logs import evenly
+from fluidkv.logs.stamps import evenly
 from fluidkv.serving.clock_fit.steps import StepRows, fit_steps
 
 D0, D1, D2 = 9e-3, 2e-7, 8e-5

@@ -9,16 +9,14 @@ import pytest
 
 from fluidkv.errors import InputError
 from fluidkv.runs.precision import in_float64
-from fluidkv.tokenpd import (
-    Attention,
+from fluidkv.tokenpd import Attention, generated, generators
+from fluidkv.tokenpd.attention.oracle import (
+    UNIT,
     after_row,
     future_returns,
-    generated,
-    generators,
     mean_and_variance,
     remaining,
 )
-from fluidkv.tokenpd.attention.oracle import UNIT
 
 MIXED = generated(generators()["mixed"], 3, requests=3, prompt=4, length=(8, 14), gap=2)
 

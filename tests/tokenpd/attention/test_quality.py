@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fluidkv.runs.precision import in_float64
-from fluidkv.tokenpd import mass_kept, output_error, output_error_on, renormalised
+from fluidkv.tokenpd.attention.quality import mass_kept, output_error, output_error_on, renormalised
 
 WEIGHTS = jnp.array([[0.5, 0.25, 0.25, 0.0], [0.1, 0.2, 0.3, 0.4]])
 KEPT = jnp.array([[True, True, False, True], [False, False, True, True]])

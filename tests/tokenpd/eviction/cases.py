@@ -9,23 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from fluidkv.tokenpd import (
-    Accumulated,
-    Attention,
-    Budget,
-    Choice,
-    Demand,
-    EvictionPolicy,
-    LastUsed,
-    Objective,
-    Persistence,
-    Pricing,
-    Return,
-    Scope,
-    Votes,
-    policies,
-)
+from fluidkv.tokenpd import Attention, Budget, Demand, EvictionPolicy, Pricing, policies
 from fluidkv.tokenpd.eviction.literal import Predict, Row
+from fluidkv.tokenpd.eviction.policy import Choice, Scope
+from fluidkv.tokenpd.eviction.scorers import Accumulated, LastUsed, Persistence, Return, Votes
+from fluidkv.tokenpd.objective import Objective
 from fluidkv.tokenpd.seen import Seen
 
 STREAMS, KEYS, PARTS = 3, 9, 64

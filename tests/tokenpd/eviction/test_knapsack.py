@@ -11,17 +11,16 @@ from jaxtyping import Array, Float
 from fluidkv.tokenpd import (
     Attention,
     Budget,
-    Choice,
     Demand,
     EvictionPolicy,
     Pool,
     Pricing,
-    Return,
-    Scope,
     evict,
-    heap_rounds,
     price_rounds,
 )
+from fluidkv.tokenpd.eviction.policy import Choice, Scope
+from fluidkv.tokenpd.eviction.scorers import Return
+from fluidkv.tokenpd.knapsack.compiled import heap_rounds
 from fluidkv.tokenpd.seen import Seen
 from tests.tokenpd.eviction.cases import drawn_attention
 

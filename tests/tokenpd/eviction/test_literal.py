@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from fluidkv.runs.precision import random_key
-from fluidkv.tokenpd import Attention, EvictionRun, evict
+from fluidkv.tokenpd import Attention, evict
 from fluidkv.tokenpd.eviction.literal import evict_literally
+from fluidkv.tokenpd.eviction.run import EvictionRun
 from tests.tokenpd.eviction.cases import ALWAYS, Case, compiled_together, drawn_attention, groups
 
 BUDGETS = (1, 3, 8)

@@ -6,7 +6,8 @@ import pytest
 
 from fluidkv.errors import InputError
 from fluidkv.runs.precision import in_float64
-from fluidkv.tokenpd import Drawn, LastUsed, Persistence, Seen
+from fluidkv.tokenpd.eviction.scorers import Drawn, LastUsed, Persistence
+from fluidkv.tokenpd.seen import Seen
 
 
 def seen(round_: int, weights: list[float]) -> Seen:

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.tokenpd import heap_rounds, literal_heap, literal_rounds, price_rounds
+from fluidkv.tokenpd import literal_heap, literal_rounds, price_rounds
+from fluidkv.tokenpd.knapsack.compiled import heap_rounds
 from fluidkv.tokenpd.knapsack.pool import Pool
 from fluidkv.tokenpd.knapsack.run import PriceRun
 from fluidkv.tokenpd.pricing import Budget, Pricing
@@ -171,8 +172,6 @@ def test_bad_input_is_one_line() -> None:
     for call in (price_rounds, heap_rounds, literal_rounds, literal_heap):
         with pytest.raises(InputError, match="budget: got 2; allowed: an integer of at least 3"):
             call(pool, 2, price)
-        with pytest.raises(InputError, match="pricing: got None; allowed: a Pricing"):
-            call(pool, 9, None)  # type: ignore[arg-type]  # what a user may write
         with pytest.raises(
             InputError, match=r"budget: .* allowed: at most 768614336404564650, for"
         ):
@@ -184,7 +183,7 @@ def test_bad_input_is_one_line() -> None:
             call([pool, wide], 9, price)
         with pytest.raises(InputError, match="pricing: got '3 of them'; allowed: 1, or 4"):
             call([pool] * 4, 9, [price] * 3)
-        with pytest.raises(InputError, match="pool: got None; allowed: a Pool"):
-            call(None, 9, price)  # type: ignore[arg-type]  # what a user may write
-        with pytest.raises(InputError, match="pricing: got None; allowed: a Pricing"):
-            call(pool, 9, None)  # type: ignore[arg-type]  # what a user may write
+    with pytest.raises(InputError, match="pool: got None; allowed: a Pool"):
+        price_rounds(None, 9, price)  # type: ignore[arg-type]  # what a user may write
+    with pytest.raises(InputError, match="pricing: got None; allowed: a Pricing"):
+        price_rounds(pool, 9, None)  # type: ignore[arg-type]  # what a user may write

@@ -9,23 +9,14 @@ import pytest
 
 from fluidkv.errors import InputError
 from fluidkv.runs.precision import in_float64, random_key
-from fluidkv.tokenpd import (
-    AccumulatedMean,
-    AtWriting,
-    Constant,
-    ExponentialAverage,
-    Lasting,
-    LastSeen,
-    Mlp,
-    NoisyOracle,
-    Oracle,
-    Predictor,
-    Seen,
-)
+from fluidkv.tokenpd import AtWriting, Constant, ExponentialAverage, Oracle
 from fluidkv.tokenpd.attention.oracle import UNIT
-from fluidkv.tokenpd.returns.mlp import Layers
+from fluidkv.tokenpd.returns.averages import AccumulatedMean, LastSeen
+from fluidkv.tokenpd.returns.known import Lasting, NoisyOracle
+from fluidkv.tokenpd.returns.mlp import Layers, Mlp
 from fluidkv.tokenpd.returns.rows import all_rows, predictions
 from fluidkv.tokenpd.returns.signals import NAMES
+from fluidkv.tokenpd.seen import Predictor, Seen
 from tests.tokenpd.returns.drawn import drawn
 
 ATTENTION, KEY = drawn(0), random_key(7)

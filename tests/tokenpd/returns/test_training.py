@@ -9,18 +9,12 @@ import pytest
 
 from fluidkv.errors import InputError
 from fluidkv.runs.precision import in_float64, random_key
-from fluidkv.tokenpd import (
-    Constant,
-    LastSeen,
-    Mlp,
-    Oracle,
-    TrainingCurve,
-    load_mlp,
-    prediction_errors,
-    save_mlp,
-    train_mlp,
-)
+from fluidkv.tokenpd import Constant, Oracle, load_mlp, save_mlp
+from fluidkv.tokenpd.returns.averages import LastSeen
+from fluidkv.tokenpd.returns.errors import prediction_errors
+from fluidkv.tokenpd.returns.mlp import Mlp
 from fluidkv.tokenpd.returns.rows import all_rows, predictions, thinned
+from fluidkv.tokenpd.returns.training import TrainingCurve, train_mlp
 from tests.tokenpd.returns.drawn import drawn
 
 

@@ -9,7 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fluidkv.errors import InputError
-from fluidkv.traces import LoadedRun, LoadReport, format_names, read_run, read_trace
+from fluidkv.traces import read_run, read_trace
+from fluidkv.traces.known import format_names
+from fluidkv.traces.report import LoadReport
+from fluidkv.traces.times import LoadedRun
 from tests.traces.results.written import (
     TWO,
     WRITTEN,

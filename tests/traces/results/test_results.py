@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fluidkv.traces import LoadedRun, read_run, read_trace
+from fluidkv.traces import read_run, read_trace
+from fluidkv.traces.times import LoadedRun
 from tests.traces.results.written import (
     TWO,
     WRITTEN,

@@ -7,7 +7,8 @@ import pytest
 
 from fluidkv.errors import InputError
 from fluidkv.logs.meta import read_settings
-from fluidkv.traces import read_trace, sample_names, sample_path
+from fluidkv.traces import read_trace, sample_path
+from fluidkv.traces.samples.shipped import sample_names
 
 SAMPLE = "sample:vllm-rtx4090"
 ORIGIN = "vllm_rtx4090_llama31_8b"

@@ -13,7 +13,7 @@ from fluidkv.questions.kinds import Whole
 from fluidkv.questions.options import OUTPUT, RUN
 
 if TYPE_CHECKING:
-    from fluidkv.sweeps import Ran
+    from fluidkv.sweeps.running import Ran
 
 MOST_WORKERS = 1024
 _SPEC = "TOML file: an analysis, its settings, and what varies: a grid, a list or a sample."
@@ -53,8 +53,8 @@ def sweep(
 
 def _run(spec: str, out: Path, workers: int | None, scheduler: str | None) -> "Ran":
     with as_written():
-        from fluidkv.sweeps import plan, run
-        from fluidkv.sweeps.running import executor_of
+        from fluidkv.sweeps.planning import plan
+        from fluidkv.sweeps.running import executor_of, run
 
         asked = plan(spec)
         with progress(f"sweep of {asked.spec.analysis.name}") as line:

@@ -195,7 +195,7 @@ class OrbitStatus(StrEnum):
     other fronts  from its fixed point the model meets other fronts
 
     Examples:
-        >>> from fluidkv.exact import OrbitStatus
+        >>> from fluidkv.exact.mixed.cycles.orbits import OrbitStatus
         >>> system = fk.System(fk.Workload.from_lengths([(1, 2), (1, 4)]), capacity=24)
         >>> fk.periodic_orbit(system, near=[9.0, 0, 5, 0], period=2).status is OrbitStatus.FOUND
         True

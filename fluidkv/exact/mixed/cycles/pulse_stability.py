@@ -136,7 +136,8 @@ def multiplier_polynomial(cycle: PulseCycle) -> fmpz_poly:
         InputError: a decode length above `MOST_AGES`.
 
     Examples:
-        >>> from fluidkv.exact import compressed_weights, multiplier_polynomial
+        >>> from fluidkv.exact import compressed_weights
+        >>> from fluidkv.exact.mixed.cycles.pulse_stability import multiplier_polynomial
         >>> system = fk.System(fk.Workload.from_lengths([(1, 2), (1, 4)]), capacity=24)
         >>> cycle = fk.pulse_cycle(system)
         >>> multiplier_polynomial(cycle), compressed_weights(system).memory

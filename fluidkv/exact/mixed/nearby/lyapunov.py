@@ -36,7 +36,8 @@ EXACT_AGES = 60
 On one core the exact solve took 0.2 s at 60 ages and 4 s at 200, where fractions have a thousand
 digits.
 
->>> from fluidkv.exact import EXACT_AGES, lyapunov
+>>> from fluidkv.exact import lyapunov
+>>> from fluidkv.exact.mixed.nearby.lyapunov import EXACT_AGES
 >>> weights = fk.survival_weights(fk.Workload.from_lengths([(20, 1), (20, 2)]))
 >>> weights.ages <= EXACT_AGES, lyapunov(weights).exact
 (True, True)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 TENTHS = tuple(Fraction(k, 10) for k in range(1, 10))
 """Shares from 1/10 to 9/10.
 
->>> from fluidkv.exact import TENTHS
+>>> from fluidkv.exact.mixed.thresholds.atlas import TENTHS
 >>> [fk.input_threshold(fk.LengthMix((2, 3), [p])).least for p in TENTHS]
 [18, 8, 4, 3, 2, 1, 1, 3, 8]
 """

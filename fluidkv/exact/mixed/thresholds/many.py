@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 UNPLACED = -1
 """In place of a number of modes that is not decided.
 
->>> from fluidkv.exact import UNPLACED
+>>> from fluidkv.exact.mixed.thresholds.many import UNPLACED
 >>> found = fk.stability_map([fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)])
 >>> UNPLACED, bool((found.growing_modes == UNPLACED).any())
 (-1, False)

@@ -32,7 +32,7 @@ def input_scale(workload: Workload, *, reach: int = 12) -> InputScale:
         Otherwise what `input_scale_bracket` finds: two verdicts.
 
     Examples:
-        >>> from fluidkv.exact import input_scale
+        >>> from fluidkv.exact.mixed.thresholds.scale import input_scale
         >>> scale = input_scale(fk.Workload.from_lengths([(8, 5), (8, 9)]))
         >>> scale.complete, round(float(8 * scale.stable), 3)
         (True, 64.433)

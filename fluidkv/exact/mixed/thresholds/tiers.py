@@ -65,7 +65,7 @@ def tier_lengths(workload: Workload) -> tuple[int, ...]:
     """Distinct decode lengths, ascending, where there are 2 to `MOST_TIERS`; else empty.
 
     Examples:
-        >>> from fluidkv.exact import tier_lengths
+        >>> from fluidkv.exact.mixed.thresholds.tiers import tier_lengths
         >>> tier_lengths(fk.Workload.from_lengths([(100, 256), (400, 128), (900, 128)]))
         (128, 256)
     """
@@ -77,7 +77,7 @@ def tier_threshold(workload: Workload) -> TierThreshold:
     """Growing modes of tiers at every common input length; not of all workloads, see `TierStatus`.
 
     Examples:
-        >>> from fluidkv.exact import tier_threshold
+        >>> from fluidkv.exact.mixed.thresholds.tiers import tier_threshold
         >>> tier_threshold(fk.Workload.from_lengths([(8, 5), (8, 9)])).threshold.least
         65
     """
@@ -109,7 +109,8 @@ def tier_sentence(
     Source: Congestion, Theorem 3 and section 4.3.
 
     Examples:
-        >>> from fluidkv.exact import input_scale, tier_sentence
+        >>> from fluidkv.exact.mixed.thresholds.scale import input_scale
+        >>> from fluidkv.exact.mixed.thresholds.tiers import tier_sentence
         >>> workload = fk.Workload.from_lengths([(8, 5), (8, 9)])
         >>> found = fk.stability(fk.System(workload, capacity=1000))
         >>> print(tier_sentence(found, input_scale(workload)))

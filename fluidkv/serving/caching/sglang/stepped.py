@@ -77,7 +77,8 @@ class SglangEngine(Worker[SglangRequest]):
 
     Examples:
         >>> from fluidkv.prefix import Prompts
-        >>> from fluidkv.serving import SglangEngine, SglangSettings
+        >>> from fluidkv.serving import SglangSettings
+        >>> from fluidkv.serving.caching.sglang.stepped import SglangEngine
         >>> alike = Prompts([[(0, 0, 12)], [(0, 0, 12)]], [[(1, 0, 2)], [(2, 0, 2)]])
         >>> requests, clock = fk.Requests([12, 12], [2, 2]), fk.IterationClock(1.0)
         >>> server = SglangEngine(requests, alike, SglangSettings(40), clock)

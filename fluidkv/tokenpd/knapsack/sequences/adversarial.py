@@ -23,7 +23,8 @@ class Alternating:
         InputError: no token at all, a return outside [0, 1].
 
     Examples:
-        >>> from fluidkv.tokenpd import Alternating, drawn_pool
+        >>> from fluidkv.tokenpd import Alternating
+        >>> from fluidkv.tokenpd.knapsack.sequences.stored import drawn_pool
         >>> pool = drawn_pool(Alternating(many=2, few=1, high=1, low=0.5), rounds=4)
         >>> [row[here].tolist() for row, here in zip(pool.returns, pool.present)]
         [[1.0, 1.0], [0.5], [1.0, 1.0], [0.5]]
@@ -65,7 +66,8 @@ class Overload:
         InputError: no token at all, a return or a share outside [0, 1].
 
     Examples:
-        >>> from fluidkv.tokenpd import Overload, drawn_pool
+        >>> from fluidkv.tokenpd.knapsack.sequences.adversarial import Overload
+        >>> from fluidkv.tokenpd.knapsack.sequences.stored import drawn_pool
         >>> drawn_pool(Overload(few=1, many=3, turn=0.5), rounds=4).present.sum(axis=1).tolist()
         [1, 1, 3, 3]
     """
@@ -102,7 +104,8 @@ class Growing:
         InputError: no token, a return outside [0, 1].
 
     Examples:
-        >>> from fluidkv.tokenpd import Growing, drawn_pool
+        >>> from fluidkv.tokenpd.knapsack.sequences.adversarial import Growing
+        >>> from fluidkv.tokenpd.knapsack.sequences.stored import drawn_pool
         >>> pool = drawn_pool(Growing(tokens=1, low=0, high=1), rounds=4)
         >>> pool.returns[pool.present].tolist()
         [0.0, 0.25, 0.5, 0.75]
@@ -134,7 +137,8 @@ class Turning:
         InputError: no token, a return outside [0, 1].
 
     Examples:
-        >>> from fluidkv.tokenpd import Turning, drawn_pool
+        >>> from fluidkv.tokenpd.knapsack.sequences.adversarial import Turning
+        >>> from fluidkv.tokenpd.knapsack.sequences.stored import drawn_pool
         >>> pools = [drawn_pool(Turning(tokens=1), rounds=4, seed=seed) for seed in (0, 2)]
         >>> [pool.returns[pool.present].tolist() for pool in pools]
         [[0.5, 0.5, 0.0, 0.0], [0.5, 0.5, 1.0, 1.0]]

@@ -23,7 +23,8 @@ class Stochastic:
         InputError: no token, a probability or a return outside [0, 1], low above high.
 
     Examples:
-        >>> from fluidkv.tokenpd import Stochastic, drawn_pool
+        >>> from fluidkv.tokenpd import Stochastic
+        >>> from fluidkv.tokenpd.knapsack.sequences.stored import drawn_pool
         >>> pool = drawn_pool(Stochastic(tokens=4, load=0.5), rounds=100)
         >>> round(float(pool.present.sum(axis=1).mean()), 1), round(float(pool.returns.max()), 1)
         (1.9, 1.0)
@@ -68,7 +69,8 @@ class Drifting:
         InputError: no token, a share outside [0, 1], fewer than 0 periods.
 
     Examples:
-        >>> from fluidkv.tokenpd import Drifting, drawn_pool
+        >>> from fluidkv.tokenpd.knapsack.sequences.random import Drifting
+        >>> from fluidkv.tokenpd.knapsack.sequences.stored import drawn_pool
         >>> pool = drawn_pool(Drifting(tokens=8), rounds=12)
         >>> pool.present.sum(axis=1).tolist()  # three waves
         [6, 8, 4, 4, 6, 7, 5, 1, 6, 7, 6, 4]

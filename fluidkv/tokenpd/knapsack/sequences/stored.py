@@ -26,7 +26,8 @@ def drawn_pool(
         InputError: no round, no sequence, or a seed below 0.
 
     Examples:
-        >>> from fluidkv.tokenpd import Stochastic, drawn_pool
+        >>> from fluidkv.tokenpd import Stochastic
+        >>> from fluidkv.tokenpd.knapsack.sequences.stored import drawn_pool
         >>> pool = drawn_pool(Stochastic(tokens=4), rounds=3, seed=1)
         >>> pool.returns.shape, pool.arrival.tolist()
         ((3, 12), [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2])

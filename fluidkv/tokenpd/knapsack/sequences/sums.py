@@ -48,7 +48,8 @@ class PriceSums(Record):
     price is the same under both readings of the budget.
 
     Examples:
-        >>> from fluidkv.tokenpd import Overload, Pricing, price_sums
+        >>> from fluidkv.tokenpd import Pricing, price_sums
+        >>> from fluidkv.tokenpd.knapsack.sequences.adversarial import Overload
         >>> sums = price_sums(Overload(few=0, many=2), 1, Pricing(step=0.01), rounds=100)
         >>> sums.netted.tolist(), sums.imbalance.tolist()  # idle rounds make up for busy ones
         ([100.0], [0])
@@ -136,7 +137,8 @@ def price_sums(
     Source: Token-PD, (4), (5); Appendix A.
 
     Examples:
-        >>> from fluidkv.tokenpd import Overload, Pricing, price_sums
+        >>> from fluidkv.tokenpd import Pricing, price_sums
+        >>> from fluidkv.tokenpd.knapsack.sequences.adversarial import Overload
         >>> sums = price_sums(Overload(few=0, many=2), 1, Pricing(step=0.01), rounds=100)
         >>> sums.netted.tolist(), sums.hard.tolist()  # all 100 tokens; one in each busy round
         ([100.0], [50.0])

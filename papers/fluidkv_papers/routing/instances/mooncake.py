@@ -19,7 +19,8 @@ from typing import NamedTuple
 
 from fluidkv import answers, prefix
 from fluidkv.figures.figure import MissingInput
-from fluidkv.traces import LoadedTrace, read_trace
+from fluidkv.traces import read_trace
+from fluidkv.traces.read import LoadedTrace
 from fluidkv_papers.records import Table
 
 TRACES = ("conversation", "synthetic")

@@ -3,7 +3,7 @@
 from itertools import product
 
 from fluidkv.ledger import Origin, Range
-from fluidkv.serving import token_bytes
+from fluidkv.serving.machines.kv_bytes import token_bytes
 from fluidkv_papers.tokenpd.instances.models import MODELS, Model
 from fluidkv_papers.tokenpd.paper import statements
 

@@ -10,7 +10,7 @@ from itertools import combinations, product
 from typing import NamedTuple
 
 from fluidkv.ledger import Instance, Origin, Range
-from fluidkv.tokenpd import Objective, worth_of
+from fluidkv.tokenpd.objective import Objective, worth_of
 from fluidkv_papers.tokenpd.paper import statements
 
 CLAIMS = statements(origin=Origin.READING)

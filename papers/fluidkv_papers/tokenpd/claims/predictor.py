@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import combinations_with_replacement, pairwise, product
 
 from fluidkv.ledger import Finding, Origin, Range, Seen
-from fluidkv.tokenpd import Objective, worth_of
+from fluidkv.tokenpd.objective import Objective, worth_of
 from fluidkv_papers.tokenpd.instances import a100
 from fluidkv_papers.tokenpd.instances.models import WEIGHTS, WORDS
 from fluidkv_papers.tokenpd.paper import statements

@@ -9,7 +9,7 @@ from itertools import combinations_with_replacement, product
 from random import Random
 
 from fluidkv.ledger import Origin, Range
-from fluidkv.tokenpd import Objective, worth_of
+from fluidkv.tokenpd.objective import Objective, worth_of
 from fluidkv_papers.tokenpd.paper import statements
 
 CLAIMS = statements(origin=Origin.READING)

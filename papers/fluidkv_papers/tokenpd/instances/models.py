@@ -5,7 +5,7 @@ Source: the configuration that each model is published with.
 
 from dataclasses import dataclass
 
-from fluidkv.serving import token_bytes
+from fluidkv.serving.machines.kv_bytes import token_bytes
 
 
 @dataclass(frozen=True)

@@ -4,16 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from fluidkv.answers import (
-    ServerSettings,
-    Setting,
-    Size,
-    SizeAnswer,
-    Slo,
-    read_server,
-    replay_log,
-    size_server,
-)
+from fluidkv.answers import ServerSettings, Setting, Slo, read_server, replay_log, size_server
+from fluidkv.answers.size.result import SizeAnswer
+from fluidkv.answers.size.sizes import Size
 from fluidkv.figures.figure import Axes, Canvas, Data, Figure
 from fluidkv.figures.style import BLACK, BLUE, GREY, NOTE, ORANGE, PALE, SMALL_NOTE, name_axes
 from fluidkv.traces import read_trace
