@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
 import xarray as xr
 
 from fluidkv.prefix.prompts import Prompts
@@ -84,12 +85,12 @@ def measured_cases(
     """
     how: dict[str, Any] = {"iterations": horizon, "every": every}
     total = len(cases) * sum(map(len, tables))
-    found: dict[int, xr.Dataset] = {}
+    batches: list[tuple[list[int], xr.Dataset]] = []
     statuses: dict[int, list[str]] = {}
     for engine in dict.fromkeys(case.engine for case in cases):
         places = [i for i, case in enumerate(cases) if case.engine == engine]
         for batch in [[i] for i in places] if one_by_one(engine) else [places]:
-            before = len(found) * sum(map(len, tables))
+            before = len(statuses) * sum(map(len, tables))
             of_batch = [cases[i] for i in batch]
             run = _run(of_batch, tables, prompts, backend, how, before, total, on_progress)
             columns = _metrics(run, warm_up).reset_coords(drop=True)
@@ -97,11 +98,30 @@ def measured_cases(
                 columns = columns.merge(also(run).reset_coords(drop=True))
             for place, index in enumerate(batch):
                 part = slice(place * len(tables), (place + 1) * len(tables))
-                found[index] = columns.isel(run=part).drop_vars("run")  # each has runs 0, 1, ...
                 statuses[index] = run.status.values[part].tolist()
-    order = range(len(cases))
-    table = xr.concat([found[i] for i in order], "case", combine_attrs="override")
-    return table.transpose("case", "run", ...), [status for i in order for status in statuses[i]]
+            batches.append((batch, columns))
+    table = _by_case(batches, len(tables))
+    return table, [status for i in range(len(cases)) for status in statuses[i]]
+
+
+def _by_case(batches: Sequence[tuple[list[int], xr.Dataset]], runs: int) -> xr.Dataset:
+    """Columns (case, run, ...) in the order of the cases, of batches with one run after the other.
+
+    Of arrays: a dataset for each of hundreds of cases would take longer than to run them.
+    """
+    order = np.argsort([index for places, _ in batches for index in places])
+    first = batches[0][1].drop_vars("run", errors="ignore")
+    columns: dict[Any, Any] = {}
+    for name, variable in first.variables.items():
+        rest = [dim for dim in variable.dims if dim != "run"]
+        if len(rest) == variable.ndim:
+            columns[name] = variable
+            continue
+        parts = [batch.variables[name].transpose("run", *rest).values for _, batch in batches]
+        values = np.concatenate(parts)
+        by_case = values.reshape(-1, runs, *values.shape[1:])[order]
+        columns[name] = ("case", "run", *rest), by_case, variable.attrs
+    return xr.Dataset(columns, attrs=first.attrs)
 
 
 def _run(

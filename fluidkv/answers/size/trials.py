@@ -45,9 +45,10 @@ def measured_sizes(plan: Plan, sizes: Sequence[Size]) -> dict[Size, Values]:
     ]
     wide = max(map(len, plan.tables)) if len(cases) > len(sizes) else 0
     table = plan.measured(cases, plan.backend, also=lambda run: _extras(run, wide)).table
+    columns = {str(name): column.values for name, column in table.variables.items()}
     ends = np.cumsum([len(fleet) for fleet in fleets]).tolist()
     return {
-        size: fleet_metrics(table.isel(case=slice(end - len(fleet), end)))
+        size: fleet_metrics({name: of[end - len(fleet) : end] for name, of in columns.items()})
         for size, fleet, end in zip(sizes, fleets, ends, strict=True)
     }
 
@@ -89,21 +90,23 @@ _RATES = {  # over the longest run of a fleet -> the flow
 }
 
 
-def fleet_metrics(servers: xr.Dataset) -> Values:
+def fleet_metrics(columns: Mapping[str, Float[np.ndarray, "replica run ..."]]) -> Values:
     """What a fleet achieved.
 
     Args:
-        servers: metrics and `EXTRAS` [case, run] of its replicas, until every request is done.
+        columns: metrics and `EXTRAS` [replica, run] of each of its servers, until every request is
+            done; of several also times [replica, run, request].
 
     Returns:
         As `fluidkv.runs.measuring.metrics`, over all replicas, and `EXTRAS`. Counts and queues are
         added up; an hour is the longest of the replicas', in rates; shares are of all tokens, or
         means over replicas.
     """
-    columns = {str(name): column.values for name, column in servers.data_vars.items()}
+    alone = len(columns["completions"]) == 1
 
     def over(name: str, how: Callable[[np.ndarray], float]) -> np.ndarray:
-        return np.apply_along_axis(how, 0, columns[name]).astype(float)
+        of = columns[name]
+        return of[0].astype(float) if alone else np.apply_along_axis(how, 0, of).astype(float)
 
     found = {name: over(name, np.sum) for name in _SUMS}
     found |= {name: over(name, np.max) for name in _MOST}
@@ -113,10 +116,11 @@ def fleet_metrics(servers: xr.Dataset) -> Values:
         found[name] = over(flow, np.sum) / per
     tokens, again = (over(name, np.sum) for name in ("tokens", "recomputed_tokens"))
     found["recompute_tax"] = again / np.where(tokens > 0, tokens, np.nan)
-    if servers.sizes["case"] == 1:
+    if alone:
         return found | {name: column[0] for name, column in columns.items() if _of_a_request(name)}
     for metric in TITLES_OF_REQUESTS:
-        pooled = statistics(servers[metric].stack(request=["case", "place"]))
+        together = np.concatenate(columns[metric], axis=-1)
+        pooled = statistics(xr.DataArray(together, dims=("run", "request")))
         found |= {f"{metric}_{name}": column.values for name, column in pooled.items()}
     return found
 
