@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
-from tests.examples.public import PACKAGE, Public, defined, public
+from tests.examples.public import PACKAGE, PRIVATE, Public, defined, is_type, public
 
 Definition = ast.FunctionDef | ast.ClassDef | ast.Assign | ast.AnnAssign
 _GROUND = "fluidkv"
@@ -79,11 +79,10 @@ def objects() -> tuple[Object, ...]:
     left = list(found.values())
     while left:
         for file, name in _types(left.pop()):
-            if (file, name) not in found and _classes(file) & {name}:
-                of_a_module = defined(PACKAGE, file.removesuffix(".py").replace("/", "."), name)
-                room = f"fluidkv.{file.removesuffix('.py').replace('/', '.')}"
-                public_name = replace(of_a_module, listed=(room,))
-                found[file, name] = Object(public_name, _definition(public_name))
+            if (file, name) not in found and name in _kinds(file):
+                module = file.removesuffix(".py").replace("/", ".")
+                known = replace(defined(PACKAGE, module, name), listed=(f"fluidkv.{module}",))
+                found[file, name] = Object(known, _definition(known))
                 left.append(found[file, name])
     return tuple(found[key] for key in sorted(found))
 
@@ -102,7 +101,9 @@ def _types(obj: Object) -> Iterator[tuple[str, str]]:
 
 def _annotations(node: Definition) -> Iterator[ast.expr]:
     if isinstance(node, ast.FunctionDef):
-        arguments = (*node.args.args, *node.args.kwonlyargs)
+        every = node.args
+        arguments = [*every.posonlyargs, *every.args, *every.kwonlyargs]
+        arguments += [each for each in (every.vararg, every.kwarg) if each]
         yield from (each for each in (*(a.annotation for a in arguments), node.returns) if each)
     elif isinstance(node, ast.ClassDef):
         for each in node.body:
@@ -110,14 +111,22 @@ def _annotations(node: Definition) -> Iterator[ast.expr]:
                 yield each.annotation
             elif isinstance(each, ast.FunctionDef) and not each.name.startswith("_"):
                 yield from _annotations(each)
+    elif node.value is not None and is_type(node):
+        yield node.value
 
 
 @cache
-def _classes(file: str) -> set[str]:
-    """Those without an underscore that a file of the package defines."""
-    if not (PACKAGE / file).is_file():
+def _kinds(file: str) -> set[str]:
+    """Classes, and names of types, that a file of the package defines for others."""
+    if not (PACKAGE / file).is_file() or file.split("/")[0] in PRIVATE:
         return set()
-    names = {each.name for each in _tree(file).body if isinstance(each, ast.ClassDef)}
+    names = set[str]()
+    for node in _tree(file).body:
+        if isinstance(node, ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign) and is_type(node):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names |= {target.id for target in targets if isinstance(target, ast.Name)}
     return {name for name in names if not name.startswith("_")}
 
 

@@ -1,4 +1,4 @@
-"""`fluidkv atlas`: certified thresholds of all pairs of decode lengths, as files."""
+"""`fluidkv atlas`: certified thresholds of all pairs of decode lengths."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fluidkv.errors import InputError
-from fluidkv.plain import csv_text
+from fluidkv.plain import csv_text, with_exact
 from fluidkv.questions.kinds import SHARE, Whole
 from fluidkv.questions.options import RUN, Option
 from fluidkv.questions.question import Question
@@ -53,13 +53,28 @@ class Atlas(Record):
         """All of it."""
         return self.thresholds
 
+    @property
+    def needs_most(self) -> dict[str, Any] | None:
+        """The mix that needs the longest inputs; None: no mix has a threshold."""
+        least = self.thresholds.l0_min
+        most = least.isel(least.argmax([*least.dims]))
+        if most <= 0:
+            return None
+        lengths = [most[name].item() for name in ("first", "second")]
+        share = Fraction(most["exact_share"].item())
+        return {
+            "input_length": int(most),
+            "decode_lengths": lengths,
+            **with_exact("share_of_first", share),
+        }
+
     def to_dict(self) -> dict[str, Any]:
-        """How many pairs and shares, and the files that have them."""
+        """How many pairs and shares, and which mix needs the longest inputs."""
         longest = self.thresholds.sizes["first"] + 1
         return {
             "pairs": longest * (longest - 1) // 2,
             "shares": self.thresholds.sizes["share"],
-            "files": [f"{_NAME}.nc", f"{_NAME}.csv"],
+            "needs_most": self.needs_most,
         }
 
 
@@ -71,8 +86,8 @@ def ask_atlas(
 ) -> Atlas:
     """Certified l0_min of every pair of decode lengths up to N, at several shares.
 
-    Writes threshold_atlas.nc (NetCDF, for xarray) and threshold_atlas.csv, a row
-    for each pair and share. Up to 60 at nine shares this takes minutes.
+    Up to 60 at nine shares this takes minutes. --out has threshold_atlas.nc
+    (NetCDF, for xarray) and threshold_atlas.csv, a row for each pair and share.
     """
     from fluidkv.exact.mixed.thresholds.atlas import TENTHS, threshold_atlas
 
@@ -83,15 +98,14 @@ def ask_atlas(
 
 
 def say_atlas(page: Page, answer: Atlas) -> None:
-    """How much there is in the files, and the mix that needs the longest inputs."""
-    counts, least = answer.to_dict(), answer.thresholds.l0_min
-    page.line(f"{counts['pairs']:,} pairs x {counts['shares']} shares")
-    most = least.isel(least.argmax([*least.dims]))
-    if most > 0:  # else there is no threshold at all
-        first, second, share = (most[name].item() for name in ("first", "second", "exact_share"))
-        tokens = counted(int(most), "token")
-        mix = f"outputs {first} and {second}, share {share} of {first}"
-        page.line(f"Longest inputs needed: {tokens}, by {mix}")
+    """How much there is, and the mix that needs the longest inputs."""
+    values = answer.to_dict()
+    page.line(f"{counted(values['pairs'], 'pair')} x {counted(values['shares'], 'share')}")
+    if most := values["needs_most"]:
+        first, second = most["decode_lengths"]
+        share = most["share_of_first_exact"]
+        mix = f"outputs {first} and {second}, {share} of the requests with {first}"
+        page.paragraph(f"Longest inputs needed: {counted(most['input_length'], 'token')}, by {mix}")
 
 
 def _files(answer: Atlas) -> dict[str, str | bytes]:

@@ -105,8 +105,8 @@ REPLAY = Question(
     notes=lambda options: converted_rows(options, options["block_size"]),
     doing="replaying the log",
     assumes=(
-        "Requests come when the log says and have the lengths that it says; who runs, who waits "
-        "and who is preempted follows from the engine's rules.",
+        "Requests come when the log says and have the lengths that it says; which run, wait "
+        "or are preempted follows from the engine's rules.",
         "How long an iteration lasts stands beside 'clock'. That is fitted to one half of the log; "
         "the other half is predicted.",
         "The baseline knows all lengths and the mean token rate of the fitted half.",

@@ -10,6 +10,8 @@ from .observers import Cycle as Cycle
 from .observers import Evictions as Evictions
 from .observers import Extremes as Extremes
 from .observers import FirstEviction as FirstEviction
+from .observers import Fronts as Fronts
+from .observers import Settled as Settled
 from .observers import Total as Total
 from .observers import Windows as Windows
 from .open.arrivals import class_rates as class_rates

@@ -262,12 +262,18 @@ class _Record:
             raise ArithmeticError("a check that looks at nothing")
         shown = [instance.shown for instance in instances if instance.shown is not None]
         ours = "{all}" if shown and self.ours == "as stated" else self.ours
+        fixed = isinstance(ours, str) and "{" not in ours  # said where it is as recorded alone
         wrong = (instance for instance in instances if not instance.holds)
-        bad = next((instance.bad or str(instance.shown) for instance in wrong), None)
+        bad = next((i.bad or ("" if i.shown is None else str(i.shown)) for i in wrong), None)
         printed = [instance.paper for instance in instances if instance.paper]
         paper = "{all}" if self.paper == "as stated" else self.paper
         return self.outcome(
-            Finding(bad, _text(ours, shown), _text(paper, printed) if printed else ""), shown
+            Finding(
+                bad,
+                "" if fixed else _text(ours, shown),
+                _text(paper, printed) if printed else "",
+            ),
+            shown,
         )
 
 
@@ -294,6 +300,8 @@ def _decided(
 
         def predicate(*case: Any) -> Any:
             result = check(*given, *case)
+            if isinstance(result, Iterator):
+                raise TypeError("a check of one case says whether it holds; it yields no instances")
             seen.append(result.value if isinstance(result, Seen) else result)
             return result
 

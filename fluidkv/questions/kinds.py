@@ -164,13 +164,15 @@ class Several:
 
 
 class Pair(NamedTuple):
-    """Two values of one option."""
+    """Two values of one option; refusals show them as they are written."""
 
     first: Any
     second: Any
 
-    def __str__(self) -> str:
-        return f"{self.first}:{self.second}"
+    def __repr__(self) -> str:
+        return ":".join(str(value).removesuffix(".0") for value in self)
+
+    __str__ = __repr__
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@ from .arrivals import bursts as bursts
 from .arrivals import poisson as poisson
 from .arrivals import replayed as replayed
 from .arrivals import saturated as saturated
+from .measuring import Span as Span
 from .measuring import metrics as metrics
 from .precision import random_key as random_key
 from .rates import RateSteps as RateSteps

@@ -198,20 +198,27 @@ class _Kept:
         """Nothing: what is unused goes by its age."""
 
 
-_ELSEWHERE = re.compile(r"^from (fluidkv(?:\.\w+)*\.kernel\.\w+) import ", re.MULTILINE)
+_ELSEWHERE = re.compile(r"^from (fluidkv(?:\.\w+)*) import ", re.MULTILINE)
+
+
+def _sources(folder: Path) -> list[Path]:
+    """All files there, what they import of the package, functions and constants, of those that are
+    in a `kernel` folder what these import in turn, and what makes kernels; none in a zip file."""
+    paths, names = sorted(folder.glob("*.py")), set[str]()
+    for path in paths:  # to which those that it names are added
+        if path.parent.name != "kernel" and path.parent != folder:
+            continue
+        imported = set(_ELSEWHERE.findall(path.read_text())) - names
+        paths += [Path(str(getattr(find_spec(name), "origin", ""))) for name in sorted(imported)]
+        names |= imported
+    return [*paths, *map(Path, (__file__, inlined.__file__, parts.__file__))] if paths else []
 
 
 @cache
 def _contents(folder: Path) -> str:
-    """Of all files there, of those elsewhere that they have functions from, and these in turn, and
-    of what makes kernels of them; nothing in a zip file."""
+    """Of the sources of its kernels: numbers in them are part of the code."""
     contents = sha256()
-    paths, names = sorted(folder.glob("*.py")), set[str]()
-    for path in paths:  # to which those that it names are added
-        imported = set(_ELSEWHERE.findall(path.read_text())) - names
-        paths += [Path(str(getattr(find_spec(name), "origin", ""))) for name in sorted(imported)]
-        names |= imported
-    paths += [Path(each) for each in (__file__, inlined.__file__, parts.__file__)] if paths else []
+    paths = _sources(folder)
     for path in paths:
         contents.update(path.name.encode() + b"\0" + path.read_bytes())
     return contents.hexdigest() if paths else ""

@@ -19,7 +19,7 @@ from fluidkv.workload import Workload
 
 @dataclass(frozen=True)
 class Equilibrium(Formulas):
-    """The eviction-free fixed point; `fluidkv.exact.Equilibrium` has it in numbers.
+    """The eviction-free fixed point; `fluidkv.exact.survival.Equilibrium` has it in numbers.
 
     Fields:
         rate: x*, requests admitted and completed an iteration.

@@ -19,7 +19,7 @@ from fluidkv.symbolic.symbols import CAPACITY
 
 @dataclass(frozen=True)
 class WaitEquilibrium(Formulas):
-    """What a server does in balance, in c_j; `fluidkv.wait.FluidEquilibrium` has it in numbers.
+    """What a server does in balance, in c_j; numbers: `fluidkv.wait.theory.fluid.FluidEquilibrium`.
 
     Fields:
         iteration_time: tau*.

@@ -27,10 +27,15 @@ from .knapsack.sequences.sums import price_sums as price_sums
 from .pricing import Budget as Budget
 from .pricing import Demand as Demand
 from .pricing import Pricing as Pricing
+from .returns.averages import AccumulatedMean as AccumulatedMean
 from .returns.averages import ExponentialAverage as ExponentialAverage
+from .returns.averages import LastSeen as LastSeen
 from .returns.known import Constant as Constant
+from .returns.known import NoisyOracle as NoisyOracle
 from .returns.known import Oracle as Oracle
+from .returns.mlp import Mlp as Mlp
 from .returns.mlp import load_mlp as load_mlp
 from .returns.mlp import save_mlp as save_mlp
 from .returns.mlp import trained_mlp as trained_mlp
+from .returns.training import train_mlp as train_mlp
 from .returns.writing import AtWriting as AtWriting

@@ -51,5 +51,5 @@ class Table:
 
 
 def _number_or_text(hint: type) -> type:
-    """The type of a field, or that of what may be missing."""
+    """The type of a field; of one that may be None, that of its values."""
     return next((of for of in get_args(hint) if of is not NoneType), hint)

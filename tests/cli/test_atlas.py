@@ -1,7 +1,9 @@
 """`fluidkv atlas`: two files together, and one line for bad input."""
 
 import csv
+import json
 import sys
+from fractions import Fraction
 
 import pytest
 import xarray as xr
@@ -32,8 +34,25 @@ def test_both_files_have_the_same_numbers(tmp_path, capsys):
             assert row["status"] == ("none" if row["l0_min"] == "" else "found")
             assert (row["asymptotic"] == "") == (row["l0_min"] == "")
     most = max(rows, key=lambda row: int(row["l0_min"] or 0))
-    lengths = f"outputs {most['first']} and {most['second']}, share {most['share']}"
-    assert f"Longest inputs needed: {most['l0_min']} tokens, by {lengths} of" in shown
+    first, second, share = most["first"], most["second"], most["share"]
+    lengths = f"outputs {first} and {second}, {share} of the requests with {first}"
+    assert f"Longest inputs needed: {most['l0_min']} tokens, by {lengths}" in " ".join(
+        shown.split()
+    )
+    values = json.loads((tmp_path / "a" / "atlas.json").read_text())
+    assert values["needs_most"] == {
+        "input_length": int(most["l0_min"]),
+        "decode_lengths": [int(first), int(second)],
+        "share_of_first": float(Fraction(share)),
+        "share_of_first_exact": share,
+    }
+
+
+def test_without_a_folder_nothing_is_written(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main([*ARGV, "--json"]) == 0
+    assert "files" not in json.loads(capsys.readouterr().out)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def test_a_folder_as_client_and_server_wrote_it(traces_dir, capsys):
         pytest.skip("no folder of a real client and server")
     assert main(["replay", str(folder)]) == 0
     words = " ".join(capsys.readouterr().out.split())
-    assert "who came back is taken to compute a mean prompt again" in words
+    assert "a request that came back is taken to compute a mean prompt again" in words
     assert "delay 0.19 s from the client to the scheduler" in words
 
 

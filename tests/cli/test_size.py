@@ -15,20 +15,10 @@ TWO = ("--class", "40:30", "--class", "120:60", *CLOCK)
 SLO = ("--slo", "ttft_p99=0.5s", "--slo", "tpot_p99=30ms")
 QUICK = (*TWO, *SLO, "--qps", "8", "--requests", "30", "--runs", "1", "--within", "0.2")
 QUICK = (*QUICK, "--draws", "5", "--horizon", "200")
-
-
 SHAREGPT = (
-    "--preset",
-    "sharegpt",
-    "--qps",
-    "1",
-    *CLOCK,
-    "--slo",
-    "ttft_p99=60s",
-    "--within",
-    "0.2",
+    *("--preset", "sharegpt", "--qps", "1", *CLOCK, "--slo", "ttft_p99=60s", "--within", "0.2"),
+    *("--requests", "20", "--runs", "1", "--draws", "5", "--horizon", "500"),
 )
-SHAREGPT = (*SHAREGPT, "--requests", "20", "--runs", "1", "--draws", "5", "--horizon", "500")
 
 
 def shown(capsys, *argv: str) -> str:
@@ -133,7 +123,7 @@ def test_a_trace_comes_at_its_own_times_or_faster(capsys, tmp_path):
         ((*QUICK, "--capacity", "96", "--find", "rate"), "120 input + 60 output tokens"),
         (
             (*SHAREGPT, "--find", "rate", "--capacity", "1200"),
-            "tokens, which the largest request of the fresh draws needs (0 draws need none)",
+            "tokens, which the largest request of the fresh draws needs; with 0 draws less",
         ),
         ((*QUICK, "--capacity", "1001", "--block-size", "16"), "--block-size: got 16"),
         ((*QUICK, "--slo", "ttft_p99=1ms"), "no KV pool meets ttft_p99=0.001s"),

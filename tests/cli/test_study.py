@@ -292,6 +292,12 @@ def test_bad_arguments_get_one_line(argv, capsys):
     refusal(capsys, "study", *argv)
 
 
+def test_a_window_without_a_tick_is_shown_as_it_is_written(capsys):
+    log = "sample:vllm-rtx4090"
+    line = refusal(capsys, "study", log, "--measured", log, "--window", "100000:200000")
+    assert line.startswith("fluidkv: --window: got 100000:200000; allowed: first <= last")
+
+
 FILES = {
     "empty": b"",
     "binary": b"\x89PNG\r\n\x1a\n\x00\x00\xff\xfe",

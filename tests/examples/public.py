@@ -17,7 +17,7 @@ PACKAGE = Path(fluidkv.__file__).parent
 FLAGS = doctest.ELLIPSIS
 # What an example may use without an import; the page on the reference says so.
 GIVEN = {"fk": fluidkv, "np": np, "Fraction": Fraction}
-_PRIVATE = ("cli", "figures")  # rooms that no user imports by name
+PRIVATE = ("cli", "figures")  # rooms that no user imports by name
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def public() -> tuple[Public, ...]:
     found = {}
     for stub in sorted(PACKAGE.rglob("__init__.pyi")):
         here = stub.parent.relative_to(PACKAGE)
-        if here.parts[:1] and here.parts[0] in _PRIVATE:
+        if here.parts[:1] and here.parts[0] in PRIVATE:
             continue
         for node in _body(stub):
             if isinstance(node, ast.ImportFrom) and node.module:
@@ -87,7 +87,7 @@ def defined(folder: Path, module: str, name: str) -> Public:
                 continue  # what is called, and has the docstring, comes last
             doc = ast.get_docstring(node) or ""
         elif isinstance(node, ast.Assign | ast.AnnAssign) and name in _targets(node):
-            doc, alias = _below(body, place), _is_type(node)
+            doc, alias = _below(body, place), is_type(node)
         elif isinstance(node, ast.ImportFrom) and name in {a.asname or a.name for a in node.names}:
             told = next(a.name for a in node.names if (a.asname or a.name) == name)
             inside = node.module or ""
@@ -111,7 +111,7 @@ def _targets(node: ast.Assign | ast.AnnAssign) -> set[str]:
     return {target.id for target in flat if isinstance(target, ast.Name)}
 
 
-def _is_type(node: ast.Assign | ast.AnnAssign) -> bool:
+def is_type(node: ast.Assign | ast.AnnAssign) -> bool:
     """`X = Literal[...]`, `X = A | B`: what is on the right is a type."""
     value = node.value
     if isinstance(value, ast.BinOp):

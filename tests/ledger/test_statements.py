@@ -331,6 +331,30 @@ def test_a_check_yields_instances_and_the_first_bad_one_is_the_witness(
     assert outcome.ours == "n = 1, n = 2, n = 3"
 
 
+@pytest.mark.parametrize(
+    ("holds", "shown", "ours", "witness"),
+    [
+        (False, None, "it is larger", "by hand"),  # as recorded
+        (True, None, "no counterexample", ""),
+        (True, "n = 1", "no counterexample", ""),
+    ],
+)
+def test_words_of_the_record_are_said_where_it_is_what_comes_out(
+    holds: bool, shown: str | None, ours: str, witness: str
+) -> None:
+    claims = Statements("paper", "Paper")
+
+    @claims.claim(
+        "lemma-1", "Lemma 1", "S.", ours="it is larger", witness="by hand", expected=Verdict.FAILS
+    )
+    def _small() -> Iterator[Instance]:
+        yield Instance(holds, shown)
+
+    (claim,) = claims
+    outcome = claim.check()
+    assert (outcome.ours, outcome.witness) == (ours, witness)
+
+
 def test_a_check_that_yields_nothing_proves_nothing() -> None:
     claims = Statements("paper", "Paper")
     claims.claim("lemma-1", "Lemma 1", "S.")(lambda: iter(()))

@@ -21,6 +21,7 @@ from fluidkv.runs import compiled_code, jax_code, kernels
 from fluidkv.runs.compiled_code import OFF, VARIABLE, CodeStore, code_store
 from fluidkv.runs.kernels import kernel
 from fluidkv.runs.precision import in_float64
+from fluidkv.serving.caching.sglang.kernel import loop
 from fluidkv.serving.kernel import budget
 
 _SETTING = "jax_compilation_cache_dir"
@@ -261,16 +262,27 @@ def test_the_code_of_a_kernel_says_what_it_has_from_elsewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A rule that two kernels share is a file of one of them."""
-    inside, outside = tmp_path / "kernel", tmp_path / "budget.py"
+    inside, outside = tmp_path / "kernel", tmp_path / "shared" / "kernel" / "budget.py"
     inside.mkdir()
+    outside.parent.mkdir(parents=True)
+    spec_of = kernels.find_spec
     (inside / "loop.py").write_text("from fluidkv.serving.kernel.budget import pairs\n")
     contents = kernels._contents.__wrapped__
     as_it_is = contents(inside)
-    monkeypatch.setattr(kernels, "find_spec", lambda _: SimpleNamespace(origin=str(outside)))
+    elsewhere = SimpleNamespace(origin=str(outside))
+    monkeypatch.setattr(
+        kernels, "find_spec", lambda name: elsewhere if name.endswith(".budget") else spec_of(name)
+    )
     outside.write_bytes(Path(budget.__file__).read_bytes())
     assert contents(inside) == as_it_is
     outside.write_text("another rule")
     assert contents(inside) != as_it_is
+
+
+def test_what_a_kernel_has_through_others_and_constants_are_among_its_sources() -> None:
+    sources = kernels._sources(Path(loop.__file__).parent)
+    names = {"/".join(path.parts[-3:]) for path in sources}
+    assert {"radix/kernel/leaves.py", "fluidkv/prefix/policies.py"} <= names
 
 
 def test_a_kernel_in_no_folder_is_compiled_each_time(

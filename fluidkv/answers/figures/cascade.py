@@ -1,6 +1,7 @@
 """How equal requests fall into step: one disturbed start, stage after stage going empty.
 
-The picture of `fluidkv.answers.study.StudyResult.collapses`, for the first start of the first kind.
+The picture of `fluidkv.answers.study.study.StudyResult.collapses`, for the first start of the
+first kind.
 """
 
 from functools import partial

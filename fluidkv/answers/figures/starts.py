@@ -1,6 +1,7 @@
 """What becomes of a disturbed equilibrium: requests in flight over time, one panel a kind of start.
 
-The picture of `fluidkv.answers.study.Simulation`: some starts of each kind, and what they evict.
+The picture of `fluidkv.answers.study.simulation.Simulation`: some starts of each kind, and what
+they evict.
 """
 
 import re

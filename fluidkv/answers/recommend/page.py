@@ -292,7 +292,7 @@ def run_rows(answer: Recommendation) -> list[Row]:
     rows.append(("not in it", missing))
     rows += max_tokens_rows(plan.engine.rules, plan.demand)
     if len({setting.clients for setting in answer.settings}) > 1:
-        rows.append(("", "with fewer clients: those who then wait outside are in no latency"))
+        rows.append(("", "with fewer clients: what then waits outside is in no latency"))
     return rows
 
 

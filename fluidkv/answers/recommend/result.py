@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from fluidkv.answers.recommend.records import Choice, Gain, WhatIf
-from fluidkv.answers.served.described import BIAS, STRETCH, below, cost_keys
+from fluidkv.answers.served.described import BIAS, STRETCH, below, clock_json, cost_keys
 from fluidkv.answers.served.published import Published, misses_of
 from fluidkv.plain import finite
 from fluidkv.questions.answer import Answer, Described, described
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from fluidkv.answers.served.setting import Setting
 
 _PLAN = (
-    ("engine.name", "text", "of the rules"),
-    ("engine.version", "text", "that these are of"),
+    ("engine.name", "text", "whose rules are run"),
+    ("engine.version", "text", "whose rules these are"),
     ("engine.text", "text", "as asked for"),
     ("prefix_cache", "yes/no", "whether a preempted request finds what is left of itself"),
     ("capacity", "tokens", "KV memory"),
@@ -40,7 +40,11 @@ _PLAN = (
 _FINDINGS = (
     ("simulated.evidence", "text", "how this is known: sampled"),
     ("simulated.settings", "count", "that were run"),
-    ("simulated.settings_left_out", "count", "pairs of values that are not the best alone"),
+    (
+        "simulated.settings_left_out",
+        "count",
+        "pairs of values left out: one is not the best alone",
+    ),
     ("simulated.runs_each", "count", "of each setting"),
     ("simulated.requests_each", "count", "of each run"),
     ("simulated.iterations", "iterations", "of a run; null: until all are served"),
@@ -50,7 +54,11 @@ _FINDINGS = (
     ("nothing_to_gain", "yes/no", "whether only today's setting was run"),
     ("now", "", "today → [setting](#setting)"),
     *below("measured", BIAS),
-    ("measured_preemptions.count", "count", "if there is a log: so many, or at least so many"),
+    (
+        "measured_preemptions.count",
+        "count",
+        "if there is a log: preemptions in it, or more",
+    ),
     ("measured_preemptions.counted", "yes/no", "if there is a log: whether it counts them"),
     ("pick", "", "what to take → [setting](#setting)"),
     ("candidate", "", "if every simulated difference were the server's → [setting](#setting)"),
@@ -75,8 +83,6 @@ _FINDINGS = (
 
 def _plan_json(plan: "Plan") -> dict[str, Any]:
     """What was asked for and of whom."""
-    from fluidkv.answers.served.clock import clock_values
-
     demand, engine, limits = plan.demand, plan.engine, plan.limits
     numbers = {name: getattr(demand, name) for name in ("rate", "clients", "speed")}
     return {
@@ -92,7 +98,7 @@ def _plan_json(plan: "Plan") -> dict[str, Any]:
         "demand": {"kind": demand.kind}
         | {name: value for name, value in numbers.items() if value not in (None, 1.0)},
         "window": None if plan.window is None else plan.window.to_dict(),
-        "clock": clock_values(plan.clock),
+        "clock": clock_json(plan.clock),
         "equilibrium": {
             "rate": float(plan.equilibrium.rate),
             "in_flight": float(plan.equilibrium.in_flight),

@@ -30,7 +30,7 @@ class Account(Answer):
         latency, ttft, tpot: of each request; tpot is NaN for one of one output.
     """
 
-    name: Annotated[str, Described("who tells it")]
+    name: Annotated[str, Described("whose account it is: measured, or an engine")]
     running: Annotated[PerTick, Described("requests running", "request", "tick")]
     waiting: Annotated[PerTick, Described("requests waiting", "request", "tick")]
     kv_used: Annotated[PerTick, Described("share of the KV blocks in use", dims="tick")]

@@ -115,7 +115,7 @@ def _left_over(answer: Replay, span: str) -> str:
     if isinstance(fit, StepFit):
         return f"from {len(fit)} rows of the {half}; their times off by {fit.rms_s:.2f} s rms"
     text = f"from {len(fit.residuals)} ticks of the {half}; off by {fit.residuals.rms:.1%} rms"
-    return text + "; who came back is taken to compute a mean prompt again" * fit.reckons
+    return text + "; a request that came back is taken to compute a mean prompt again" * fit.reckons
 
 
 def _span(answer: Replay, half: str) -> str:

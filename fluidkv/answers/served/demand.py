@@ -270,10 +270,14 @@ def check_pace(
     """Refuse what would spend its time waiting: on the theory's clock an idle iteration is one."""
     least = size / _SLOWEST
     if demand.rate is not None and not clock.jumps and demand.rate < least:
-        raise InputError("rate", demand.rate, f"at least {least:g} an iteration for {size:,}")
+        raise InputError(
+            "rate", demand.rate, f"at least {least:g} an iteration for {size:,} requests"
+        )
     slowest = min((s.admission_rate for s in settings if s.admission_rate), default=None)
     if slowest is not None and slowest < least:
-        raise InputError("admission_rate", float(slowest), f"at least {least:g} for {size:,}")
+        raise InputError(
+            "admission_rate", float(slowest), f"at least {least:g} for {size:,} requests"
+        )
 
 
 def horizon_of(demand: Demand, equilibrium: Equilibrium, size: int) -> int | None:

@@ -271,8 +271,9 @@ def experiment(
             longest = max(each.decode_length for each in workload.classes)
             size = requests_of_run(draws.requests, demand, equilibrium, longest)
     if len(servers) * runs > MOST_RUNS:
-        tried = f"{len(servers):,} {called}, {runs} runs each"
-        raise InputError(runs_named, tried, f"{MOST_RUNS:,} runs in all")
+        most = f"at most {MOST_RUNS // len(servers):,}"
+        why = f"{len(servers):,} {called} are run, {MOST_RUNS:,} runs at most in all"
+        raise InputError(runs_named, runs, f"{most}: {why}")
     part = source if window is None else window.of_trace(source)
     tables = tables_of(part, workload, demand, clock, size, runs, draws.seed, first)
     check_pace(demand, clock, settings, size)

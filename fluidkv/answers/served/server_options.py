@@ -110,13 +110,6 @@ PRICE = _server(
     ABOVE_0,
     "Price of a GPU for an hour: says what a million output tokens cost, in the same money.",
 )
-NOW = _server(
-    "--now KNOB=VALUE",
-    Text(),
-    r"How servers are set: watermark, max_num_seqs; repeatable. \[default: 0 and no cap]",
-    many=True,
-    means=("max_num_seqs", "watermark"),
-)
 DRAWS = Option(
     "--draws N",
     Whole(0, 1000),
@@ -124,7 +117,6 @@ DRAWS = Option(
     r"their own process; 0: none. \[default: 20; size, of a SOURCE with times: 40]",
     RUN,
 )
-SEED = Option("--seed N", Whole(0, 2**62), "Seed of the first run.")
 HORIZON = Option(
     "--horizon N|TIME",
     Written(_horizon),

@@ -41,7 +41,8 @@ from fluidkv.workload import Workload
 
 REQUESTS, RUNS = 1000, 2
 """Requests of a run and runs, where requests are drawn and nobody says how many."""
-_SIZES = {"kv": 55, "rate": 55, "replicas": 10}  # tried; of 300 requests 15 to 42, 41 to 55, 11
+_SIZES = {"kv": 55, "rate": 55, "replicas": 10}
+"""Sizes that a search tries, about: for 300 requests 15 to 42 pools, 41 to 55 rates, 11 fleets."""
 _RECORDS, _RECORDS_FRESH = 20_000, 1_000  # of a run, at most, roughly
 
 
@@ -186,7 +187,7 @@ def planned(
         runs=RUNS,
         usual=REQUESTS,
         servers=[_sized(server, memory // limits.block_size)] * _SIZES[find],
-        called="sizes",
+        called="sizes or so",
     )
     theory = Theory(_mix(runs.tables, workload), clock, limits.max_num_seqs)
     least = max(least_blocks(server, table) for table in runs.to_hold)
@@ -309,7 +310,7 @@ def _of_draws(plan: Plan, days: Days) -> Plan:
     )
     if plan.axis.find != "kv" and not draws.holds(Size(blocks)):
         needed = f"at least {draws.tokens(Size(draws.least)):,} tokens"
-        what = "which the largest request of the fresh draws needs (0 draws need none)"
+        what = "which the largest request of the fresh draws needs; with 0 draws less is enough"
         raise InputError("capacity", plan.tokens(Size(blocks)), f"{needed}, {what}")
     return draws
 

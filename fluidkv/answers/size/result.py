@@ -34,7 +34,11 @@ _SLO = (
 )
 _CLIFF = (
     ("metric", "text", "the tail that is looked at"),
-    ("times_worse", "number", "than at the answer, from which on it is over the cliff"),
+    (
+        "times_worse",
+        "number",
+        "times the value at the answer: from there it is the cliff",
+    ),
     ("at_answer", "as the metric", "its value at the answer"),
     ("worse", "", f"{_SIZED}: the nearest one that is so much worse"),
     ("margin", "share", "of the answer, by which that one differs from it"),
@@ -273,17 +277,17 @@ class SizeAnswer(Answer):
             ("answer.not_met_above", _VALUE, "the next one after that"),
             ("answer.also_met[]", _VALUE, "from where to where sizes meet all out of order"),
             ("answer", "", f"{_SIZED}; by the requests that are run"),
-            ("of_runs.value", _VALUE, "what these alone would do with"),
+            ("of_runs.value", _VALUE, "what the runs alone would need"),
             ("draws.count", "count", "fresh draws; `draws` is null without any"),
             ("draws.requests", "count", "of the longest draw"),
-            ("draws.may_miss", "count", "draws"),
+            ("draws.may_miss", "count", "draws that may miss a bound"),
             ("draws.share", "share", "of other draws that meet it at least, or of days: estimated"),
             *below("draws.slos[]", _SLO),
             ("draws.value", _VALUE, "what nearly every draw meets"),
-            ("draws.not_met_at", _VALUE, "the next one tried, which not"),
+            ("draws.not_met_at", _VALUE, "the next one tried, which does not hold"),
             ("draws.worst.*", "as the metric", "in the worst draw"),
             *below("draws.stretch", STRETCH),
-            ("draws.tried[]", _VALUE, "with draws"),
+            ("draws.tried[]", _VALUE, "that were run on the draws"),
             ("bounds.memory", "requests a unit of the clock", "that a replica's memory carries"),
             ("bounds.compute", "requests a unit of the clock", "that computing alone would"),
             ("bounds.binds", "text", "memory, compute, or the target, which is missed first"),
@@ -331,7 +335,7 @@ class SizeAnswer(Answer):
     @described(
         "what a million output tokens cost",
         flat=True,
-        below=cost_keys("of each size"),
+        below=cost_keys("of the answer (`answer`) and of the server of today (`today`)"),
     )
     def costs(self) -> dict[str, Any]:
         """What a million output tokens cost; empty where no price is known."""

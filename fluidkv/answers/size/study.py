@@ -76,7 +76,7 @@ def size_server(
         find: "kv", the smallest memory; "rate", the highest rate of arrivals; "replicas", the
             fewest servers like today's, to which requests are dealt out in turn.
         capacity: KV tokens of today's server; needed for rates and replicas.
-        rate: arrivals a unit of the clock: a trace comes so many times as fast, a workload as
+        rate: arrivals a unit of the clock: the times of a trace are stretched to it, a workload as
             Poisson arrivals. None: a trace's own.
         engine: as `serve` takes it.
         clock: duration of an iteration; None: the theory's, where each lasts 1.

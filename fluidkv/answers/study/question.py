@@ -245,7 +245,7 @@ STUDY = Question(
         "request enters with its prompt in memory, so prefill takes no iteration.",
         "Memory is always in demand: a request waits at all times and is let in as soon as it "
         "fits, classes in proportion to their shares. Times of arrival do not matter.",
-        "Who is evicted has the fewest generated tokens (LPF) and starts again. Requests share no "
+        "The evicted have the fewest generated tokens (LPF) and start again. Requests share no "
         "memory: there is no prefix cache.",
         "The verdict is about small disturbances of the equilibrium. What happens from the "
         "perturbed starts is simulated, not proved.",

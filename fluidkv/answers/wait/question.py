@@ -299,7 +299,7 @@ WAIT = Question(
         "Prompts of each type come as a Poisson process, at a rate that does not change.",
         "An iteration moves each prompt of its batch by one stage. It lasts d0, more for each KV "
         "token in the batch (d1) and each token of prefill (d2; 0 in the paper).",
-        "Who is evicted loses its cache and starts again. Prompts share no memory.",
+        "An evicted request loses its cache and starts again. Prompts share no memory.",
         "Bounds hold for this model; what is marked as sampled comes from runs of it.",
     ),
     examples=("fluidkv wait --type 1:1:1 --type 1:1:2 --d0 0.1 --d1 0.1 --capacity 9",),

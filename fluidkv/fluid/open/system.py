@@ -62,7 +62,8 @@ def simulate_open(
         cap: rate limit x on admission, requests per iteration, one number or one for each run;
             None, or infinity, is greedy. The paper's policy is x*.
         cap_on: "total" limits a to x, as the paper prints it; "class" limits each a_k to p_k x.
-        selection: what is admitted when not all that waits can be: see `fluidkv.fluid.OpenModel`.
+        selection: what is admitted when not all that waits can be: see
+            `fluidkv.fluid.open.iteration.OpenModel`.
         blocked: "wait", as the paper's section 2.2 says; or "lost": what is not admitted in the
             iteration in which it arrives or is evicted leaves. Congestion's Table 8 fits the
             latter only.

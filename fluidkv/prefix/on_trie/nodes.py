@@ -7,7 +7,7 @@ path is locked. Nodes are as long as the requests made them, so more goes than i
 import sys
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -75,10 +75,13 @@ class NodeCache:
         self.units = capacity_units(self.trie, self.capacity)
         self._page = self.trie.granularity.page
         self._state = _tree_of(self.trie, checked_policy(self.policy))
-        if as_python(_PASSES * len(self.trie), lambda: _KERNEL in sys.modules):
-            self._kernel, self._state = interpreted(_KERNEL), tuple(map(as_objects, self._state))
-        else:
-            self._kernel = import_module(_KERNEL)
+        self._in_python = as_python(_PASSES * len(self.trie), lambda: _KERNEL in sys.modules)
+        if self._in_python:
+            self._state = tuple(map(as_objects, self._state))
+
+    @property
+    def _kernel(self) -> Any:  # asked for each time: a module cannot be copied
+        return interpreted(_KERNEL) if self._in_python else import_module(_KERNEL)
 
     @property
     def total(self) -> int:

@@ -40,7 +40,7 @@ PAGES = {
         "no watermark tried ends it: 36.5 per run are left at 0.1",
     ),
     f"{CLIENTS} --slo latency_p99=1": ("No setting meets what is asked", "MISSED"),
-    f"{CLIENTS} --client-cap 12,20": ("those who then wait outside are in no latency",),
+    f"{CLIENTS} --client-cap 12,20": ("what then waits outside is in no latency",),
     f"{CLIENTS} --clock vidur-llama3-8b-a100": ("computing again costs nothing",),
     f"{CLIENTS} --slo preemptions=0 --clock 0.01:1e-6": (
         "CAUTION prefill costs nothing here: a watermark looks worse than it is; it has no time to "

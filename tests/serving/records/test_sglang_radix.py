@@ -1,4 +1,4 @@
-"""Records of SGLang's prefix trees: equal, literal and fast; what differs is named; bad ones."""
+"""Records of SGLang's prefix trees: equal by the literal tree; what differs is named; bad ones."""
 
 import json
 from dataclasses import replace
