@@ -261,7 +261,7 @@ SIZE = Question(
         },
         defaults={"block_size": 16, "requests": 1000, "within": 0.05},
         fixed={"runs": 1, "draws": 0},
-        required=("rate", "clock", "engine"),
+        required=("rate", "clock", "engine", "slo"),
         title="How much memory meets what is asked of a server?",
         call="size_server",
         slow=True,

@@ -78,10 +78,17 @@ class NodeCache:
         self._in_python = as_python(_PASSES * len(self.trie), lambda: _KERNEL in sys.modules)
         if self._in_python:
             self._state = tuple(map(as_objects, self._state))
+        self._kernel = self._code()
 
-    @property
-    def _kernel(self) -> Any:  # asked for each time: a module cannot be copied
+    def _code(self) -> Any:
         return interpreted(_KERNEL) if self._in_python else import_module(_KERNEL)
+
+    def __getstate__(self) -> dict[str, Any]:  # a module cannot be copied
+        return {name: value for name, value in vars(self).items() if name != "_kernel"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._kernel = self._code()
 
     @property
     def total(self) -> int:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from enum import Enum
 from typing import Any
 
+from fluidkv.errors import InputError
 from fluidkv.questions.answer import Answer, inner_answer
 from fluidkv.questions.kinds import Kind, Member, Word, Written
 from fluidkv.questions.options import Declared, Option, arguments_of
@@ -32,7 +33,8 @@ def analysis_of(question: Question) -> Analysis:
 
     def arguments(row: Row) -> dict[str, Any]:
         values = {key: each.default for key, each in options.items()} | dict(sweep.fixed)
-        values |= {key: _value(name, options[key].option, row) for name, key in keys.items()}
+        for name, key in keys.items():
+            values[key] = _value(name, options[key].option, row, name in sweep.required)
         python = {name: row[key] for name, key in sweep.python.items()}
         return arguments_of(question.ask, values, **python)
 
@@ -90,13 +92,16 @@ def _checked(option: Option) -> Kind:
     return kind
 
 
-def _value(name: str, option: Option, row: Row) -> Any:
+def _value(name: str, option: Option, row: Row, required: bool) -> Any:
     """What the function gets of the settings at a point."""
     if option.key == "class":
         classes = workload_of(row).classes
         return [f"{c.input_length}:{c.decode_length}:{c.share}" for c in classes]
     if option.settings:
         pairs = [(key, row[key]) for key in option.settings if row.get(key) is not None]
+        if required and not pairs:
+            first, *others = option.settings
+            raise InputError(first, "none", f"a value, or one of {', '.join(others)}")
         return option.read(name, pairs)
     value = row[name]
     if isinstance(option.kind, Member | Written) and value is not None:

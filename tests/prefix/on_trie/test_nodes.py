@@ -1,5 +1,8 @@
 """A trace through SGLang's tree: the kernel's as the literal one, and beside single tokens."""
 
+import copy
+import pickle
+
 import pytest
 
 from fluidkv.errors import InputError
@@ -67,3 +70,17 @@ def test_policies_that_the_tree_does_not_have_are_refused() -> None:
         TraceCache(trie, 10, Policy.LRU)
     with pytest.raises(InputError, match="granularity"):
         NodeCache(case(0).trie, 10, Policy.LRU)
+
+
+@pytest.mark.parametrize("in_python", [True, False])
+def test_a_copy_goes_on_by_itself(in_python: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodes, "as_python", lambda *_: in_python)
+    of = case(3, nodes=True)
+    cache = NodeCache(of.trie, of.capacity, Policy.LRU)
+    first, *others = of.order
+    cache.request(first)
+    for same in (copy.deepcopy(cache), pickle.loads(pickle.dumps(cache))):
+        assert same.total == cache.total
+        whole = NodeCache(of.trie, of.capacity, Policy.LRU)
+        whole.request(first)
+        assert [same.request(r) for r in others] == [whole.request(r) for r in others]
