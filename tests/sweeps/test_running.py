@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import fluidkv as fk
+from fluidkv.errors import InputError
 from fluidkv.sweeps import execution, open_sweep
 from fluidkv.sweeps.execution import Done, processes
 from fluidkv.sweeps.planning import compute, plan
