@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import xarray as xr
 
+from fluidkv.runs.batch import Watch
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching import run as sglang_run
 from fluidkv.serving.caching.run import serve_sglang
@@ -90,6 +91,23 @@ def test_a_run_ends_where_somebody_who_is_told_of_it_says_so() -> None:
     run = drawn(1)
     with pytest.raises(KeyboardInterrupt):
         _served([run, run, run], "kernel", on_progress=stop)
+
+
+def test_a_run_that_begins_after_another_was_stopped_has_no_windows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On other threads: an error of its own would be raised in place of what stopped the first."""
+
+    def stopped(*_: object) -> Watch:
+        watch = Watch(None)
+        watch.stop.set()
+        return watch
+
+    monkeypatch.setattr(engine, "Watch", stopped)
+    run = drawn(1)
+    server = engine.SglangServer(run.requests, run.prompts, run.settings, run.clock)
+    records = engine.run_sglang([server], iterations=1000)
+    assert [len(windows) for windows in records.counts] == [0]
 
 
 def test_times_of_requests_may_be_left_out() -> None:

@@ -111,12 +111,12 @@ def _through(
     """A whole run: its windows, in parts; and what became of its requests."""
     loop = loop_of(state)
     most = _LITERAL_COST if state.runs.dtype == object else MOST_COST
-    counts, time = [], []
-    run, why, told = state.runs[0], FULL, (0, 0)
-    while why != ENDED and not watch.stop.is_set():
+    counts, time = [np.empty((_ROWS, len(COUNTS)), np.int64)], [np.empty(_ROWS)]
+    run, why, told = state.runs[0], None, (0, 0)
+    while why != ENDED and not watch.stop.is_set():  # which another run may have set before it
         if why == FULL:
-            counts.append(np.empty((_ROWS, len(COUNTS)), np.int64))
-            time.append(np.empty(_ROWS))
+            counts.append(np.empty_like(counts[0]))
+            time.append(np.empty_like(time[0]))
             run["row"] = 0
         with np.errstate(all="ignore"):
             why = loop.advance(*state, counts[-1], time[-1], iterations, every, most, np.inf)
