@@ -111,7 +111,8 @@ def _through(
     """A whole run: its windows, in parts; and what became of its requests."""
     loop = loop_of(state)
     most = _LITERAL_COST if state.runs.dtype == object else MOST_COST
-    counts, time = [np.empty((_ROWS, len(COUNTS)), np.int64)], [np.empty(_ROWS)]
+    counts: list[np.ndarray] = [np.empty((_ROWS, len(COUNTS)), np.int64)]
+    time: list[np.ndarray] = [np.empty(_ROWS)]
     run, why, told = state.runs[0], None, (0, 0)
     while why != ENDED and not watch.stop.is_set():  # which another run may have set before it
         if why == FULL:
