@@ -131,7 +131,8 @@ def control_margins(footprint: Footprint, controller: Controller) -> ControlMarg
     signs = np.sign(np.imag(loop.grid))
     largest, period = math.inf, None
     # at w = pi the loop is real: readings that go up and down in turn
-    candidates = [np.pi] + [
+    candidates = [np.pi, *loop.angles[signs == 0].tolist()]
+    candidates += [
         _zero(lambda x: loop.at(x).imag, loop.angles[k], loop.angles[k + 1])
         for k in np.flatnonzero(signs[:-1] * signs[1:] < 0)
     ]

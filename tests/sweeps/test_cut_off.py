@@ -51,7 +51,9 @@ def test_killed_at_any_time_with_two_processes(tmp_path: Path, map_tree: dict[st
     spec = tmp_path / "spec.json"
     spec.write_text(json.dumps(MAP | {"chunk": 1}))
     code = (
-        "import json, sys; from fluidkv.sweeps import plan, processes, run\n"
+        "import json, sys; from fluidkv.sweeps.planning import plan\n"
+        "from fluidkv.sweeps.execution import processes\n"
+        "from fluidkv.sweeps.running import run\n"
         "from pathlib import Path\n"
         "from fluidkv.sweeps import execution\n"
         "execution._START_S = 0\n"

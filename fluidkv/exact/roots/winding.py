@@ -214,7 +214,8 @@ class Series:
             + self._remainder * 0.5 ** (halvings * _ORDERS)
         )
         # |.|, the sums and the quotient are themselves rounded, by far less than 1e-9 relative.
-        fill = variation * (1 + 1e-9) / np.maximum(size[0], 1e-300)
+        with np.errstate(over="ignore"):  # infinite: nothing is known around a root
+            fill = variation * (1 + 1e-9) / np.maximum(size[0], 1e-300)
         half_widths = np.full(len(centres), 0.5**halvings / (2 * self.grid_cells))
         return Covering(centres, half_widths, taylor, fill)
 
