@@ -154,4 +154,5 @@ def test_a_log_brings_its_server_and_its_error(capsys, traces_dir):
     assert abs(ttft["relative"]) < 0.03
     against = found["against_bias"]
     assert against["bar"] >= max(ttft["error_bar"], 0.01)
-    assert against["value"] >= found["answer"]["value"] > 41_392
+    assert against["value"] is None  # where iterations last so much longer, no memory is enough
+    assert against["tried"][0] == found["answer"]["value"] > 41_392
