@@ -34,6 +34,30 @@ def test_files_and_functions_are_short() -> None:
     assert {key: n for key, n in lengths.items() if n > allowed[key.endswith(".py")]} == {}
 
 
+def test_a_constant_is_written_once() -> None:
+    """Two merges may each bring the same one, and the later one wins in silence."""
+    twice = [
+        f"{path.name}: {name}"
+        for package in PACKAGES
+        for path in package.rglob("*.py")
+        for name in _assigned_anew(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert twice == []
+    assert _assigned_anew(ast.parse("A = 1\nB = A\nA = 2\nB = (*B, 3)")) == ["A"]
+
+
+def _assigned_anew(module: ast.Module) -> list[str]:
+    """Names that a module assigns again, but not from themselves."""
+    names, again = set[str](), []
+    for node in module.body:
+        if isinstance(node, ast.Assign):
+            used = {part.id for part in ast.walk(node.value) if isinstance(part, ast.Name)}
+            assigned = {target.id for target in node.targets if isinstance(target, ast.Name)}
+            again += sorted(assigned & names - used)
+            names |= assigned
+    return again
+
+
 def _of_doc(function: ast.FunctionDef) -> int:
     return _lines_of_examples(ast.get_docstring(function) or "")
 

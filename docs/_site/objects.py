@@ -75,16 +75,16 @@ class Object:
 @cache
 def objects() -> tuple[Object, ...]:
     """Public names, what they are called with and what they return, in the order of their files."""
-    found = {(each.module, each.name): Object(each, _definition(each)) for each in public()}
-    left = list(found.values())
+    shown = {(each.module, each.name): Object(each, _definition(each)) for each in public()}
+    left = list(shown.values())
     while left:
         for file, name in _types(left.pop()):
-            if (file, name) not in found and name in _kinds(file):
+            if (file, name) not in shown and name in _kinds(file):
                 module = file.removesuffix(".py").replace("/", ".")
-                known = replace(defined(PACKAGE, module, name), listed=(f"fluidkv.{module}",))
-                found[file, name] = Object(known, _definition(known))
-                left.append(found[file, name])
-    return tuple(found[key] for key in sorted(found))
+                type_of = replace(defined(PACKAGE, module, name), listed=(f"fluidkv.{module}",))
+                shown[file, name] = Object(type_of, _definition(type_of))
+                left.append(shown[file, name])
+    return tuple(shown[key] for key in sorted(shown))
 
 
 def _types(obj: Object) -> Iterator[tuple[str, str]]:

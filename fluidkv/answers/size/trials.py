@@ -108,21 +108,21 @@ def fleet_metrics(columns: Mapping[str, Float[np.ndarray, "replica run ..."]]) -
         of = columns[name]
         return of[0].astype(float) if alone else np.apply_along_axis(how, 0, of).astype(float)
 
-    found = {name: over(name, np.sum) for name in _SUMS}
-    found |= {name: over(name, np.max) for name in _MOST}
-    found |= {name: over(name, np.mean) for name in _MEANS}
+    of_fleet = {name: over(name, np.sum) for name in _SUMS}
+    of_fleet |= {name: over(name, np.max) for name in _MOST}
+    of_fleet |= {name: over(name, np.mean) for name in _MEANS}
     for name, flow in _RATES.items():
-        per = found["duration" if name.endswith("per_time") else "iterations"]
-        found[name] = over(flow, np.sum) / per
+        per = of_fleet["duration" if name.endswith("per_time") else "iterations"]
+        of_fleet[name] = over(flow, np.sum) / per
     tokens, again = (over(name, np.sum) for name in ("tokens", "recomputed_tokens"))
-    found["recompute_tax"] = again / np.where(tokens > 0, tokens, np.nan)
+    of_fleet["recompute_tax"] = again / np.where(tokens > 0, tokens, np.nan)
     if alone:
-        return found | {name: column[0] for name, column in columns.items() if _of_a_request(name)}
+        return of_fleet | {n: of[0] for n, of in columns.items() if _of_a_request(n)}
     for metric in TITLES_OF_REQUESTS:
         together = np.concatenate(columns[metric], axis=-1)
         pooled = statistics(xr.DataArray(together, dims=("run", "request")))
-        found |= {f"{metric}_{name}": column.values for name, column in pooled.items()}
-    return found
+        of_fleet |= {f"{metric}_{name}": column.values for name, column in pooled.items()}
+    return of_fleet
 
 
 def _of_a_request(metric: str) -> bool:
@@ -145,9 +145,9 @@ def _extras(run: xr.Dataset, wide: int) -> xr.Dataset:
         "unfinished": (run.variables["status"].values != RunStatus.DONE.name).astype(float),
         **{name: np.nansum(windows(name), axis=1) for name in _FLOWS},
     }
-    found = xr.Dataset({name: ("run", column) for name, column in columns.items()})
+    extras = xr.Dataset({name: ("run", column) for name, column in columns.items()})
     for metric in TITLES_OF_REQUESTS if wide else ():
         values = times(run, metric, Span(0.0, np.inf)).transpose("run", "request").values
         padded = np.pad(values, ((0, 0), (0, wide - values.shape[1])), constant_values=np.nan)
-        found[metric] = ("run", "place"), padded
-    return found
+        extras[metric] = ("run", "place"), padded
+    return extras
