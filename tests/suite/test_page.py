@@ -1,10 +1,7 @@
 """docs/benchmarks.md has the numbers of the runs recorded beside it, and no others."""
 
 import dataclasses
-import re
 from pathlib import Path
-
-import pytest
 
 from benchmarks import page
 from fluidkv.suite.run import BENCHMARKS
@@ -39,19 +36,3 @@ def test_what_was_not_measured_is_said() -> None:
     assert "- processor: A processor, 2 cores, 24.5 GB, Linux x86_64" in alone
     assert "**GPU**: not measured." in alone
     assert "- CPU: aim: cost, at most 2: L = 40 missed" in alone
-
-
-NOTES = {
-    "mass_engine": "Labels against the plain map",
-    "compiled_code": "The first call of a process",
-}
-
-
-@pytest.mark.parametrize("name", NOTES)
-def test_the_tables_of_a_note_are_those_of_the_deep_benchmarks(name: str) -> None:
-    results = (Path(page.__file__).parent / "RESULTS.md").read_text(encoding="utf-8")
-    section = results.split(f"## {NOTES[name]}\n")[1].split("\n## ")[0]
-    note = (page.PAGE.parent / f"{name}.md").read_text(encoding="utf-8")
-    recorded = re.findall(r"(?:^\|.*\n)+", section, flags=re.M)
-    assert recorded
-    assert all(table in note for table in recorded)
