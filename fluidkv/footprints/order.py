@@ -17,6 +17,14 @@ and so do E|Q|^2 and E Q conj(P); slack is as it was. f is 1 where requests are 
 average over the circle where no two of them are admitted in one iteration; for slow modes it is
 E N^2 / E N, as many times the variance as the mean batch that a request is in.
 
+Proof. The noise of the linear map is the sum over requests of P - A, and of Q - B, at the iteration
+of each. Given the growths, steps are independent, so that the first has the spectrum
+
+    u (E|P - P_i|^2 + sum over k of exp(-i w k / u) E(P_i - A) conj(P_j - A)),
+
+with i and j the growths of requests k apart; that mean is rho_k (E|P_i|^2 - |A|^2) by the law of
+the order. The others are alike.
+
 In the limit of large M this is a theorem as the independent case is, with batches in proportion to
 u. Beside it: that admissions are u an iteration while batches last. Where a batch is a good part of
 what runs, the server follows it, and the linear map is left.

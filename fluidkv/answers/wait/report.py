@@ -1,4 +1,4 @@
-"""Parts of an answer about WAIT as plain JSON values; docs/wait.md lists the keys."""
+"""Parts of an answer about WAIT as plain JSON values; docs/json.md lists the keys."""
 
 from typing import Any
 

@@ -113,7 +113,7 @@ def missed(generator: str, predictor: str) -> np.ndarray:
 
 
 def table() -> Iterator[str]:
-    """Lines of docs/price.md: mean squared error over variance, means over seeds."""
+    """Lines of a table: mean squared error over variance, means over seeds."""
     names = list(dict.fromkeys(entry.predictor for entry in errors()))
     yield f"| | {' | '.join(generators())} |"
     yield f"|---|{'---:|' * len(generators())}"
