@@ -26,8 +26,8 @@ from benchmarks import (
     wait,
 )
 from benchmarks.inputs import SkippedError
-from fluidkv.suite import run_suite
 from fluidkv.suite.report import Report
+from fluidkv.suite.run import run_suite
 from fluidkv.suite.tables import machine_rows
 
 RESULTS = Path(__file__).parent / "RESULTS.md"

@@ -46,9 +46,9 @@ class _Kind(NamedTuple):
 
 
 def attach(room: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """`__getattr__`, `__dir__` and `__all__` of a room whose names its `__init__.pyi` lists.
+    """`__getattr__`, `__dir__` and `__all__` of a room whose `__init__.pyi` lists names or modules.
 
-    A name is loaded on first use. A function checks what it is called with.
+    Each is loaded on first use. A function checks what it is called with.
     """
     load, names, listed = lazy_loader.attach_stub(room, file)
 

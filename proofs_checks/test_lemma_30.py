@@ -6,8 +6,9 @@ The lemma's induction starts from proportions; other starts need up to b iterati
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fluidkv.exact import CohortMap, LengthMix
+from fluidkv.exact import LengthMix
 from fluidkv.exact.mass import iterate, memory_used
+from fluidkv.exact.mixed.cycles.orbits import CohortMap
 from tests.strategies import (
     boundary_states,
     cohort_profiles,

@@ -10,14 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fluidkv.exact import (
-    CohortMap,
-    LengthMix,
-    count_unstable,
-    neighbourhood,
-    survival_weights,
-    two_lengths,
-)
+from fluidkv.exact import LengthMix, count_unstable, neighbourhood, survival_weights, two_lengths
+from fluidkv.exact.mixed.cycles.orbits import CohortMap
 from fluidkv.verdict import Evidence
 from fluidkv.workload import System
 from fluidkv_papers.congestion.claims.mixed.section_4_3 import closes, coexisting_cycle

@@ -20,17 +20,17 @@ from hypothesis import strategies as st
 
 import fluidkv as fk
 from fluidkv.exact import (
-    CohortMap,
     LengthMix,
     characteristic_polynomial,
     count_unstable,
     input_threshold,
     iterate,
     lyapunov,
-    memory_used,
-    outward_rate,
     two_lengths,
 )
+from fluidkv.exact.mass import memory_used
+from fluidkv.exact.mixed.cycles.orbits import CohortMap
+from fluidkv.exact.mixed.motion.drift import outward_rate
 from fluidkv.fluid import RETURNED, start_families
 from fluidkv.verdict import Evidence, Stability
 from tests.strategies import input_lengths, length_mixes, positive_rationals, seeds

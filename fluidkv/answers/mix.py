@@ -49,7 +49,7 @@ class MixAnswer(Record):
         max_imbalance: the fullest node over the mean load, above which partitions were left out.
 
     Examples:
-        >>> from fluidkv.answers import mix_answer
+        >>> from fluidkv.answers.mix import mix_answer
         >>> chats = fk.Workload.from_lengths([(1, 2), (1, 2), (1, 3), (1, 5)])
         >>> answer = mix_answer(chats, nodes=2)
         >>> answer.partition.examined, answer.partition.is_mixed, answer.partition.exhaustive
@@ -123,7 +123,7 @@ def mix_answer(
         InputError: as `best_partition` does.
 
     Examples:
-        >>> from fluidkv.answers import mix_answer
+        >>> from fluidkv.answers.mix import mix_answer
         >>> answer = mix_answer(fk.Workload.from_lengths([(8, 3), (8, 4)]), nodes=2)
         >>> answer.to_dict()["best"], answer.partition.mixed.stability.value
         ('mixed', 'stable')

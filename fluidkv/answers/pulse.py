@@ -55,7 +55,7 @@ class PulseAnswer(Record):
         verified: that the literal model goes once round the cycle; None: too long to run.
 
     Examples:
-        >>> from fluidkv.answers import pulse_answer
+        >>> from fluidkv.answers.pulse import pulse_answer
         >>> half = Fraction(1, 2)
         >>> answer = pulse_answer(fk.LengthMix([2, 4], [half, half]), input_length=1, capacity=10)
         >>> answer.cycle.period, str(answer.cycle.throughput), str(answer.best), answer.verified
@@ -102,7 +102,7 @@ def pulse_answer(mix: "LengthMix", input_length: int, capacity: Fraction | int) 
         ArithmeticError: the closed form is not a cycle of the literal model.
 
     Examples:
-        >>> from fluidkv.answers import pulse_answer
+        >>> from fluidkv.answers.pulse import pulse_answer
         >>> half = Fraction(1, 2)
         >>> answer = pulse_answer(fk.LengthMix([4, 6], [half, half]), input_length=2, capacity=20)
         >>> answer.to_dict()["common_divisor"], answer.to_dict()["evicted"]

@@ -36,7 +36,7 @@ class RecordAnswer(Result):
     """A record and its replay.
 
     Examples:
-        >>> from fluidkv.answers import replay_records
+        >>> from fluidkv.answers.records import replay_records
         >>> from fluidkv.serving.records.vllm import VllmRecord
         >>> from fluidkv.serving.records.arrivals import Arrivals
         >>> steps = (Arrivals(fk.Requests([4, 4], [8, 8])), ("running",), [[2], [2], [1]])
@@ -109,7 +109,7 @@ def replay_records(
         on_progress: told now and then which file is replayed, and where in it the replay is.
 
     Examples:
-        >>> from fluidkv.answers import replay_records
+        >>> from fluidkv.answers.records import replay_records
         >>> from fluidkv.serving.records.vllm import VllmRecord
         >>> from fluidkv.serving.records.arrivals import Arrivals
         >>> arrivals, columns = Arrivals(fk.Requests([4, 4], [8, 8])), ("running", "preempt")

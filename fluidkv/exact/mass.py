@@ -110,7 +110,7 @@ def iterates(system: System, state: Sequence[Sequence[Fraction | int]]) -> Itera
 
     Examples:
         >>> from itertools import islice
-        >>> from fluidkv.exact import iterates
+        >>> from fluidkv.exact.mass import iterates
         >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
         >>> [[str(x) for x in state[0]] for state in islice(iterates(system, [[8, 0, 0]]), 4)]
         [['8', '0', '0'], ['0', '6', '0'], ['0', '0', '24/5'], ['8', '0', '0']]
@@ -191,7 +191,7 @@ def memory_used(system: System, state: Sequence[Sequence[Fraction | int]]) -> Fr
     """Sum of w_kj x_kj, tokens.
 
     Examples:
-        >>> from fluidkv.exact import memory_used
+        >>> from fluidkv.exact.mass import memory_used
         >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
         >>> print(memory_used(system, [[2, 2, 2]]))
         24

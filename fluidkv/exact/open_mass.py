@@ -24,7 +24,7 @@ class OpenStep(Record):
     """What happened in one iteration, each class; `queue` and `lost` are after admission.
 
     Examples:
-        >>> from fluidkv.exact import iterate_open
+        >>> from fluidkv.exact.open_mass import iterate_open
         >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
         >>> step = iterate_open(system, [[8, 0, 0]], [0], [1])
         >>> str(step.evicted[0]), str(step.queue[0]), [str(x) for x in step.state[0]]
@@ -54,7 +54,7 @@ def iterate_open(
     are not.
 
     Examples:
-        >>> from fluidkv.exact import iterate_open
+        >>> from fluidkv.exact.open_mass import iterate_open
         >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
         >>> step = iterate_open(system, [[2, 2, 2]], [0], [5])
         >>> str(step.admitted[0]), str(step.queue[0])

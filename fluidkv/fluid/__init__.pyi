@@ -20,7 +20,6 @@ from .open.iteration import open_step as open_step
 from .open.system import simulate_open as simulate_open
 from .outcomes.attractors import attractors as attractors
 from .outcomes.basins import basins as basins
-from .outcomes.convergence import CHECK_EVERY as CHECK_EVERY
 from .outcomes.convergence import RETURNED as RETURNED
 from .outcomes.convergence import convergence as convergence
 from .outcomes.events import event_log as event_log
@@ -33,4 +32,3 @@ from .starts import perturbed_starts as perturbed_starts
 from .starts import start_families as start_families
 from .starts import uniform_starts as uniform_starts
 from .whole import simulate_whole as simulate_whole
-from .whole import whole_step as whole_step

@@ -57,7 +57,7 @@ def whole_step(
         InputError: while tracing, on shapes that do not fit, or numbers that are no integers.
 
     Examples:
-        >>> from fluidkv.fluid import whole_step
+        >>> from fluidkv.fluid.whole import whole_step
         >>> from fluidkv.fluid.whole import WholeModel
         >>> state, flows = whole_step(WholeModel(np.array([3, 4, 5]), 24), np.array([8, 0, 0]))
         >>> state.tolist(), flows.evicted.item()

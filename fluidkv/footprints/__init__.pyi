@@ -1,4 +1,4 @@
-from .attention import Attention as Attention
+from . import second_moments as second_moments
 from .attention import FullAttention as FullAttention
 from .attention import Hybrid as Hybrid
 from .attention import SlidingWindow as SlidingWindow
@@ -13,7 +13,6 @@ from .densities import noise as noise
 from .densities import spectral_density as spectral_density
 from .densities import swings as swings
 from .eviction_rates import evictions as evictions
-from .eviction_rates import least_memory as least_memory
 from .footprint import FootprintMix as FootprintMix
 from .footprint import Growth as Growth
 from .footprint import RecordedFootprint as RecordedFootprint
@@ -24,7 +23,6 @@ from .limit_cycle import swing_test as swing_test
 from .order import batch_correlation as batch_correlation
 from .pools import Pool as Pool
 from .pools import pool_use as pool_use
-from .second_moments import mean_weights as mean_weights
 from .shot import OpenMemory as OpenMemory
 from .simulation.run import simulate_footprints as simulate_footprints
 from .stability import FullServer as FullServer

@@ -30,7 +30,8 @@ class Attention(Record):
     """How much of a request the layers keep.
 
     Examples:
-        >>> from fluidkv.footprints import Attention, FullAttention
+        >>> from fluidkv.footprints import FullAttention
+        >>> from fluidkv.footprints.attention import Attention
         >>> isinstance(FullAttention(), Attention)
         True
     """

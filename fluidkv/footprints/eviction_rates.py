@@ -150,7 +150,7 @@ def least_memory(footprint: Footprint, rate: float = 1e-6) -> float | None:
         InputError: a rate outside of it.
 
     Examples:
-        >>> from fluidkv.footprints import least_memory
+        >>> from fluidkv.footprints.eviction_rates import least_memory
         >>> mix = fk.footprint_of(fk.Workload.from_lengths((300, n) for n in range(5, 41)))
         >>> memory = least_memory(mix, 1e-3)
         >>> 9e-4 < fk.evictions(fk.FullServer(mix, round(memory))).rate < 11e-4

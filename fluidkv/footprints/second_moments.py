@@ -96,7 +96,7 @@ def mean_weights(footprint: Footprint) -> SurvivalWeights:
     Growths with the same steps that begin to walk at the same age have one mean walk.
 
     Examples:
-        >>> from fluidkv.footprints import mean_weights
+        >>> from fluidkv.footprints.second_moments import mean_weights
         >>> mean_weights(fk.RequestFootprint(2, 3)).memory
         (3, 4, 5)
     """

@@ -35,7 +35,7 @@ class MeanTimes(Record):
         tbt: between two tokens, the mean of all gaps of requests served; NaN where there is none.
 
     Examples:
-        >>> from fluidkv.preempt import mean_times
+        >>> from fluidkv.preempt.slo import mean_times
         >>> found = mean_times([fk.serve(fk.Requests([4], [3]), fk.Server("vllm", fk.Limits(100)))])
         >>> found.ttft, found.tbt
         (1.0, 1.0)
@@ -57,7 +57,7 @@ def mean_times(runs: Sequence[xr.Dataset]) -> MeanTimes:
     Source: CacheOPT, section 5: "the average TTFT and TBT across all compared methods".
 
     Examples:
-        >>> from fluidkv.preempt import mean_times
+        >>> from fluidkv.preempt.slo import mean_times
         >>> table = fk.Requests([4, 4], [3, 3])
         >>> servers = [fk.Server("vllm", fk.Limits(capacity)) for capacity in (7, 100)]
         >>> runs = [fk.serve(table, server) for server in servers]
@@ -194,7 +194,7 @@ def tails(run: xr.Dataset, *, span: Span = ALL) -> xr.Dataset:
         request) and normalised_latency, over the requests that have one.
 
     Examples:
-        >>> from fluidkv.preempt import tails
+        >>> from fluidkv.preempt.slo import tails
         >>> found = tails(fk.serve(fk.Requests([4, 4], [3, 3]), fk.Server("vllm", fk.Limits(7))))
         >>> found.ttft_p50.item(), found.ttft_p95.round(2).item()  # of 1 and 4
         (2.5, 3.85)

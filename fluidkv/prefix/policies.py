@@ -154,7 +154,7 @@ class Granularity(Record):
 TOKENS = Granularity()
 """Single tokens, as in the paper.
 
->>> from fluidkv.prefix import TOKENS
+>>> from fluidkv.prefix.policies import TOKENS
 >>> TOKENS.page, TOKENS.units(100)
 (1, 100)
 """

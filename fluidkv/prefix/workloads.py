@@ -311,7 +311,7 @@ GENERATORS: dict[str, Callable[..., Generated]] = {
 }
 """Name on the command line -> the function.
 
->>> from fluidkv.prefix import GENERATORS
+>>> from fluidkv.prefix.workloads import GENERATORS
 >>> requests, prompts = GENERATORS["loop"](0, turns=2)
 >>> len(requests), sorted(GENERATORS)
 (10, ['chats', 'documents', 'gsp', 'loop', 'zipf'])

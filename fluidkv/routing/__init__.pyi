@@ -1,5 +1,4 @@
 from .affine import SGLANG as SGLANG
-from .affine import SGLANG_0_4_6 as SGLANG_0_4_6
 from .affine import CacheAware as CacheAware
 from .affine import LinearScore as LinearScore
 from .affine import LoadAware as LoadAware
@@ -10,17 +9,12 @@ from .blind import LeastLoaded as LeastLoaded
 from .blind import PowerOfTwo as PowerOfTwo
 from .blind import Random as Random
 from .blind import RoundRobin as RoundRobin
-from .cluster import run_cluster as run_cluster
 from .fleet import Fleet as Fleet
 from .fleet import Traffic as Traffic
 from .fleet import bounds as bounds
 from .fleet import route as route
 from .lbgr import LBGR as LBGR
-from .plain import PlainWorker as PlainWorker
 from .plain import Service as Service
-from .results import MEASURES as MEASURES
-from .results import as_dataset as as_dataset
-from .results import measures as measures
 from .router import Choice as Choice
 from .router import Router as Router
 from .router import View as View

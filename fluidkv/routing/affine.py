@@ -79,7 +79,8 @@ SGLANG_0_4_6 = CacheAware(0.5, 32, 1.0001)
 """The defaults of its Python binding in the time of SGLang 0.4.6, with trees of at most 2^24
 characters that are cut back every 60 s: those that Routing compares with, as far as it says.
 
->>> from fluidkv.routing import SGLANG_0_4_6, View
+>>> from fluidkv.routing import View
+>>> from fluidkv.routing.affine import SGLANG_0_4_6
 >>> queues, none = np.array([10, 43]), np.zeros(2, int)
 >>> seen = View(0.0, 1000, np.array([0, 1000]), none, queues, none, none, (0.0, 0.0))
 >>> SGLANG_0_4_6.route(None, seen).worker  # 33 requests more are too many

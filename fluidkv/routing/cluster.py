@@ -111,7 +111,9 @@ def run_cluster(
 
     Examples:
         >>> from fluidkv.prefix import Policy, TraceCache, shared_prefixes, trie_of
-        >>> from fluidkv.routing import PlainWorker, RoundRobin, Service, run_cluster
+        >>> from fluidkv.routing import RoundRobin, Service
+        >>> from fluidkv.routing.plain import PlainWorker
+        >>> from fluidkv.routing.cluster import run_cluster
         >>> requests, prompts = shared_prefixes(0, groups=2, queries=4, lengths=1000)
         >>> trie = trie_of(prompts)
         >>> caches = [TraceCache(trie, 20_000, Policy.LRU) for _ in range(2)]

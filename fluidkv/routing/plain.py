@@ -115,7 +115,8 @@ class PlainWorker:
     Examples:
         >>> from fluidkv.prefix import Policy, TraceCache, trie_of
         >>> from fluidkv.prefix.prompts import private
-        >>> from fluidkv.routing import PlainWorker, Service
+        >>> from fluidkv.routing import Service
+        >>> from fluidkv.routing.plain import PlainWorker
         >>> table = fk.Requests([1000, 1000], [9, 9], arrival=[0, 0])
         >>> cache = TraceCache(trie_of(private(table)), 5000, Policy.LRU)
         >>> worker = PlainWorker(table, cache, Service(missed=0.2))

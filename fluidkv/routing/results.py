@@ -44,7 +44,7 @@ MEASURES: dict[str, tuple[str, str]] = {
 }
 """What `measures` finds -> (what it is, unit). The makespan is the objective of section 3.1.
 
->>> from fluidkv.routing import MEASURES
+>>> from fluidkv.routing.results import MEASURES
 >>> MEASURES["makespan"]
 ('seconds of service on the worker with the most', 's')
 """
@@ -68,7 +68,8 @@ def as_dataset(
 
     Examples:
         >>> from fluidkv.prefix import shared_prefixes
-        >>> from fluidkv.routing import RoundRobin, Traffic, as_dataset, route
+        >>> from fluidkv.routing import RoundRobin, Traffic, route
+        >>> from fluidkv.routing.results import as_dataset
         >>> traffic = Traffic(*shared_prefixes(0, groups=2, queries=4, lengths=1000))
         >>> run = route(traffic, fk.Fleet(2, 20_000), RoundRobin())
         >>> found = as_dataset([run], [traffic.requests], ["round-robin"], [0])
@@ -122,7 +123,8 @@ def measures(run: xr.Dataset) -> xr.Dataset:
 
     Examples:
         >>> from fluidkv.prefix import shared_prefixes
-        >>> from fluidkv.routing import RoundRobin, Traffic, as_dataset, measures, route
+        >>> from fluidkv.routing import RoundRobin, Traffic, route
+        >>> from fluidkv.routing.results import as_dataset, measures
         >>> traffic = Traffic(*shared_prefixes(0, groups=2, queries=4, lengths=1000))
         >>> run = route(traffic, fk.Fleet(2, 20_000), RoundRobin())
         >>> found = measures(as_dataset([run], [traffic.requests], ["round-robin"], [0]))

@@ -2,12 +2,7 @@ from .arrivals import bursts as bursts
 from .arrivals import poisson as poisson
 from .arrivals import replayed as replayed
 from .arrivals import saturated as saturated
-from .measuring import Span as Span
 from .measuring import metrics as metrics
 from .precision import random_key as random_key
-from .rates import RateSteps as RateSteps
-from .rates import VaryingRates as VaryingRates
-from .rates import burst_rates as burst_rates
-from .rates import contrast_of as contrast_of
 from .requests import Requests as Requests
 from .values import crossed as crossed

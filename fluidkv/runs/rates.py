@@ -39,7 +39,7 @@ def burst_rates(
         InputError: a rate or contrast that is not above 0; a window outside of (0, period).
 
     Examples:
-        >>> from fluidkv.runs import burst_rates
+        >>> from fluidkv.runs.rates import burst_rates
         >>> burst_rates(1.0, period=10, window=2, contrast=6)  # 2 of 10 at 3, 8 of 10 at 0.5
         (3.0, 0.5)
     """
@@ -61,7 +61,7 @@ def contrast_of(factor: float, *, period: float, window: float) -> float:
         InputError: a factor with which the mean cannot be kept; a window outside of (0, period).
 
     Examples:
-        >>> from fluidkv.runs import contrast_of
+        >>> from fluidkv.runs.rates import contrast_of
         >>> contrast_of(3.0, period=10, window=2)
         6.0
     """
@@ -93,7 +93,7 @@ class RateSteps:
         InputError: a number outside of what is said here.
 
     Examples:
-        >>> from fluidkv.runs import RateSteps
+        >>> from fluidkv.runs.rates import RateSteps
         >>> rates = RateSteps((0, 2), (1, 0.5)).times_rates([4.0, 6.0])
         >>> rates.at(np.array([1.9, 2.0])).tolist()
         [[4.0, 6.0], [2.0, 3.0]]
@@ -129,7 +129,7 @@ class VaryingRates:
         InputError: `at` that cannot be called, or `most` out of range.
 
     Examples:
-        >>> from fluidkv.runs import VaryingRates
+        >>> from fluidkv.runs.rates import VaryingRates
         >>> rates = VaryingRates.steps([0, 10], [[2.0, 1.0], [5.0, 0.0]])
         >>> rates.most, rates.at(np.array([10.0])).tolist()
         (5.0, [[5.0, 0.0]])

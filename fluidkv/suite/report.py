@@ -91,7 +91,7 @@ class Report:
         sections: in the order of the run.
 
     Examples:
-        >>> from fluidkv.suite import run_suite
+        >>> from fluidkv.suite.run import run_suite
         >>> from fluidkv.suite.report import Report
         >>> from fluidkv.suite.settings import LEAST
         >>> report = run_suite(["certified"], effort=LEAST)

@@ -50,7 +50,7 @@ def run_suite(
         AssertionError: two ways to compute the same do not agree: a defect, no bad input.
 
     Examples:
-        >>> from fluidkv.suite import run_suite
+        >>> from fluidkv.suite.run import run_suite
         >>> from fluidkv.suite.settings import LEAST
         >>> [section] = run_suite(["certified"], effort=LEAST).sections
         >>> section.name, all(each.per_second > 0 for each in section.rates)

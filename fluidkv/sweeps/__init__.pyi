@@ -1,3 +1,2 @@
 from .running import open_sweep as open_sweep
 from .running import sweep as sweep
-from .spec.spec import read_spec as read_spec

@@ -11,7 +11,8 @@ positive. So the positive roots of F(-1) det(X - Y) cut the axis of input length
 which the number of growing modes does not change, and one exact count on each of them tells which
 roots matter: pairs z, 1/z off the circle make roots of the equation too.
 
-This knows nothing of the crossings of `fluidkv.exact.InputPencil`, which finds angles first.
+This knows nothing of the crossings of `fluidkv.exact.mixed.thresholds.pencil.InputPencil`, which
+finds angles first.
 
 Sources: E. I. Jury, Inners and Stability of Dynamic Systems (1974), for the determinant;
 Congestion, section 4.3, for the question.

@@ -23,7 +23,10 @@ class Budget(Enum):
     the theorem. HARD: no round does, as (3) says; of what (4) wants, the best that fit stay.
 
     Examples:
-        >>> from fluidkv.tokenpd import Budget, Pool, Pricing, literal_rounds
+        >>> from fluidkv.tokenpd import Pricing
+        >>> from fluidkv.tokenpd.pricing import Budget
+        >>> from fluidkv.tokenpd.knapsack.pool import Pool
+        >>> from fluidkv.tokenpd.knapsack.literal import literal_rounds
         >>> pool = Pool([[1, 1]], request=[0, 0], arrival=[0, 0], end=[1, 1], risk=[[0, 0]])
         >>> runs = {each: literal_rounds(pool, 1, Pricing(0.5, budget=each)) for each in Budget}
         >>> {each.value: run.used.tolist() for each, run in runs.items()}
@@ -38,7 +41,10 @@ class Demand(Enum):
     """What (5) sees under a hard budget: what rule (4) WANTED, or what was KEPT.
 
     Examples:
-        >>> from fluidkv.tokenpd import Budget, Demand, Pool, Pricing, literal_rounds
+        >>> from fluidkv.tokenpd import Pricing
+        >>> from fluidkv.tokenpd.pricing import Budget, Demand
+        >>> from fluidkv.tokenpd.knapsack.pool import Pool
+        >>> from fluidkv.tokenpd.knapsack.literal import literal_rounds
         >>> pool = Pool([[1, 1]], request=[0, 0], arrival=[0, 0], end=[1, 1], risk=[[0, 0]])
         >>> pricings = {each: Pricing(0.5, budget=Budget.HARD, demand=each) for each in Demand}
         >>> runs = {each.value: literal_rounds(pool, 1, p) for each, p in pricings.items()}
@@ -63,7 +69,9 @@ class Pricing(Record):
         InputError: a step not above 0; a start, risk aversion or penalty below 0.
 
     Examples:
-        >>> from fluidkv.tokenpd import Pool, Pricing, literal_rounds
+        >>> from fluidkv.tokenpd import Pricing
+        >>> from fluidkv.tokenpd.knapsack.pool import Pool
+        >>> from fluidkv.tokenpd.knapsack.literal import literal_rounds
         >>> pool = Pool([[1, 1]], request=[0, 0], arrival=[0, 0], end=[1, 1], risk=[[0, 0]])
         >>> run = literal_rounds(pool, 1, Pricing(step=0.5, start=1))
         >>> run.price.round(2).tolist()  # two tokens were kept, one fits: exp(0.5)

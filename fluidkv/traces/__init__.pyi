@@ -1,5 +1,4 @@
 from .presets import preset as preset
-from .presets import preset_names as preset_names
 from .read import read_run as read_run
 from .read import read_trace as read_trace
 from .samples.shipped import sample_path as sample_path

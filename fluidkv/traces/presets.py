@@ -44,7 +44,7 @@ def preset_names() -> tuple[str, ...]:
     """What `preset` takes, in alphabetical order.
 
     Examples:
-        >>> from fluidkv.traces import preset_names
+        >>> from fluidkv.traces.presets import preset_names
         >>> preset_names()
         ('alpaca', 'bookcorpus', 'sharegpt')
         >>> {name: len(fk.preset(name).classes) for name in preset_names()}

@@ -49,7 +49,8 @@ class BinnedPrompts(Record):
 
     Examples:
         >>> workload = fk.Workload.from_lengths([(10, 2), (10, 4)])
-        >>> binned = fk.wait.prompt_types(workload, 1, bins=1)
+        >>> from fluidkv.wait.prompts import prompt_types
+        >>> binned = prompt_types(workload, 1, bins=1)
         >>> len(binned.types), binned.output_error  # all outputs count as 4, their mean is 3
         (1, Fraction(1, 3))
         >>> binned.system(base=1, per_kv_token=Fraction(1, 100)).load
@@ -98,7 +99,8 @@ def prompt_types(
 
     Examples:
         >>> workload = fk.Workload.from_lengths([(10, 2), (10, 4)])
-        >>> found = fk.wait.prompt_types(workload, rate=3)
+        >>> from fluidkv.wait.prompts import prompt_types
+        >>> found = prompt_types(workload, rate=3)
         >>> [(str(t.arrival_rate), t.input_length, t.output_length) for t in found.types]
         [('3/2', 10, 2), ('3/2', 10, 4)]
     """

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from fluidkv.answers import pulse_answer, replay_records
-from fluidkv.answers.records import read_files
+from fluidkv.answers.pulse import pulse_answer
+from fluidkv.answers.records import read_files, replay_records
 from fluidkv.answers.wait.load import binned_load
 from fluidkv.answers.wait.study import wait_study
 from fluidkv.cli import main

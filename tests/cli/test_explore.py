@@ -18,7 +18,7 @@ from fluidkv.explore.loads import state_of
 from fluidkv.explore.presets import NAMED, PRESETS, WITHOUT
 from fluidkv.explore.server import HOST, next_free
 from fluidkv.explore.state import Lengths, PageState
-from fluidkv.traces import preset_names
+from fluidkv.traces.presets import preset_names
 from tests.processes import command_line, fluidkv
 
 

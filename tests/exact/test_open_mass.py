@@ -4,7 +4,8 @@ from fractions import Fraction
 
 from hypothesis import given
 
-from fluidkv.exact import iterate, iterate_open
+from fluidkv.exact import iterate
+from fluidkv.exact.open_mass import iterate_open
 from fluidkv.workload import RequestClass, System, Workload
 from tests.strategies import open_states
 

@@ -15,6 +15,7 @@ from flint import acb, arb, arb_mat, ctx, fmpq_mat
 
 import fluidkv as fk
 from fluidkv.exact.mixed.cycles.pulse import pulse_cycle
+from fluidkv.exact.mixed.cycles.pulse_stability import pulse_stability
 from fluidkv.exact.mixed.motion.branches import track
 from fluidkv.exact.mixed.motion.drift import drift, drift_bound, outward_rate
 from fluidkv.exact.mixed.motion.limit import limit_roots
@@ -88,8 +89,8 @@ CERTIFIED: dict[str, Callable[[], object]] = {
     "neighbourhood": lambda: energies(MIX, 200),
     "neighbourhood in balls": lambda: energies(LONG, 400_000),
     "uniform_bound": lambda: uniform_bound(MIX, 200),
-    "pulse_stability": lambda: fk.exact.pulse_stability(pulse_cycle(system(PAIRED, 20))),
-    "pulse_stability of other gaps": lambda: fk.exact.pulse_stability(
+    "pulse_stability": lambda: pulse_stability(pulse_cycle(system(PAIRED, 20))),
+    "pulse_stability of other gaps": lambda: pulse_stability(
         pulse_cycle(system(PAIRED, 20), (1, 1))
     ),
     "cycle_stability": lambda: cycle_stability(

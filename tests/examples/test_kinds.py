@@ -204,7 +204,7 @@ def test_the_line_says_what_is_allowed(call, line):
 
 def test_a_kind_within_another_is_not_said_twice():
     with pytest.raises(fk.InputError, match=r"start: got 'x'; .*each an integer or a Fraction$"):
-        fk.exact.states_from(fk.System(fk.Workload.from_lengths([(1, 1)]), 3), "x")
+        fk.exact.trajectory(fk.System(fk.Workload.from_lengths([(1, 1)]), 3), "x")
 
 
 def test_numbers_of_numpy_are_numbers():

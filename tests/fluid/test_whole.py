@@ -11,9 +11,9 @@ from hypothesis import given, settings
 
 from fluidkv.errors import InputError
 from fluidkv.exact.one_class.whole import whole_steps
-from fluidkv.fluid import Cycle, Evictions, Windows, rollout, whole_step
+from fluidkv.fluid import Cycle, Evictions, Windows, rollout
 from fluidkv.fluid.observers import Fronts, Settled
-from fluidkv.fluid.whole import WholeModel, simulate_whole
+from fluidkv.fluid.whole import WholeModel, simulate_whole, whole_step
 from fluidkv.workload import RequestClass, System, Workload
 from tests.strategies import whole_states
 

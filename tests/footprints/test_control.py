@@ -6,8 +6,8 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 import fluidkv as fk
-from fluidkv.footprints import mean_weights
 from fluidkv.footprints.control import ControlledFlow, control_margins
+from fluidkv.footprints.second_moments import mean_weights
 
 MIX = fk.footprint_of(fk.Workload.from_lengths([(200, 10), (300, 30), (400, 17)]))
 

@@ -10,7 +10,7 @@ import pytest
 
 import fluidkv as fk
 from fluidkv.answers.study.chance import FEWEST_BEHIND_WINDOWS, LARGEST_RIPPLE, gives_back
-from fluidkv.footprints import least_memory
+from fluidkv.footprints.eviction_rates import least_memory
 from tests.footprints.test_noise import MIX, stable_servers
 
 PAGE = Path(__file__).parents[2] / "docs" / "noise.md"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import fluidkv as fk
-from fluidkv.footprints import mean_weights
+from fluidkv.footprints.second_moments import mean_weights
 
 
 def servers(wanted: int, seed: int) -> list[tuple[fk.FullServer, bool]]:

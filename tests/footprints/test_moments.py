@@ -9,19 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fluidkv as fk
-from fluidkv.footprints import (
-    Attention,
-    FullAttention,
-    Hybrid,
-    RecordedFootprint,
-    SlidingWindow,
-    StateSpace,
-    mean_weights,
-)
+from fluidkv.footprints import FullAttention, Hybrid, RecordedFootprint, SlidingWindow, StateSpace
+from fluidkv.footprints.attention import Attention
 from fluidkv.footprints.circle import circle_moments, walks_of
 from fluidkv.footprints.densities import moments_on_circle
 from fluidkv.footprints.footprint import Footprint
-from fluidkv.footprints.second_moments import moments
+from fluidkv.footprints.second_moments import mean_weights, moments
 from fluidkv.runs.precision import in_float64
 from tests import strategies
 

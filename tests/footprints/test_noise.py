@@ -10,19 +10,18 @@ from scipy.stats import chi2
 
 import fluidkv as fk
 from fluidkv.footprints import (
-    Attention,
     FullAttention,
     Hybrid,
     SlidingWindow,
     StateSpace,
     certified_variances,
-    mean_weights,
     spectral_density,
     swings,
 )
+from fluidkv.footprints.attention import Attention
 from fluidkv.footprints.circle import walks_of
 from fluidkv.footprints.densities import circle_mean, moments_on_circle
-from fluidkv.footprints.second_moments import moments
+from fluidkv.footprints.second_moments import mean_weights, moments
 from fluidkv.runs.precision import in_float64
 
 TWO = fk.Speculation(2, Fraction(1, 2))

@@ -13,7 +13,8 @@ import pytest
 import xarray as xr
 
 import fluidkv as fk
-from fluidkv.footprints import OpenMemory, mean_weights
+from fluidkv.footprints import OpenMemory
+from fluidkv.footprints.second_moments import mean_weights
 from tests.answers.study.test_swing import recorded
 from tests.footprints.test_noise import server_of
 

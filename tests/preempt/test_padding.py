@@ -11,19 +11,16 @@ from hypothesis import strategies as st
 
 from fluidkv.errors import InputError
 from fluidkv.preempt import (
-    BucketPadding,
     ConfidencePadding,
     ConstantPadding,
     DirectionClassifier,
     SharePadding,
-    UniformNoise,
-    confidence_at_rate,
-    hoeffding_padding,
-    least_padding,
     with_estimates,
     with_predictions,
 )
-from fluidkv.preempt.padding.rules import Padding
+from fluidkv.preempt.padding.hoeffding import confidence_at_rate, hoeffding_padding, least_padding
+from fluidkv.preempt.padding.rules import BucketPadding, Padding
+from fluidkv.preempt.predictors.noise import UniformNoise
 from fluidkv.runs.requests import Requests
 from fluidkv_papers.theory import (
     covered,

@@ -9,21 +9,18 @@ import pytest
 from fluidkv.errors import InputError
 from fluidkv.preempt import (
     RLP_QUOTED,
-    S3_QUOTED,
     DirectionClassifier,
     DrawnFromWorkload,
-    GaussianNoise,
     LogNormalNoise,
     Perfect,
     Predictor,
-    UniformNoise,
     with_predictions,
 )
 from fluidkv.preempt.predictors.blind import MeanOfWorkload
 from fluidkv.preempt.predictors.buckets import BucketClassifier, Bucketed
 from fluidkv.preempt.predictors.file import Listed, predictions_from
-from fluidkv.preempt.predictors.measured import RLP_EVALUATED, ErrorTable
-from fluidkv.preempt.predictors.noise import Biased
+from fluidkv.preempt.predictors.measured import RLP_EVALUATED, S3_QUOTED, ErrorTable
+from fluidkv.preempt.predictors.noise import Biased, GaussianNoise, UniformNoise
 from fluidkv.runs.requests import Requests
 
 COUNT = 40_000

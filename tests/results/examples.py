@@ -8,11 +8,32 @@ from typing import Any
 import numpy as np
 
 import fluidkv as fk
-from fluidkv import answers, exact, fluid, preempt, prefix, routing, runs, serving, tokenpd, wait
+from fluidkv import exact, fluid, preempt, prefix, routing, runs, serving, tokenpd, wait
+from fluidkv.answers.mix import mix_answer
+from fluidkv.answers.pulse import pulse_answer
+from fluidkv.exact.mixed.cycles.pulse_stability import pulse_stability
+from fluidkv.exact.mixed.motion.drift import drift, drift_bound, outward_rate
+from fluidkv.exact.one_class.cycles import fixed_point
+from fluidkv.exact.one_class.homogeneous import homogeneous
+from fluidkv.exact.one_class.trajectory import projected_start
+from fluidkv.exact.roots.polynomial import enclosed_roots
+from fluidkv.exact.routing.mixing import all_mixed
+from fluidkv.preempt.slo import mean_times, tails
+from fluidkv.prefix.on_trie.curves import hit_curves
 from fluidkv.prefix.on_trie.stacks import every_size
 from fluidkv.routing.fleet import Traffic
+from fluidkv.routing.results import as_dataset, measures
 from fluidkv.serving.clock_fit.points import TickPoints
-from fluidkv.serving.machines.named import CLOCKS
+from fluidkv.serving.machines.named import CLOCKS, named_clock
+from fluidkv.serving.metastability.survival import hazard
+from fluidkv.serving.metastability.times import ramp
+from fluidkv.serving.metastability.two_starts import two_starts
+from fluidkv.wait.prompts import prompt_types
+from fluidkv.wait.theory.boundary_queue import eta
+from fluidkv.wait.theory.bounds import theorem_1_gap
+from fluidkv.wait.theory.design import segment_designs
+from fluidkv.wait.theory.lindley import queue_path
+from fluidkv.wait.theory.sensitivity import sensitivity
 
 HALF = Fraction(1, 2)
 ONE = fk.System(fk.Workload((fk.RequestClass(5, 4),)), 1000)
@@ -48,7 +69,7 @@ def served() -> Any:
 
 @cache
 def cascade() -> Any:
-    start = exact.projected_start(ONE, [9, 2, 4, 1])
+    start = projected_start(ONE, [9, 2, 4, 1])
     return fk.cascade(exact.trajectory(ONE, start, iterations=30), ONE)
 
 
@@ -66,7 +87,7 @@ def routed() -> Any:
 
 def dataset_of_routes() -> Any:
     traffics, _, found = routed()
-    return routing.as_dataset(found, [traffics[0].requests] * 2, ["random"] * 2, [0, 1])
+    return as_dataset(found, [traffics[0].requests] * 2, ["random"] * 2, [0, 1])
 
 
 @cache
@@ -95,21 +116,21 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     "stability_map": lambda: fk.stability_map([ONE, TWO]),
     "threshold_atlas": lambda: fk.threshold_atlas(3, [HALF], workers=1),
     "best_partition": lambda: fk.best_partition(TWO.workload, 2, capacity=9000),
-    "all_mixed": lambda: exact.all_mixed(TWO.workload, 2, capacity=9000),
+    "all_mixed": lambda: all_mixed(TWO.workload, 2, capacity=9000),
     "pulse_cycle": lambda: fk.pulse_cycle(PULSED),
-    "pulse_stability": lambda: exact.pulse_stability(fk.pulse_cycle(PULSED)),
+    "pulse_stability": lambda: pulse_stability(fk.pulse_cycle(PULSED)),
     "limit_roots": lambda: exact.limit_roots(MIX),
-    "drift": lambda: exact.drift(MIX, limit_root()),
-    "drift_bound": lambda: exact.drift_bound(MIX, limit_root(), 200),
-    "outward_rate": lambda: exact.outward_rate(MIX, 200),
+    "drift": lambda: drift(MIX, limit_root()),
+    "drift_bound": lambda: drift_bound(MIX, limit_root(), 200),
+    "outward_rate": lambda: outward_rate(MIX, 200),
     "track": lambda: exact.track(MIX, limit_root(), [400, 200]),
     "lyapunov": lambda: exact.lyapunov(fk.survival_weights(TWO.workload)),
     "neighbourhood": lambda: exact.neighbourhood(TWO),
     "cycle_stability": lambda: exact.cycle_stability(ONE, [2, 2]),
-    "fixed_point": lambda: exact.fixed_point(ONE),
-    "homogeneous": lambda: exact.homogeneous(ONE),
+    "fixed_point": lambda: fixed_point(ONE),
+    "homogeneous": lambda: homogeneous(ONE),
     "iterate": lambda: exact.iterate(ONE, [[40, 20, 10, 5]]),
-    "enclosed_roots": lambda: exact.enclosed_roots(
+    "enclosed_roots": lambda: enclosed_roots(
         exact.characteristic_polynomial(fk.survival_weights(TWO.workload))
     ),
     "transition_matrix": lambda: exact.transition_matrix(fk.survival_weights(TWO.workload)),
@@ -126,23 +147,23 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     "metrics": lambda: fk.metrics(served()),
     "fit_clock": lambda: fk.fit_clock(POINTS),
     "measured": lambda: routing.measured(*routed()),
-    "measures": lambda: routing.measures(dataset_of_routes()),
+    "measures": lambda: measures(dataset_of_routes()),
     "as_dataset": dataset_of_routes,
     "serve_sglang": lambda: serving.serve_sglang(TABLE, serving.SglangSettings(64)),
     "saturated": lambda: fk.saturated(ONE.workload, 3),
     "poisson": lambda: fk.poisson(ONE.workload, 2.0, 5, rng=1),
     "engine": lambda: fk.engine("sglang"),
     "served_engine": lambda: serving.served_engine("sglang+cache:conservativeness=0.3"),
-    "named_clock": lambda: serving.named_clock(next(iter(CLOCKS))),
-    "hazard": lambda: serving.hazard([3.0, 5.0], [True, False]),
+    "named_clock": lambda: named_clock(next(iter(CLOCKS))),
+    "hazard": lambda: hazard([3.0, 5.0], [True, False]),
     "kaplan_meier": lambda: serving.kaplan_meier([3.0, 5.0, 6.0], [True, False, True]),
-    "ramp": lambda: serving.ramp(fk.RequestClass(5, 4), LIMITS, [0.5, 1.0], hold=8, rng=1, runs=2),
-    "two_starts": lambda: serving.two_starts(
+    "ramp": lambda: ramp(fk.RequestClass(5, 4), LIMITS, [0.5, 1.0], hold=8, rng=1, runs=2),
+    "two_starts": lambda: two_starts(
         fk.RequestClass(5, 4), "vllm", LIMITS, rate=0.5, backlog=2, count=6, rng=1, runs=2
     ),
     "attainment": lambda: preempt.attainment(served(), TABLE),
-    "tails": lambda: preempt.tails(served()),
-    "mean_times": lambda: preempt.mean_times([served()]),
+    "tails": lambda: tails(served()),
+    "mean_times": lambda: mean_times([served()]),
     "with_and_without": lambda: preempt.with_and_without(
         [TABLE], serving.VLLM, serving.VLLM, LIMITS, SECONDS, {0.0: preempt.Perfect()}
     ),
@@ -153,17 +174,17 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     "fluid_equilibrium": lambda: wait.fluid_equilibrium(WAITING),
     "integer_thresholds": lambda: wait.integer_thresholds(WAITING),
     "integer_nested_thresholds": lambda: wait.integer_nested_thresholds(SEGMENTS, *CLOCK.values()),
-    "theorem_1_gap": lambda: wait.theorem_1_gap(WAITING, (4, 5, 3), 100),
+    "theorem_1_gap": lambda: theorem_1_gap(WAITING, (4, 5, 3), 100),
     "theorem_2_memory": lambda: wait.theorem_2_memory(
         SEGMENTS, (20, 15, 9), HALF, 100, Fraction(1, 10), per_kv_token=Fraction(1, 500)
     ),
-    "eta": lambda: wait.eta(9, HALF, 5),
-    "sensitivity": lambda: wait.sensitivity(WAITING),
-    "segment_designs": lambda: wait.segment_designs(WAITING, 100, Fraction(1, 10)),
-    "prompt_types": lambda: wait.prompt_types(TWO.workload, 1),
-    "queue_path": lambda: wait.queue_path([3, 0, 4, 1], 2),
+    "eta": lambda: eta(9, HALF, 5),
+    "sensitivity": lambda: sensitivity(WAITING),
+    "segment_designs": lambda: segment_designs(WAITING, 100, Fraction(1, 10)),
+    "prompt_types": lambda: prompt_types(TWO.workload, 1),
+    "queue_path": lambda: queue_path([3, 0, 4, 1], 2),
     # ---------- caches, routers, price
-    "hit_curves": lambda: prefix.hit_curves(prefix.trie_of(prompts().prompts), [40, 80]),
+    "hit_curves": lambda: hit_curves(prefix.trie_of(prompts().prompts), [40, 80]),
     "run_cache": lambda: prefix.run_cache(prefix.trie_of(prompts().prompts), 80, prefix.Policy.LRU),
     "every_size": lambda: every_size(prefix.trie_of(prompts().prompts), prefix.Policy.LRU),
     "route_study": lambda: fk.route_study(
@@ -173,8 +194,8 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     "generated": attention,
     "evict": lambda: tokenpd.evict(attention(), 4, tokenpd.policy("h2o")),
     # ---------- answers
-    "mix_answer": lambda: answers.mix_answer(TWO.workload, 2, capacity=9000),
-    "pulse_answer": lambda: answers.pulse_answer(exact.two_lengths(2, 4, HALF), 50, 626),
+    "mix_answer": lambda: mix_answer(TWO.workload, 2, capacity=9000),
+    "pulse_answer": lambda: pulse_answer(exact.two_lengths(2, 4, HALF), 50, 626),
     "cache_study": lambda: fk.cache_study(
         fk.prompted_generator("loop"), [6], answers=False, seeds=2
     ),

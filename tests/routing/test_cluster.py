@@ -15,18 +15,17 @@ from fluidkv.routing import (
     LeastLoaded,
     LinearScore,
     LoadAware,
-    PlainWorker,
     PowerOfTwo,
     Random,
     RoundRobin,
     Service,
-    as_dataset,
-    measures,
-    run_cluster,
 )
 from fluidkv.routing.affine import LinearCost
 from fluidkv.routing.blind import Assigned
+from fluidkv.routing.cluster import run_cluster
 from fluidkv.routing.estimate import Belief
+from fluidkv.routing.plain import PlainWorker
+from fluidkv.routing.results import as_dataset, measures
 from fluidkv.runs.requests import Requests
 from tests.routing.reference import route_literally
 from tests.routing.tables import TokenLRU, drawn

@@ -8,9 +8,9 @@ import pytest
 from fluidkv.cli import main
 from fluidkv.errors import InputError
 from fluidkv.serving.server import Server
-from fluidkv.suite import run_suite, sweeping
+from fluidkv.suite import sweeping
 from fluidkv.suite.certified import NAME as CERTIFIED
-from fluidkv.suite.run import BENCHMARKS
+from fluidkv.suite.run import BENCHMARKS, run_suite
 from fluidkv.suite.serving import LIMITS, RULE, plain_loop
 from fluidkv.suite.settings import LEAST
 

@@ -13,11 +13,12 @@ import pytest
 
 from docs._site.analyses import analyses_page
 from fluidkv.errors import InputError
-from fluidkv.sweeps import open_sweep, read_spec
+from fluidkv.sweeps import open_sweep
 from fluidkv.sweeps.analyses.named import ANALYSES
 from fluidkv.sweeps.analysis import DONE
 from fluidkv.sweeps.planning import Plan, plan
 from fluidkv.sweeps.running import run
+from fluidkv.sweeps.spec.spec import read_spec
 from tests.sweeps.conftest import MAP
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 from fluidkv import exact, symbolic
 from fluidkv.exact.mixed.mix import LengthMix
-from fluidkv.exact.mixed.thresholds.pencil import Crossing
+from fluidkv.exact.mixed.thresholds.pencil import Crossing, InputPencil
 from fluidkv.exact.precision import working
 from fluidkv.symbolic import INPUT_LENGTH, Z
 from tests.exact.mixed.mixes import NEVER, TOUCHING, TRIPLE, random_mixes
@@ -29,7 +29,7 @@ def held_to_the_pencil(mix: LengthMix) -> None:
     """The same crossings in the same order, and the same modes beyond the last of them."""
     found = symbolic.stability_boundary(mix)
     by_angles: list[Crossing] = [
-        c for c in exact.InputPencil(mix).crossings() if c.length > 0 and c.outward != 0
+        c for c in InputPencil(mix).crossings() if c.length > 0 and c.outward != 0
     ]
     with working(256):
         for crossing in by_angles:

@@ -9,7 +9,9 @@ from hypothesis import given, settings
 
 from fluidkv import exact, symbolic
 from fluidkv.errors import InputError
+from fluidkv.exact.mixed import motion
 from fluidkv.exact.mixed.mix import LengthMix
+from fluidkv.exact.mixed.motion.drift import drift_bound
 from fluidkv.exact.precision import working
 from fluidkv.symbolic import INPUT_LENGTH, Z
 from tests.strategies import length_mixes, positive_rationals
@@ -45,7 +47,7 @@ def test_what_is_left_of_f_is_of_the_next_order(mix, order):
 def test_it_agrees_with_the_balls_and_the_branch(mix):
     """To 1e-25 with the two orders in balls, and with the tracked root within the proved bound."""
     length, root = 1000, exact.limit_roots(mix)[0]
-    drift = exact.drift(mix, root)
+    drift = motion.drift.drift(mix, root)
     if drift.first is None or drift.second is None:  # a multiple root has no series
         return
     series = symbolic.drift_series(mix, root)
@@ -55,7 +57,7 @@ def test_it_agrees_with_the_balls_and_the_branch(mix):
         by_balls = root.ball + drift.first * eps + drift.second * eps**2
         assert abs(by_balls - value) < 1e-25
         (point,) = exact.track(mix, root, [length]).points
-        bound = exact.drift_bound(mix, root, length)
+        bound = drift_bound(mix, root, length)
         assert bound.constant is not None
         assert abs(point.ball - value) <= bound.constant * eps**3
 

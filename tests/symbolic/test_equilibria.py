@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fluidkv import exact, symbolic
+from fluidkv.exact.one_class.cycles import fixed_point, maximal_eviction_cycle
 from fluidkv.symbolic import CAPACITY, DECODE_LENGTH, INPUT_LENGTH
 from fluidkv.workload import System
 from tests.strategies import homogeneous_systems, length_mixes, systems
@@ -44,8 +45,8 @@ def test_of_a_mix_it_is_that_of_its_workload_at_each_input(mix, length):
 def test_of_one_class_best_and_worst_are_those_of_the_exact_cycles(system):
     values = of_one_class(system)
     best, worst = symbolic.equilibrium(), symbolic.worst_cycle()
-    cycle = exact.maximal_eviction_cycle(system)
-    assert at(best.rate, values) == exact.fixed_point(system).throughput
+    cycle = maximal_eviction_cycle(system)
+    assert at(best.rate, values) == fixed_point(system).throughput
     assert at(worst.throughput, values) == cycle.throughput
     assert at(worst.share_of_best, values) == cycle.share_of_best
     account = exact.waste([*cycle.states, cycle.states[0]], system)

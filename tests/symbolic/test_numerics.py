@@ -16,6 +16,7 @@ from fluidkv import exact, symbolic
 from fluidkv.errors import InputError
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.precision import working
+from fluidkv.exact.roots.polynomial import enclosed_roots
 from fluidkv.symbolic import CAPACITY, DECODE_LENGTH, INPUT_LENGTH, Z
 from fluidkv.symbolic.numerics import Roots
 from fluidkv.workload import RequestClass, System, Workload
@@ -94,7 +95,7 @@ def test_roots_of_f_lie_in_the_balls(mix, length):
     found = symbolic.roots(f)
     with working(200):
         polynomial = exact.characteristic_polynomial(mix.weights(length))
-        assert inside(exact.enclosed_roots(polynomial), found, digits=45)
+        assert inside(enclosed_roots(polynomial), found, digits=45)
     assert max(found.errors) < 1e-50
 
 

@@ -13,6 +13,8 @@ from fluidkv import exact, symbolic
 from fluidkv.errors import InputError
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.precision import working
+from fluidkv.exact.roots.polynomial import enclosed_roots
+from fluidkv.exact.survival import SurvivalWeights
 from fluidkv.symbolic import INPUT_LENGTH, Z
 from fluidkv_papers.congestion.instances import printed
 from tests.strategies import length_mixes, positive_rationals, workloads
@@ -20,7 +22,7 @@ from tests.strategies import length_mixes, positive_rationals, workloads
 MIXES = [LengthMix((2, 3), [Fraction(1, 2)]), LengthMix((2, 4, 6), [Fraction(1, 3)] * 2)]
 
 
-def rationals(weights: exact.SurvivalWeights) -> list[Any]:
+def rationals(weights: SurvivalWeights) -> list[Any]:
     return [sympy.Rational(v, weights.denominator) for v in weights.memory]
 
 
@@ -65,7 +67,7 @@ def test_its_roots_by_balls_are_roots_of_the_expression(mix):
     """One of the balls of each pair, at L = 7, to 60 digits."""
     f = symbolic.characteristic_polynomial(mix).subs(INPUT_LENGTH, 7)
     with working(256):
-        balls = exact.enclosed_roots(exact.characteristic_polynomial(mix.weights(7)))
+        balls = enclosed_roots(exact.characteristic_polynomial(mix.weights(7)))
         values = [evaluated(f, ball) for ball, _ in balls]
         assert all(value.contains(0) for value in values)
         assert all(float(abs(value).upper()) < 1e-60 for value in values)

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from fluidkv import symbolic, wait
 from fluidkv.errors import InputError
+from fluidkv.wait.theory.nested import check_nested
+from fluidkv.wait.theory.thresholds import check_thresholds
 
 
 @st.composite
@@ -58,7 +60,7 @@ def test_it_is_the_fluid_equilibrium(system):
 
 def accepted(system: wait.WaitSystem, thresholds: list[int], capacity: int) -> bool:
     try:
-        wait.check_thresholds(system, thresholds, capacity)
+        check_thresholds(system, thresholds, capacity)
     except InputError:
         return False
     return True
@@ -86,7 +88,7 @@ def test_conditions_hold_where_thresholds_are_accepted(system, thresholds, capac
 def test_nested_conditions_hold_where_none_is_broken(count, length, thresholds, prefill, capacity):
     segments = wait.Segments(length, (1, 3, 6)[:count], tuple(map(Fraction, (5, 3, 1)[:count])))
     clock = {"base": Fraction(1, 2), "per_kv_token": Fraction(1, 900)}
-    broken = wait.check_nested(
+    broken = check_nested(
         segments, thresholds[:count], **clock, per_prefill_token=prefill, capacity=capacity
     )
     numbers: dict[str, Any] = {"d0": clock["base"], "d1": clock["per_kv_token"], "d2": prefill}

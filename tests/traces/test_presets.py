@@ -5,7 +5,8 @@ from fractions import Fraction
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.traces import preset, preset_names
+from fluidkv.traces import preset
+from fluidkv.traces.presets import preset_names
 
 # CacheOPT, Table 1, as printed (avg, min, max), but thousands written out: 2.47K, 3.2K, 461K.
 TABLE_1 = {

@@ -10,7 +10,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from fluidkv import answers, exact
+from fluidkv import answers
+from fluidkv.exact.one_class.homogeneous import Homogeneous
 from fluidkv.figures.figure import Axes, Canvas, Data, Figure
 from fluidkv.figures.style import BLUE, GREY, NOTE, ORANGE, name_axes, zero_line
 
@@ -19,7 +20,7 @@ _ROUNDS_AFTER = 3  # and so many rounds of it at least
 _DARKEST = 0.3  # opacity of the ground in the worst case
 
 
-def cascade_figure(result: "answers.StudyResult", alike: "exact.Homogeneous") -> Figure:
+def cascade_figure(result: "answers.study.study.StudyResult", alike: Homogeneous) -> Figure:
     """Requests in flight, throughput and empty stages over time, from one disturbed start.
 
     Args:
@@ -43,7 +44,7 @@ def cascade_figure(result: "answers.StudyResult", alike: "exact.Homogeneous") ->
     )
 
 
-def _data(result: "answers.StudyResult", alike: "exact.Homogeneous") -> Data:
+def _data(result: "answers.study.study.StudyResult", alike: Homogeneous) -> Data:
     """One row a window of iterations; the number of an event is that of its window's end.
 
     `throughput` is a mean over the last `averaged` iterations, l1 in whole windows, or over all
@@ -153,7 +154,7 @@ def _title(data: Data) -> str:
     return f"No eviction yet in {data['iteration'][-1]:,.0f} iterations: the swing grows"
 
 
-def _caption(result: "answers.StudyResult", alike: "exact.Homogeneous", data: Data) -> str:
+def _caption(result: "answers.study.study.StudyResult", alike: Homogeneous, data: Data) -> str:
     every = data["every"]
     words = [
         f"One disturbed start ({result.simulation.groups[0].name}) of requests that all have "

@@ -6,14 +6,17 @@ is left out of data, picture and caption.
 """
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fluidkv import exact
 from fluidkv.figures.figure import Axes, Canvas, Data
 from fluidkv.figures.style import BLACK, BLUE, GREEN, ORANGE, PALE, SMALL_NOTE, name_axes, zero_line
 from fluidkv.measured import Comparison, Timeseries
+
+if TYPE_CHECKING:
+    from fluidkv.exact.linear_stability import StabilityResult
 
 _MODE_POINTS = 400  # enough for a smooth curve
 # A mode that grows more than this over the window is either invisible at its start or beyond the
@@ -21,9 +24,7 @@ _MODE_POINTS = 400  # enough for a smooth curve
 _MOST_GROWTH = 10.0
 
 
-def measured_data(
-    series: Timeseries, comparison: Comparison, predicted: "exact.StabilityResult"
-) -> Data:
+def measured_data(series: Timeseries, comparison: Comparison, predicted: "StabilityResult") -> Data:
     """The series, its autocorrelation, both periods, and a growing mode fitted to the series.
 
     Period and growth of the mode are predicted from the request lengths, with the measured

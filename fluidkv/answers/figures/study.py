@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from fluidkv import answers, exact
+from fluidkv import answers
 from fluidkv.answers.figures.cascade import cascade_figure
 from fluidkv.answers.figures.measured_series import (
     describe_measured,
@@ -12,11 +12,12 @@ from fluidkv.answers.figures.measured_series import (
 )
 from fluidkv.answers.figures.spectrum import spectrum_figure
 from fluidkv.answers.figures.starts import starts_figure
+from fluidkv.exact.linear_stability import StabilityResult
 from fluidkv.figures.figure import Data, Figure
 from fluidkv.measured import SURROGATE_SEED, Comparison, Timeseries
 
 
-def study_figures(result: "answers.StudyResult") -> tuple[Figure, ...]:
+def study_figures(result: "answers.study.study.StudyResult") -> tuple[Figure, ...]:
     """`perturbed_starts`, `spectrum`; `cascade` for equal requests; `measured` for a log.
 
     Args:
@@ -32,7 +33,7 @@ def study_figures(result: "answers.StudyResult") -> tuple[Figure, ...]:
 
 
 def _measured_figure(
-    predicted: "exact.StabilityResult", comparison: Comparison, series: Timeseries
+    predicted: StabilityResult, comparison: Comparison, series: Timeseries
 ) -> Figure:
     """Requests running over time, with what was predicted."""
     title = _title(predicted, comparison)
@@ -48,7 +49,7 @@ def _measured_figure(
     )
 
 
-def _title(predicted: "exact.StabilityResult", comparison: Comparison) -> str:
+def _title(predicted: StabilityResult, comparison: Comparison) -> str:
     """The numbers side by side: whether they agree is for the reader to say."""
     measured = comparison.measured
     title = (

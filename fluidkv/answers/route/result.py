@@ -23,9 +23,9 @@ class Routing(Answer):
 
     Fields:
         name: how users write it, or "offline": the schedule that knows all requests.
-        measures: of `fluidkv.routing.MEASURES`: mean over seeds, and half of the interval that
-            holds the mean over all seeds, 95 % (Student): 0 where nothing is drawn, NaN of one run
-            where something is. None where a measure is not of this router.
+        measures: of `fluidkv.routing.results.MEASURES`: mean over seeds, and half of the interval
+            that holds the mean over all seeds, 95 % (Student): 0 where nothing is drawn, NaN of one
+            run where something is. None where a measure is not of this router.
         values: the same, of each seed.
         drawn: whether another seed may be another run.
 
@@ -47,7 +47,7 @@ class Routing(Answer):
     measures: Annotated[
         Mapping[str, Mapping[str, float] | None],
         Described(
-            "of `fluidkv.routing.MEASURES`; null: none",
+            "of `fluidkv.routing.results.MEASURES`; null: none",
             below=(
                 ("*.mean", "s, share or count", "over seeds"),
                 ("*.margin", "s, share or count", "half of the interval around it, 95 %"),

@@ -18,7 +18,6 @@ from fluidkv.prefix.policies import TOKENS, Granularity
 from fluidkv.routing import (
     LBGR,
     SGLANG,
-    SGLANG_0_4_6,
     Fleet,
     Job,
     LeastLoaded,
@@ -34,7 +33,7 @@ from fluidkv.routing import (
     measured,
     route_many,
 )
-from fluidkv.routing.affine import LinearCost
+from fluidkv.routing.affine import SGLANG_0_4_6, LinearCost
 from fluidkv.routing.affinity import affinity_weights
 from fluidkv.routing.blind import Assigned
 from fluidkv.routing.bound import Offline, by_prefix

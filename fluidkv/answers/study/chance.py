@@ -7,7 +7,6 @@ from fractions import Fraction
 import numpy as np
 
 from fluidkv.footprints import (
-    Attention,
     FootprintMix,
     FullServer,
     Hybrid,
@@ -16,12 +15,11 @@ from fluidkv.footprints import (
     StateSpace,
     evictions,
     footprint_of,
-    least_memory,
     noise,
 )
-from fluidkv.footprints.attention import FullAttention
+from fluidkv.footprints.attention import Attention, FullAttention
 from fluidkv.footprints.densities import Noise
-from fluidkv.footprints.eviction_rates import MOST_PATHS
+from fluidkv.footprints.eviction_rates import MOST_PATHS, least_memory
 from fluidkv.footprints.footprint import Footprint
 from fluidkv.footprints.stability import FootprintStability
 from fluidkv.plain import picked

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fluidkv.answers.study.chance import Holding
     from fluidkv.answers.study.study import StudyResult
     from fluidkv.figures.figure import Figure
-    from fluidkv.footprints import Attention
+    from fluidkv.footprints.attention import Attention
     from fluidkv.measured import Measurement, Timeseries
     from fluidkv.traces.report import LoadReport
 

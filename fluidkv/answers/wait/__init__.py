@@ -1,1 +1,5 @@
 """The whole answer about one server."""
+
+from fluidkv.kinds import attach
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -12,7 +12,7 @@ def ahead(runs: Comparison) -> str:
     A difference is called one where all runs agree on its sign; they are too few for more.
 
     Examples:
-        >>> from fluidkv.answers import ahead
+        >>> from fluidkv.answers.wait.ahead import ahead
         >>> from fluidkv.wait import PromptType, WaitSystem
         >>> system = WaitSystem([PromptType(2, 1, 1)], 1, Fraction(1, 12))
         >>> said = ahead(fk.wait_study(system, 12, seeds=2, duration=50).runs)

@@ -18,7 +18,7 @@ _TITLE = 80  # characters in a line
 _COLOURS = (BLUE, ORANGE, GREEN)
 
 
-def wait_figures(answer: "answers.WaitAnswer") -> tuple[Figure, ...]:
+def wait_figures(answer: "answers.wait.study.WaitAnswer") -> tuple[Figure, ...]:
     """`memory_by_rate`; `memory_by_segments` with unknown outputs; `policies` if they were run."""
     figures = [_rates_figure(answer)]
     if answer.nested is not None:
@@ -31,7 +31,7 @@ def wait_figures(answer: "answers.WaitAnswer") -> tuple[Figure, ...]:
 # --- memory by rate -----------------------------------------------------------------------------
 
 
-def _rates_figure(answer: "answers.WaitAnswer") -> Figure:
+def _rates_figure(answer: "answers.wait.study.WaitAnswer") -> Figure:
     return Figure(
         id="memory_by_rate",
         title=_rates_title(answer),
@@ -48,7 +48,7 @@ def _rates_figure(answer: "answers.WaitAnswer") -> Figure:
     )
 
 
-def _rates_title(answer: "answers.WaitAnswer") -> str:
+def _rates_title(answer: "answers.wait.study.WaitAnswer") -> str:
     held, whole = (_tokens(float(each.memory)) for each in (answer.equilibrium, answer.least))
     if answer.nested is not None:
         return f"If outputs were known: {held} KV tokens in balance, {whole} of WAIT"
@@ -59,7 +59,7 @@ def _tokens(value: float) -> str:
     return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
 
 
-def _rates_data(answer: "answers.WaitAnswer") -> Data:
+def _rates_data(answer: "answers.wait.study.WaitAnswer") -> Data:
     load = float(answer.system.load)
     last = _LAST / load if load else 2.0
     factors = [Fraction(round(1000 * last * k / _POINTS), 1000) for k in range(1, _POINTS + 1)]
@@ -73,7 +73,7 @@ def _rates_data(answer: "answers.WaitAnswer") -> Data:
     }
 
 
-def _rates_draw(answer: "answers.WaitAnswer", data: Data, canvas: Canvas) -> None:
+def _rates_draw(answer: "answers.wait.study.WaitAnswer", data: Data, canvas: Canvas) -> None:
     ax = canvas.subplots()
     x = data["rate_factor"]
     ax.plot(x, data["whole"], color=BLUE, drawstyle="steps-mid", label="whole thresholds of WAIT")
@@ -88,7 +88,7 @@ def _rates_draw(answer: "answers.WaitAnswer", data: Data, canvas: Canvas) -> Non
     canvas.suptitle(_rates_title(answer))
 
 
-def _rates_caption(answer: "answers.WaitAnswer", data: Data) -> str:
+def _rates_caption(answer: "answers.wait.study.WaitAnswer", data: Data) -> str:
     words = (
         "Memory against all arrival rates together: of the balanced state (M*, exact) and of the "
         f"least whole thresholds of WAIT, which never hold more. Capacity "
@@ -106,7 +106,7 @@ def _rates_caption(answer: "answers.WaitAnswer", data: Data) -> str:
 # --- memory by segments -------------------------------------------------------------------------
 
 
-def _segments_figure(nested: "answers.NestedAnswer") -> Figure:
+def _segments_figure(nested: "answers.wait.nested.NestedAnswer") -> Figure:
     return Figure(
         id="memory_by_segments",
         title=_segments_title(nested),
@@ -123,14 +123,14 @@ def _segments_figure(nested: "answers.NestedAnswer") -> Figure:
     )
 
 
-def _segments_title(nested: "answers.NestedAnswer") -> str:
+def _segments_title(nested: "answers.wait.nested.NestedAnswer") -> str:
     plan = nested.chosen
     number = len(plan.segments)
     kind = "Given" if nested.given else "Best found"
     return f"{kind}: {number} segment{'s' * (number > 1)}, {plan.bound.capacity:,} KV tokens"
 
 
-def _segments_data(nested: "answers.NestedAnswer") -> Data:
+def _segments_data(nested: "answers.wait.nested.NestedAnswer") -> Data:
     designs = nested.designs
     return {
         "segments": np.array([design.count for design in designs], float),
@@ -143,7 +143,7 @@ def _segments_data(nested: "answers.NestedAnswer") -> Data:
     }
 
 
-def _segments_draw(nested: "answers.NestedAnswer", data: Data, canvas: Canvas) -> None:
+def _segments_draw(nested: "answers.wait.nested.NestedAnswer", data: Data, canvas: Canvas) -> None:
     from matplotlib.ticker import MaxNLocator
 
     ax = canvas.subplots()
@@ -168,7 +168,7 @@ def _segments_draw(nested: "answers.NestedAnswer", data: Data, canvas: Canvas) -
     canvas.suptitle(_segments_title(nested))
 
 
-def _segments_caption(nested: "answers.NestedAnswer", data: Data) -> str:
+def _segments_caption(nested: "answers.wait.nested.NestedAnswer", data: Data) -> str:
     how = (
         "given"
         if nested.given
@@ -186,7 +186,9 @@ def _segments_caption(nested: "answers.NestedAnswer", data: Data) -> str:
 # --- policies -----------------------------------------------------------------------------------
 
 
-def _policies_figure(answer: "answers.WaitAnswer", runs: "answers.Comparison") -> Figure:
+def _policies_figure(
+    answer: "answers.wait.study.WaitAnswer", runs: "answers.wait.runs.Comparison"
+) -> Figure:
     return Figure(
         id="policies",
         title=" ".join(_policies_title(runs)),
@@ -199,14 +201,18 @@ def _policies_figure(answer: "answers.WaitAnswer", runs: "answers.Comparison") -
     )
 
 
-def _policies_title(runs: "answers.Comparison") -> list[str]:
+def _policies_title(runs: "answers.wait.runs.Comparison") -> list[str]:
     evicted = [f"{each.name}: {sum(each.evictions):,}" for each in runs.policies]
     start = "; runs too short to compare" if runs.short or runs.short_for_all else ""
-    says = f"{answers.ahead(runs)}{start}" if len(runs.policies) > 1 else start.lstrip("; ")
+    says = (
+        f"{answers.wait.ahead.ahead(runs)}{start}" if len(runs.policies) > 1 else start.lstrip("; ")
+    )
     return [f"Evictions. {'; '.join(evicted)}.", *([says] if says else [])]
 
 
-def _policies_data(answer: "answers.WaitAnswer", runs: "answers.Comparison") -> Data:
+def _policies_data(
+    answer: "answers.wait.study.WaitAnswer", runs: "answers.wait.runs.Comparison"
+) -> Data:
     """One row a policy and seed."""
     columns = ("throughput", "latency_mean", "latency_p99", "ttft_p99", "evictions", "peak_memory")
     seeds = len(runs.prompts)
@@ -219,7 +225,9 @@ def _policies_data(answer: "answers.WaitAnswer", runs: "answers.Comparison") -> 
     return rows
 
 
-def _policies_draw(runs: "answers.Comparison", unit: str, data: Data, canvas: Canvas) -> None:
+def _policies_draw(
+    runs: "answers.wait.runs.Comparison", unit: str, data: Data, canvas: Canvas
+) -> None:
     axes = canvas.subplots(1, 3)
     names = [each.name.replace(", ", ",\n") for each in runs.policies]
     policy = data["policy"]
@@ -246,7 +254,7 @@ def _policies_draw(runs: "answers.Comparison", unit: str, data: Data, canvas: Ca
     canvas.suptitle("\n".join(lines))
 
 
-def _policies_caption(runs: "answers.Comparison", data: Data) -> str:
+def _policies_caption(runs: "answers.wait.runs.Comparison", data: Data) -> str:
     return (
         f"{len(runs.prompts)} runs of {np.mean(runs.prompts):,.0f} prompts on average, the same "
         "for each policy, from an empty server; tokens of completed prompts and latencies in the "

@@ -40,7 +40,7 @@ class BlockEnd(Record):
         masses: y_0 ... y_{m-1}, requests; y_h is at stage S_h - 1.
 
     Examples:
-        >>> from fluidkv.exact import BlockEnd
+        >>> from fluidkv.exact.one_class.blocks import BlockEnd
         >>> end = BlockEnd(iteration=0, gaps=(2, 1), masses=(Fraction(4), Fraction(1)))
         >>> [str(u) for u in end.normalized], str(end.spread), [str(x) for x in end.state]
         (['2', '1'], '1', ['0', '4', '1'])
@@ -71,7 +71,7 @@ def new_batch(input_length: int, block_end: BlockEnd) -> Fraction:
     """y'_0 of equation (16); not positive where the support does not last the block.
 
     Examples:
-        >>> from fluidkv.exact import block_end, new_batch
+        >>> from fluidkv.exact.one_class.blocks import block_end, new_batch
         >>> print(new_batch(2, block_end([Fraction(2)] * 3, iteration=0)))
         2
         >>> print(new_batch(2, block_end([Fraction(0), Fraction(1), Fraction(4)], iteration=0)))
@@ -87,7 +87,7 @@ def block_step(input_length: int, block_end: BlockEnd) -> BlockEnd | None:
     """The next block-end with the same live positions; None where one of them is lost before.
 
     Examples:
-        >>> from fluidkv.exact import block_end, block_step
+        >>> from fluidkv.exact.one_class.blocks import block_end, block_step
         >>> after = block_step(2, block_end([Fraction(0), Fraction(1), Fraction(4)], iteration=0))
         >>> after.iteration, after.gaps, [str(y) for y in after.masses]
         (1, (1, 2), ['19/3', '1'])
@@ -110,7 +110,7 @@ def block_end(state: Sequence[Fraction], iteration: int) -> BlockEnd:
         InputError: no mass in the last stage.
 
     Examples:
-        >>> from fluidkv.exact import block_end
+        >>> from fluidkv.exact.one_class.blocks import block_end
         >>> found = block_end([Fraction(0), Fraction(2), Fraction(4)], iteration=7)
         >>> found.gaps, [str(y) for y in found.masses]
         ((2, 1), ['2', '4'])

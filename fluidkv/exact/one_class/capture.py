@@ -63,7 +63,7 @@ def states_before(system: System, state: Sequence[Fraction | int]) -> tuple[Stat
         InputError: more than one class, or a state off the memory boundary.
 
     Examples:
-        >>> from fluidkv.exact import states_before
+        >>> from fluidkv.exact.one_class.capture import states_before
         >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
         >>> [[str(x) for x in state] for state in states_before(system, [2, 2, 2])]
         [['2', '2', '2']]
@@ -113,7 +113,8 @@ def captured_start(
     Source: ours; Congestion, Appendix A.1, has one start for l0 = 2, l1 = 3, M = 24.
 
     Examples:
-        >>> from fluidkv.exact import adjacent_cycle, captured_start
+        >>> from fluidkv.exact import captured_start
+        >>> from fluidkv.exact.one_class.cycles import adjacent_cycle
         >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
         >>> found = captured_start(system, adjacent_cycle(system).block_ends[0], iterations=1)
         >>> [str(x) for x in found.start], found.iteration
@@ -141,7 +142,9 @@ def verify_capture(capture: Capture) -> bool:
     The forward map knows nothing of how the path was made.
 
     Examples:
-        >>> from fluidkv.exact import adjacent_cycle, captured_start, verify_capture
+        >>> from fluidkv.exact import captured_start
+        >>> from fluidkv.exact.one_class.cycles import adjacent_cycle
+        >>> from fluidkv.exact.one_class.capture import verify_capture
         >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
         >>> found = captured_start(system, adjacent_cycle(system).block_ends[0], iterations=1)
         >>> verify_capture(found)

@@ -66,7 +66,7 @@ class Cycle(Record):
             that `gaps` describes.
 
     Examples:
-        >>> from fluidkv.exact import balanced_cycle
+        >>> from fluidkv.exact.one_class.cycles import balanced_cycle
         >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
         >>> cycle = balanced_cycle(system, (2, 1))
         >>> cycle.name, cycle.period, cycle.level, str(cycle.throughput)
@@ -127,7 +127,7 @@ def balanced_cycle(system: System, gaps: Sequence[int]) -> Cycle:
     Source: Congestion, Proposition 8; states from equation (15) and the proof of Proposition A.4.
 
     Examples:
-        >>> from fluidkv.exact import balanced_cycle
+        >>> from fluidkv.exact.one_class.cycles import balanced_cycle
         >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
         >>> cycle = balanced_cycle(system, (2, 1))
         >>> [[str(x) for x in state] for state in cycle.block_ends]
@@ -147,7 +147,7 @@ def throughput(system: System, gaps: Sequence[int]) -> Fraction:
     Source: Congestion, equation (25).
 
     Examples:
-        >>> from fluidkv.exact import throughput
+        >>> from fluidkv.exact.one_class.cycles import throughput
         >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
         >>> [str(throughput(system, gaps)) for gaps in [(1, 1, 1), (2, 1), (3,)]]
         ['2', '24/13', '8/5']
@@ -161,7 +161,7 @@ def fixed_point(system: System) -> Cycle:
     """All stages at x*, no eviction: gaps of 1 (Congestion, equation (4)).
 
     Examples:
-        >>> from fluidkv.exact import fixed_point
+        >>> from fluidkv.exact.one_class.cycles import fixed_point
         >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
         >>> [str(x) for x in fixed_point(system).states[0]], str(fixed_point(system).throughput)
         (['2', '2', '2'], '2')
@@ -173,7 +173,7 @@ def maximal_eviction_cycle(system: System) -> Cycle:
     """One live position that holds all memory: the gap l1 (Congestion, section 3.2).
 
     Examples:
-        >>> from fluidkv.exact import maximal_eviction_cycle
+        >>> from fluidkv.exact.one_class.cycles import maximal_eviction_cycle
         >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
         >>> cycle = maximal_eviction_cycle(system)
         >>> [[str(x) for x in state] for state in cycle.states], str(cycle.throughput)
@@ -195,7 +195,7 @@ def contiguous_cycle(system: System, level: int) -> Cycle:
     Source: Congestion, Proposition 6.
 
     Examples:
-        >>> from fluidkv.exact import contiguous_cycle
+        >>> from fluidkv.exact.one_class.cycles import contiguous_cycle
         >>> system = fk.System(fk.Workload.from_lengths([(2, 5)]), capacity=40)
         >>> cycle = contiguous_cycle(system, level=2)
         >>> cycle.gaps, round(float(cycle.share_of_best), 3)
@@ -218,7 +218,7 @@ def evenly_spaced_cycle(system: System, live: int) -> Cycle:
     Source: Congestion, Proposition 7.
 
     Examples:
-        >>> from fluidkv.exact import evenly_spaced_cycle
+        >>> from fluidkv.exact.one_class.cycles import evenly_spaced_cycle
         >>> system = fk.System(fk.Workload.from_lengths([(2, 6)]), capacity=24)
         >>> cycle = evenly_spaced_cycle(system, live=3)
         >>> cycle.gaps, cycle.period, str(cycle.throughput)
@@ -266,7 +266,7 @@ def adjacent_cycle(system: System) -> Cycle:
         InputError: more than one class, or l1 = 1.
 
     Examples:
-        >>> from fluidkv.exact import adjacent_cycle
+        >>> from fluidkv.exact.one_class.cycles import adjacent_cycle
         >>> cycle = adjacent_cycle(fk.System(fk.Workload.from_lengths([(2, 4)]), capacity=24))
         >>> cycle.gaps, cycle.period, str(cycle.throughput)
         ((3, 1), 4, '8/7')
@@ -284,7 +284,7 @@ def opposite_cycle(system: System) -> Cycle:
         InputError: more than one class, or an odd l1.
 
     Examples:
-        >>> from fluidkv.exact import opposite_cycle
+        >>> from fluidkv.exact.one_class.cycles import opposite_cycle
         >>> cycle = opposite_cycle(fk.System(fk.Workload.from_lengths([(2, 4)]), capacity=24))
         >>> cycle.gaps, cycle.period, str(cycle.throughput)
         ((2, 2), 2, '6/5')
@@ -304,7 +304,7 @@ def as_evenly_spaced_gaps(decode_length: int, live: int) -> Gaps:
     """m gaps with sum l1 that differ by at most one, spread around the circle, canonical.
 
     Examples:
-        >>> from fluidkv.exact import as_evenly_spaced_gaps
+        >>> from fluidkv.exact.one_class.cycles import as_evenly_spaced_gaps
         >>> as_evenly_spaced_gaps(9, 4)
         (3, 2, 2, 2)
     """

@@ -30,7 +30,8 @@ def verify_cycle(system: System, cycle: Cycle) -> bool:
 
     Examples:
         >>> from dataclasses import replace
-        >>> from fluidkv.exact import balanced_cycle, verify_cycle
+        >>> from fluidkv.exact.one_class.cycles import balanced_cycle
+        >>> from fluidkv.exact.one_class.cycles_verified import verify_cycle
         >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
         >>> cycle = balanced_cycle(system, (2, 1))
         >>> wrong = replace(cycle, throughput=Fraction(2))

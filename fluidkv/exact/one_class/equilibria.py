@@ -50,7 +50,7 @@ class EnvelopePoint(Record):
         highest: of the as-evenly-spaced cycles (Proposition 8).
 
     Examples:
-        >>> from fluidkv.exact import envelope
+        >>> from fluidkv.exact.one_class.equilibria import envelope
         >>> point = envelope(fk.System(fk.Workload.from_lengths([(2, 4)]), capacity=24))[2]
         >>> point.level, point.live, str(point.lowest), str(point.highest)
         (2, 2, '8/7', '6/5')
@@ -219,7 +219,7 @@ def envelope(system: System) -> tuple[EnvelopePoint, ...]:
     Source: Congestion, Propositions 6 and 8, equations (22) and (25).
 
     Examples:
-        >>> from fluidkv.exact import envelope
+        >>> from fluidkv.exact.one_class.equilibria import envelope
         >>> system = fk.System(fk.Workload.from_lengths([(2, 4)]), capacity=36)
         >>> [(p.live, str(p.lowest), str(p.highest)) for p in envelope(system)]
         [(4, '2', '2'), (3, '36/19', '36/19'), (2, '12/7', '9/5'), (1, '3/2', '3/2')]

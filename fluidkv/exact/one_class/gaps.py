@@ -26,7 +26,7 @@ def canonical_gaps(gaps: Sequence[int]) -> Gaps:
         InputError: no gaps, or one that is not a positive integer.
 
     Examples:
-        >>> from fluidkv.exact import canonical_gaps
+        >>> from fluidkv.exact.one_class.gaps import canonical_gaps
         >>> canonical_gaps([1, 3, 1, 4])
         (4, 1, 3, 1)
     """
@@ -56,7 +56,7 @@ def rotational_order(gaps: Sequence[int]) -> int:
     """How many rotations map the vector to itself: m for equal gaps, 1 without symmetry.
 
     Examples:
-        >>> from fluidkv.exact import rotational_order
+        >>> from fluidkv.exact.one_class.gaps import rotational_order
         >>> rotational_order([2, 1, 2, 1]), rotational_order([2, 2]), rotational_order([3, 1])
         (2, 2, 1)
     """
@@ -109,7 +109,7 @@ def gap_vectors(decode_length: int, live: int | None = None) -> Iterator[Gaps]:
         InputError: a length or a number of live positions out of range.
 
     Examples:
-        >>> from fluidkv.exact import gap_vectors
+        >>> from fluidkv.exact.one_class.gaps import gap_vectors
         >>> list(gap_vectors(4))
         [(1, 1, 1, 1), (2, 1, 1), (2, 2), (3, 1), (4,)]
     """

@@ -30,7 +30,7 @@ class Homogeneous(Record):
         worst: of the maximal-eviction cycle, M / (l1 (l0 + l1)), Lemma 1.
 
     Examples:
-        >>> from fluidkv.exact import homogeneous
+        >>> from fluidkv.exact.one_class.homogeneous import homogeneous
         >>> found = homogeneous(fk.System(fk.Workload.from_lengths([(500, 200)]), capacity=70_000))
         >>> found.attractor, round(float(found.worst_case_ratio), 3)
         ('maximal-eviction cycle', 0.858)
@@ -80,7 +80,7 @@ def homogeneous(system: System) -> Homogeneous | None:
     """The brief of a system whose requests all have the same lengths; None for any other.
 
     Examples:
-        >>> from fluidkv.exact import homogeneous
+        >>> from fluidkv.exact.one_class.homogeneous import homogeneous
         >>> found = homogeneous(fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24))
         >>> str(found.best), str(found.worst), found.equilibria
         ('2', '8/5', 3)

@@ -29,7 +29,7 @@ def position_at(stage: int, iteration: int, decode_length: int) -> int:
     """r, the label that stage j holds at iteration n.
 
     Examples:
-        >>> from fluidkv.exact import position_at
+        >>> from fluidkv.exact.one_class.positions import position_at
         >>> [position_at(stage, iteration=1, decode_length=3) for stage in range(3)]
         [2, 0, 1]
     """
@@ -109,7 +109,7 @@ def distance_from_cycle(state: State, input_length: int, capacity: Number) -> Nu
     """The largest relative deviation from what `is_on_cycle` asks for; 0 if it holds.
 
     Examples:
-        >>> from fluidkv.exact import distance_from_cycle
+        >>> from fluidkv.exact.one_class.positions import distance_from_cycle
         >>> states = [2.0, 2.0, 2.0], [2.0, 2.5, 1.6]
         >>> [distance_from_cycle(state, input_length=2, capacity=24) for state in states]
         [0.0, 0.25]

@@ -155,7 +155,7 @@ def return_matrix(system: System, gaps: Sequence[int]) -> fmpq_mat:
         InputError: as `cycle_stability`.
 
     Examples:
-        >>> from fluidkv.exact import return_matrix
+        >>> from fluidkv.exact.one_class.return_map import return_matrix
         >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
         >>> return_matrix(system, (1, 1, 1)).tolist()
         [[-1/3, -1/3, 5/3], [1, 0, 0], [0, 1, 0]]

@@ -71,7 +71,7 @@ def states_from(system: System, start: Sequence[Fraction | int]) -> Iterator[Exa
 
     Examples:
         >>> from itertools import islice
-        >>> from fluidkv.exact import states_from
+        >>> from fluidkv.exact.one_class.trajectory import states_from
         >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
         >>> [[str(x) for x in state] for state in islice(states_from(system, [8, 0, 0]), 3)]
         [['8', '0', '0'], ['0', '6', '0'], ['0', '0', '24/5']]
@@ -88,7 +88,7 @@ def is_settled(system: System, state: Sequence[Fraction]) -> bool:
     """Whether a state on the boundary is exactly on a balanced cycle, the fixed point included.
 
     Examples:
-        >>> from fluidkv.exact import is_settled
+        >>> from fluidkv.exact.one_class.trajectory import is_settled
         >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
         >>> [is_settled(system, state) for state in ([2, 2, 2], [4, 3, 0], [0, 6, 0])]
         [True, False, True]
@@ -129,7 +129,7 @@ def projected_start(system: System, start: Sequence[Fraction | int]) -> Exact:
         InputError: as `checked_start`, or a start without any mass.
 
     Examples:
-        >>> from fluidkv.exact import projected_start
+        >>> from fluidkv.exact.one_class.trajectory import projected_start
         >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
         >>> [str(x) for x in projected_start(system, [1, 1, 1])]
         ['2', '2', '2']

@@ -67,7 +67,8 @@ def waste_by_iteration(states: Sequence[State], system: System) -> list[Waste]:
         system: the class.
 
     Examples:
-        >>> from fluidkv.exact import maximal_eviction_cycle, waste_by_iteration
+        >>> from fluidkv.exact.one_class.cycles import maximal_eviction_cycle
+        >>> from fluidkv.exact.one_class.waste import waste_by_iteration
         >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
         >>> states = maximal_eviction_cycle(system).states
         >>> [str(each.evicted) for each in waste_by_iteration([*states, states[0]], system)]
@@ -85,7 +86,7 @@ def waste(states: Sequence[State], system: System) -> Waste:
     Arguments as `waste_by_iteration`; at least two states.
 
     Examples:
-        >>> from fluidkv.exact import maximal_eviction_cycle
+        >>> from fluidkv.exact.one_class.cycles import maximal_eviction_cycle
         >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
         >>> states = maximal_eviction_cycle(system).states
         >>> found = fk.waste([*states, states[0]], system)

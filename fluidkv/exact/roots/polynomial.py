@@ -41,7 +41,7 @@ def split_reciprocal(polynomial: fmpz_poly) -> tuple[fmpz_poly, fmpz_poly]:
 
     Examples:
         >>> from flint import fmpz_poly
-        >>> from fluidkv.exact import split_reciprocal
+        >>> from fluidkv.exact.roots.polynomial import split_reciprocal
         >>> z = fmpz_poly([0, 1])
         >>> split_reciprocal((z + 1) * (z - 3))
         (x + 1, x + (-3))
@@ -58,7 +58,7 @@ def count_on_circle(reciprocal_part: fmpz_poly) -> int:
 
     Examples:
         >>> from flint import fmpz_poly
-        >>> from fluidkv.exact import count_on_circle
+        >>> from fluidkv.exact.roots.polynomial import count_on_circle
         >>> z = fmpz_poly([0, 1])
         >>> count_on_circle((z**2 + z + 1) * (z - 2) * (2 * z - 1))
         2
@@ -94,7 +94,7 @@ def enclosed_roots(polynomial: fmpz_poly) -> list[tuple[acb, int]]:
 
     Examples:
         >>> from flint import fmpz_poly
-        >>> from fluidkv.exact import enclosed_roots
+        >>> from fluidkv.exact.roots.polynomial import enclosed_roots
         >>> z = fmpz_poly([0, 1])
         >>> [(float(ball.real), times) for ball, times in enclosed_roots((z - 3) ** 2)]
         [(3.0, 2)]
@@ -129,7 +129,7 @@ def count_inside(polynomial: fmpz_poly) -> int:
 
     Examples:
         >>> from flint import fmpz_poly
-        >>> from fluidkv.exact import count_inside
+        >>> from fluidkv.exact.roots.polynomial import count_inside
         >>> z = fmpz_poly([0, 1])
         >>> count_inside((3 * z - 1) * (4 * z + 1) * (z - 2))
         2

@@ -40,7 +40,8 @@ from fluidkv.verdict import Evidence
 SMALL_DEGREE = 60
 """Up to this degree roots are counted in integers: milliseconds, but they grow like degree^4.
 
->>> from fluidkv.exact import SMALL_DEGREE, count_unstable
+>>> from fluidkv.exact import count_unstable
+>>> from fluidkv.exact.roots.spectrum import SMALL_DEGREE
 >>> lengths = SMALL_DEGREE + 1, SMALL_DEGREE + 2
 >>> mixes = [fk.Workload.from_lengths([(900, 40), (900, d)]) for d in lengths]
 >>> [str(count_unstable(fk.survival_weights(mix)).evidence) for mix in mixes]

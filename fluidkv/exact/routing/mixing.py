@@ -36,7 +36,7 @@ class RoutedNode(Record):
             without a capacity.
 
     Examples:
-        >>> from fluidkv.exact import segregated
+        >>> from fluidkv.exact.routing.mixing import segregated
         >>> workload = fk.Workload.from_lengths([(20, 2), (20, 3)])
         >>> node = segregated(workload, nodes=2, capacity=1000).nodes[1]
         >>> node.classes, str(node.stability), str(node.load_share), str(node.rate)
@@ -103,7 +103,7 @@ class Routing(Record):
         capacity: M of each node, tokens; None if none was given. Stability does not turn on it.
 
     Examples:
-        >>> from fluidkv.exact import segregated
+        >>> from fluidkv.exact.routing.mixing import segregated
         >>> found = segregated(fk.Workload.from_lengths([(20, 2), (20, 3)]), nodes=2)
         >>> found.groups, str(found.stability), found.unstable_modes, str(found.imbalance)
         (((0,), (1,)), 'unstable', 3, '132/109')
@@ -190,7 +190,7 @@ def segregated(
             hold the largest request.
 
     Examples:
-        >>> from fluidkv.exact import segregated
+        >>> from fluidkv.exact.routing.mixing import segregated
         >>> workload = fk.Workload.from_lengths([(20, 2), (20, 3), (20, 4), (20, 5)])
         >>> segregated(workload, nodes=2).groups
         ((0, 1), (2, 3))
@@ -211,7 +211,7 @@ def all_mixed(workload: Workload, nodes: int, *, capacity: Fraction | int | None
         InputError: `nodes` below 1, or a capacity that does not hold the largest request.
 
     Examples:
-        >>> from fluidkv.exact import all_mixed
+        >>> from fluidkv.exact.routing.mixing import all_mixed
         >>> found = all_mixed(fk.Workload.from_lengths([(20, 2), (20, 3)]), nodes=2)
         >>> found.groups, str(found.stability), str(found.imbalance)
         (((0, 1), (0, 1)), 'stable', '1')
@@ -237,7 +237,7 @@ def partitioned(
             that does not hold the largest request.
 
     Examples:
-        >>> from fluidkv.exact import partitioned
+        >>> from fluidkv.exact.routing.mixing import partitioned
         >>> workload = fk.Workload.from_lengths([(20, 2), (20, 3), (20, 4)])
         >>> found = partitioned(workload, [[0, 1], [2]])
         >>> [str(node.stability) for node in found.nodes]

@@ -32,7 +32,7 @@ def class_rates(workload: Workload, total: ArrayLike) -> Float[np.ndarray, "*axe
 
     Examples:
         >>> from fluidkv.fluid import class_rates
-        >>> from fluidkv.runs import burst_rates
+        >>> from fluidkv.runs.rates import burst_rates
         >>> workload = fk.Workload.from_lengths([(10, 2), (10, 3), (10, 3)])
         >>> burst, between = burst_rates(6.0, period=4, window=1, contrast=5)
         >>> class_rates(workload, np.where(np.arange(5) % 4 < 1, burst, between)).tolist()

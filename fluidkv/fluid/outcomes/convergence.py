@@ -47,7 +47,7 @@ CHECK_EVERY = 60
 """Iterations between two looks at a trajectory: the resolution of `settled`. Divisible by many
 periods, so that a short cycle shows after few looks.
 
->>> from fluidkv.fluid import CHECK_EVERY
+>>> from fluidkv.fluid.outcomes.convergence import CHECK_EVERY
 >>> system = fk.System(fk.Workload.from_lengths([(20, 2), (20, 3)]), capacity=1000)
 >>> found = fk.convergence(system, [[47, 0, 0]], iterations=600)
 >>> CHECK_EVERY, found.settled.item() % CHECK_EVERY

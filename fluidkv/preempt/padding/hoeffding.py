@@ -32,7 +32,7 @@ def hoeffding_padding(
         InputError: a confidence outside of this (at 1 the padding is infinite), b below a.
 
     Examples:
-        >>> from fluidkv.preempt import hoeffding_padding
+        >>> from fluidkv.preempt.padding.hoeffding import hoeffding_padding
         >>> hoeffding_padding([0, 0.5, 0.9], 100, 200).round(1).tolist()
         [0.0, 58.9, 107.3]
     """
@@ -62,7 +62,8 @@ def least_padding(
         InputError: as `hoeffding_padding`; a mean outside of [a, b].
 
     Examples:
-        >>> from fluidkv.preempt import hoeffding_padding, least_padding
+        >>> from fluidkv.preempt import least_padding
+        >>> from fluidkv.preempt.padding.hoeffding import hoeffding_padding
         >>> paddings = least_padding(0.5, 120, 100, 200), hoeffding_padding(0.5, 100, 200)
         >>> [round(float(tokens), 1) for tokens in paddings]
         [20.0, 58.9]
@@ -87,7 +88,7 @@ def confidence_at_rate(rate: Number, alpha: float | Fraction, beta: float | Frac
         InputError: a number outside of this.
 
     Examples:
-        >>> from fluidkv.preempt import confidence_at_rate
+        >>> from fluidkv.preempt.padding.hoeffding import confidence_at_rate
         >>> confidence_at_rate(Fraction(2), alpha=Fraction(9, 10), beta=Fraction(1, 4))
         Fraction(3, 5)
     """

@@ -140,7 +140,8 @@ class BucketPadding:
         InputError: it is below 1.
 
     Examples:
-        >>> from fluidkv.preempt import BucketPadding, with_estimates
+        >>> from fluidkv.preempt import with_estimates
+        >>> from fluidkv.preempt.padding.rules import BucketPadding
         >>> table = fk.Requests([9, 9, 9], [49, 50, 51])
         >>> with_estimates(table, BucketPadding(50)).estimated_output.tolist()
         [50, 50, 100]

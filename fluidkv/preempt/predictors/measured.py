@@ -89,7 +89,8 @@ RLP_QUOTED = ErrorTable((100, 224), (0.67, 0.33))
 S3_QUOTED = BucketClassifier(0.79)
 """79 % in the right bucket of 50, the rest in any other: our reading of CacheOPT's number.
 
->>> from fluidkv.preempt import S3_QUOTED, with_predictions
+>>> from fluidkv.preempt import with_predictions
+>>> from fluidkv.preempt.predictors.measured import S3_QUOTED
 >>> S3_QUOTED.accuracy, S3_QUOTED.width
 (0.79, 50)
 >>> table = fk.Requests([9] * 4, [20, 70, 120, 170])

@@ -40,7 +40,7 @@ class UniformNoise:
         InputError: a number below 0.
 
     Examples:
-        >>> from fluidkv.preempt import UniformNoise
+        >>> from fluidkv.preempt.predictors.noise import UniformNoise
         >>> UniformNoise(tokens=10, share=0.1).spread(np.array([100.0, 500.0])).tolist()
         [40, 120]
     """
@@ -76,7 +76,8 @@ class GaussianNoise:
         InputError: a number below 0.
 
     Examples:
-        >>> from fluidkv.preempt import GaussianNoise, with_predictions
+        >>> from fluidkv.preempt import with_predictions
+        >>> from fluidkv.preempt.predictors.noise import GaussianNoise
         >>> table = fk.Requests(np.full(1000, 9), np.full(1000, 500))
         >>> said = with_predictions(table, GaussianNoise(share=0.1), seed=0).predicted_output
         >>> round(float(said.std()))

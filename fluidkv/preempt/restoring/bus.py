@@ -51,7 +51,7 @@ def one_way(swap: Swap, tokens: float) -> float:
     """The time of a copy, in the swap's unit.
 
     Examples:
-        >>> from fluidkv.preempt import one_way
+        >>> from fluidkv.preempt.restoring.bus import one_way
         >>> from fluidkv.serving import Swap
         >>> one_way(Swap(per_token=0.25, per_copy=1.0), tokens=16)
         5.0

@@ -42,7 +42,8 @@ class LatencyFit(Record):
         exponent_range: least and greatest beta that fit as well; None where beta was given.
 
     Examples:
-        >>> from fluidkv.preempt import LatencyProfile, fit_swap
+        >>> from fluidkv.preempt import fit_swap
+        >>> from fluidkv.preempt.restoring.profile import LatencyProfile
         >>> fit = fit_swap(LatencyProfile([1000, 2000, 4000], [0.12, 0.21, 0.41]))
         >>> round(float(fit(3000)), 3), fit.points, fit.freedom, fit.longest
         (0.311, 3, 1, 4000.0)
@@ -126,7 +127,8 @@ def fit_recompute(profile: LatencyProfile, *, exponent: float | None = None) -> 
             lengths than parameters.
 
     Examples:
-        >>> from fluidkv.preempt import LatencyProfile, fit_recompute
+        >>> from fluidkv.preempt import fit_recompute
+        >>> from fluidkv.preempt.restoring.profile import LatencyProfile
         >>> profile = LatencyProfile([1000, 2000, 4000, 8000], [0.069, 0.141, 0.309, 0.741])
         >>> alpha, _, kappa, epsilon = fit_recompute(profile, exponent=2).parameters
         >>> f"{alpha:.1e} S^2 + {kappa:.1e} S + {epsilon:.1e}"
@@ -150,7 +152,8 @@ def fit_swap(profile: LatencyProfile) -> LatencyFit:
         InputError: fewer than two lengths.
 
     Examples:
-        >>> from fluidkv.preempt import LatencyProfile, fit_swap
+        >>> from fluidkv.preempt import fit_swap
+        >>> from fluidkv.preempt.restoring.profile import LatencyProfile
         >>> profile = LatencyProfile([1000, 2000, 4000], [0.12, 0.22, 0.42])
         >>> _, _, kappa, epsilon = fit_swap(profile).parameters
         >>> f"{kappa:.1e} S + {epsilon:.2f}"

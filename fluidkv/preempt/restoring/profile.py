@@ -30,7 +30,7 @@ class LatencyProfile(Record):
         InputError: arrays of different sizes or with other numbers; times that fall.
 
     Examples:
-        >>> from fluidkv.preempt import LatencyProfile
+        >>> from fluidkv.preempt.restoring.profile import LatencyProfile
         >>> LatencyProfile([4000, 1000], [0.42, 0.12]).lengths.tolist()
         [1000.0, 4000.0]
         >>> LatencyProfile([4000, 1000], [0.1, 0.4])

@@ -45,7 +45,8 @@ def sweet_spots(recompute: LatencyFit, swap: LatencyFit) -> tuple[SweetSpot, ...
     """All crossings at lengths above 0 and below 2^30, the shortest first; none to two.
 
     Examples:
-        >>> from fluidkv.preempt import LatencyProfile, fit_recompute, fit_swap, sweet_spots
+        >>> from fluidkv.preempt import fit_recompute, fit_swap, sweet_spots
+        >>> from fluidkv.preempt.restoring.profile import LatencyProfile
         >>> s = np.array([1000, 2000, 4000, 8000])
         >>> recompute = fit_recompute(LatencyProfile(s, 1e-8 * s**2 + 6e-5 * s), exponent=2)
         >>> swap = fit_swap(LatencyProfile(s, 8e-5 * s + 0.015))
@@ -103,7 +104,8 @@ def swap_of(
             length, which one sweet spot cannot say.
 
     Examples:
-        >>> from fluidkv.preempt import LatencyProfile, fit_recompute, fit_swap
+        >>> from fluidkv.preempt import fit_recompute, fit_swap
+        >>> from fluidkv.preempt.restoring.profile import LatencyProfile
         >>> from fluidkv.preempt.restoring.spots import swap_of
         >>> s = np.array([1000, 2000, 4000, 8000])
         >>> recompute = fit_recompute(LatencyProfile(s, 1e-8 * s**2 + 6e-5 * s), exponent=2)

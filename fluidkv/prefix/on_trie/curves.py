@@ -33,7 +33,8 @@ class HitCurves(Record):
         of: what the shares are of.
 
     Examples:
-        >>> from fluidkv.prefix import Policy, hit_curves, loop, trie_of
+        >>> from fluidkv.prefix import Policy, loop, trie_of
+        >>> from fluidkv.prefix.on_trie.curves import hit_curves
         >>> curves = hit_curves(trie_of(loop(0)[1]), [6, 7], [Policy.LRU])
         >>> curves.mean(Policy.LRU).round(2).tolist(), round(curves.ceiling, 2)
         ([0.66, 0.99], 0.99)
@@ -92,7 +93,8 @@ def hit_curves(
         InputError: as `run_cache`; no capacity, no policy.
 
     Examples:
-        >>> from fluidkv.prefix import Policy, hit_curves, loop, trie_of
+        >>> from fluidkv.prefix import Policy, loop, trie_of
+        >>> from fluidkv.prefix.on_trie.curves import hit_curves
         >>> curves = hit_curves(trie_of(loop(0)[1]), [4, 5, 6, 7], [Policy.LRU, Policy.OPT])
         >>> {policy.name: rates[0].round(2).tolist() for policy, rates in curves.rates.items()}
         {'LRU': [0.66, 0.66, 0.66, 0.99], 'OPT': [0.74, 0.82, 0.91, 0.99]}

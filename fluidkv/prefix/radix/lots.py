@@ -26,7 +26,7 @@ class Lots:
         seed: of the draws.
 
     Examples:
-        >>> from fluidkv.prefix import Lots
+        >>> from fluidkv.prefix.radix.lots import Lots
         >>> from fluidkv.serving import SglangSettings
         >>> from fluidkv.serving.caching.sglang.stepped import SglangEngine
         >>> table, clock = fk.Requests([30, 30, 30], [2, 2, 2]), fk.IterationClock(1.0)

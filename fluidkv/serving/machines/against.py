@@ -70,7 +70,7 @@ class PoolComparison(Record):
         measured, modelled: tokens.
 
     Examples:
-        >>> from fluidkv.serving import pools
+        >>> from fluidkv.serving.machines.against import pools
         >>> row = pools()[0]
         >>> row.server, row.measured, row.modelled, round(row.error, 4)
         ('vllm-rtx4090', 41408, 42131, 0.0175)
@@ -109,7 +109,7 @@ def pools() -> tuple[PoolComparison, ...]:
     """All rows of `pools.csv`: servers whose share of the memory is known.
 
     Examples:
-        >>> from fluidkv.serving import pools
+        >>> from fluidkv.serving.machines.against import pools
         >>> len(pools()), round(max(abs(each.error) for each in pools()), 2)
         (3, 0.14)
     """
@@ -151,7 +151,7 @@ def caveat_of(named: NamedClock) -> str:
     """What to say beside an answer on a named clock; "": nothing.
 
     Examples:
-        >>> from fluidkv.serving import named_clock
+        >>> from fluidkv.serving.machines.named import named_clock
         >>> from fluidkv.serving.machines.against import caveat_of
         >>> caveat_of(named_clock("vllm-llama3.1-8b-rtx4090"))
         ''
@@ -184,7 +184,7 @@ def cautions_of(named: NamedClock) -> tuple[str, ...]:
     """What a named clock does not have, one sentence each.
 
     Examples:
-        >>> from fluidkv.serving import named_clock
+        >>> from fluidkv.serving.machines.named import named_clock
         >>> from fluidkv.serving.machines.against import cautions_of
         >>> cautions_of(named_clock("llama-3.1-8b@rtx-4090"))
         ()

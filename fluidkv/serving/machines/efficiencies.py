@@ -86,7 +86,8 @@ def costs(model: Model, gpu: Gpu, gpus: int, engine: str) -> dict[str, Costs]:
     """What each efficiency is multiplied with, for a model on so many GPUs.
 
     Examples:
-        >>> from fluidkv.serving import gpu_named, model_named
+        >>> from fluidkv.serving.machines.gpus import gpu_named
+        >>> from fluidkv.serving.machines.models import model_named
         >>> from fluidkv.serving.machines.efficiencies import costs
         >>> one = costs(model_named("llama-3.1-8b"), gpu_named("h100"), 1, "vllm")
         >>> round(one["read.hopper"].d0 * 1e3, 2)  # ms to read the weights at the peak
@@ -138,7 +139,8 @@ def fitted_clock(model: Model, gpu: Gpu, gpus: int = 1, engine: str = "vllm") ->
             do not fit.
 
     Examples:
-        >>> from fluidkv.serving import gpu_named, model_named
+        >>> from fluidkv.serving.machines.gpus import gpu_named
+        >>> from fluidkv.serving.machines.models import model_named
         >>> from fluidkv.serving.machines.efficiencies import fitted_clock
         >>> model, h100 = model_named("llama-3.1-70b"), gpu_named("h100")
         >>> two, four = (fitted_clock(model, h100, gpus).base for gpus in (2, 4))
@@ -240,7 +242,8 @@ def bar(model: Model, gpu: Gpu, metric: str) -> Bar:
     fits to all models but one.
 
     Examples:
-        >>> from fluidkv.serving import gpu_named, model_named
+        >>> from fluidkv.serving.machines.gpus import gpu_named
+        >>> from fluidkv.serving.machines.models import model_named
         >>> from fluidkv.serving.machines.efficiencies import bar
         >>> found = bar(model_named("llama-3.1-70b"), gpu_named("h100"), "tpot")
         >>> found.low < 1 < found.high

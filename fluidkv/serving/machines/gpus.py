@@ -34,7 +34,8 @@ class Gpu(Record):
         generation: whose efficiencies it has (`efficiencies`); "": none are fitted to it.
 
     Examples:
-        >>> from fluidkv.serving import kv_tokens_left, model_named
+        >>> from fluidkv.serving import kv_tokens_left
+        >>> from fluidkv.serving.machines.models import model_named
         >>> from fluidkv.serving.machines.gpus import Gpu
         >>> gpu = Gpu("small", "made up", flops_16=1e14, flops_8=None, memory=24e9, bandwidth=1e12)
         >>> kv_tokens_left(model_named("qwen3-4b"), gpu)
@@ -84,7 +85,7 @@ def gpu_named(name: str) -> Gpu:
         InputError: another name, with those near it; "a100", of which there are two.
 
     Examples:
-        >>> from fluidkv.serving import gpu_named
+        >>> from fluidkv.serving.machines.gpus import gpu_named
         >>> gpu_named("NVIDIA GeForce RTX 4090").name
         'rtx-4090'
         >>> gpu_named("a100")

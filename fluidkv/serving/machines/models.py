@@ -195,7 +195,7 @@ def model_named(name: str) -> Model:
             than tokens.
 
     Examples:
-        >>> from fluidkv.serving import model_named
+        >>> from fluidkv.serving.machines.models import model_named
         >>> model_named("Qwen/Qwen3-4B-Instruct-2507").name
         'qwen3-4b'
         >>> model_named("qwen3-4b-fp8").weight_bytes, model_named("qwen3-4b-fp8-kv8").value_bytes

@@ -59,7 +59,7 @@ class NamedClock(Record):
         validity: where they hold.
 
     Examples:
-        >>> from fluidkv.serving import named_clock
+        >>> from fluidkv.serving.machines.named import named_clock
         >>> from fluidkv.serving.machines.named import NamedClock
         >>> clock = fk.IterationClock(0.01, name="mine")
         >>> mine = NamedClock(clock, "measured", "qwen3-4b", "l4", "", "a log of ours")
@@ -159,7 +159,7 @@ def named_clock(name: str) -> NamedClock:
             that do not go together; several GPUs that nothing is fitted to.
 
     Examples:
-        >>> from fluidkv.serving import named_clock
+        >>> from fluidkv.serving.machines.named import named_clock
         >>> known = named_clock("llama-3.1-8b@h100")
         >>> known.kind, round(known.clock.duration(40_000, 0, decoding=32), 4)
         ('modelled', 0.0088)
@@ -250,7 +250,7 @@ def outside(
         prefill_tokens: most of one iteration.
 
     Examples:
-        >>> from fluidkv.serving import named_clock
+        >>> from fluidkv.serving.machines.named import named_clock
         >>> from fluidkv.serving.machines.named import outside
         >>> known = named_clock("vllm-llama3.1-8b-rtx4090")
         >>> outside(known.validity, running=49, kv_tokens=50_000)

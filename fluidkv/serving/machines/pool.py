@@ -39,7 +39,9 @@ def kv_tokens_left(
             window only.
 
     Examples:
-        >>> from fluidkv.serving import gpu_named, kv_tokens_left, model_named
+        >>> from fluidkv.serving import kv_tokens_left
+        >>> from fluidkv.serving.machines.gpus import gpu_named
+        >>> from fluidkv.serving.machines.models import model_named
         >>> kv_tokens_left(model_named("llama-3.1-8b"), gpu_named("rtx-4090"))
         42131
         >>> kv_tokens_left(model_named("deepseek-v3"), gpu_named("h200"), gpus=8)

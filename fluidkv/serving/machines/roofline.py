@@ -51,7 +51,8 @@ def modelled_clock(
             share outside of (0, 1].
 
     Examples:
-        >>> from fluidkv.serving import gpu_named, model_named
+        >>> from fluidkv.serving.machines.gpus import gpu_named
+        >>> from fluidkv.serving.machines.models import model_named
         >>> from fluidkv.serving.machines.roofline import modelled_clock
         >>> model = model_named("llama-3.1-8b")
         >>> for name in ("rtx-4090", "h100"):
@@ -86,7 +87,8 @@ def batch_limit(model: Model, gpu: Gpu) -> int:
     Above it the clock is too fast. At the shares of `modelled_clock`.
 
     Examples:
-        >>> from fluidkv.serving import gpu_named, model_named
+        >>> from fluidkv.serving.machines.gpus import gpu_named
+        >>> from fluidkv.serving.machines.models import model_named
         >>> from fluidkv.serving.machines.roofline import batch_limit
         >>> batch_limit(model_named("llama-3.1-8b"), gpu_named("h100"))
         277

@@ -28,7 +28,8 @@ class CohortState(NamedTuple):
         credit: of the rate limit, what is left of a permit, over the denominator of the rate.
 
     Examples:
-        >>> from fluidkv.serving import CohortState, serve_cohorts
+        >>> from fluidkv.serving import serve_cohorts
+        >>> from fluidkv.serving.metastability.cohorts import CohortState
         >>> state = CohortState(np.array([[2], [1]]), np.array([5]), np.array([0]))
         >>> records, after = serve_cohorts(fk.RequestClass(1, 3), fk.Limits(20), [[0]], state=state)
         >>> after.cohorts.tolist(), after.queue.tolist()

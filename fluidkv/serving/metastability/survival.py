@@ -110,7 +110,7 @@ def hazard(duration: ArrayLike, observed: ArrayLike, *, level: float = 0.95) -> 
         InputError: as `kaplan_meier`; nobody was watched for any time.
 
     Examples:
-        >>> from fluidkv.serving import hazard
+        >>> from fluidkv.serving.metastability.survival import hazard
         >>> found = hazard([4, 6, 10], [True, True, False])
         >>> found.rate, found.mean_time, round(float(found.high), 3)
         (0.1, 10.0, 0.361)

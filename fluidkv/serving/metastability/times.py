@@ -47,7 +47,8 @@ class Times(Record):
         observed: whether it happened.
 
     Examples:
-        >>> from fluidkv.serving import Times, hazard
+        >>> from fluidkv.serving.metastability.times import Times
+        >>> from fluidkv.serving.metastability.survival import hazard
         >>> times = Times(np.array([4, 6, 10]), np.array([True, True, False]))
         >>> hazard(times.duration, times.observed).rate
         0.1
@@ -160,7 +161,7 @@ def ramp(
         InputError: as `time_to_collapse`; no rates.
 
     Examples:
-        >>> from fluidkv.serving import ramp
+        >>> from fluidkv.serving.metastability.times import ramp
         >>> request, limits = fk.RequestClass(3, 7), fk.Limits(61)
         >>> found = ramp(request, limits, [0.5, 1.5, 0.5], hold=210, rng=0, runs=5).mean("run")
         >>> found.throughput.values.round(2).tolist(), found.preemptions.values.round(2).tolist()

@@ -57,7 +57,7 @@ def two_starts(
         InputError: as `serve`, and counts below 1.
 
     Examples:
-        >>> from fluidkv.serving import two_starts
+        >>> from fluidkv.serving.metastability.two_starts import two_starts
         >>> request, limits = fk.RequestClass(3, 7), fk.Limits(61)
         >>> draws = {"count": 100, "rng": 0, "runs": 2}
         >>> found = two_starts(request, "restart", limits, 0.85, backlog=50, **draws)

@@ -44,7 +44,7 @@ class Replay(Result):
         difference: None where equal.
 
     Examples:
-        >>> from fluidkv.serving import replay
+        >>> from fluidkv.serving.records.replay import replay
         >>> from fluidkv.serving.records.vllm import VllmRecord
         >>> from fluidkv.serving.records.arrivals import Arrivals
         >>> steps = (Arrivals(fk.Requests([10], [2])), ("running", "tokens"), [[1, 10], [1, 2]])

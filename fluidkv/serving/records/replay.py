@@ -63,7 +63,7 @@ def read_records(path: str | Path) -> list[Record]:
     Examples:
         >>> import json
         >>> from pathlib import Path
-        >>> from fluidkv.serving import read_records, replay
+        >>> from fluidkv.serving.records.replay import read_records, replay
         >>> said = {"engine": "vllm", "version": "0.33.0", "prefix_caching": False}
         >>> said |= {"async_scheduling": False, "reserve_full_isl": True, "watermark": 0.0}
         >>> said |= {"block_size": 1, "usable_blocks": 100, "capacity_tokens": 100}
@@ -108,7 +108,7 @@ def replay(record: Record, *, on_progress: Progress | None = None) -> Replay:
         InputError: a run that would never end, a call that cannot be made.
 
     Examples:
-        >>> from fluidkv.serving import replay
+        >>> from fluidkv.serving.records.replay import replay
         >>> from fluidkv.serving.records.vllm import VllmRecord
         >>> from fluidkv.serving.records.arrivals import Arrivals
         >>> arrivals, columns = Arrivals(fk.Requests([4, 4], [8, 8])), ("running", "preempt")

@@ -63,7 +63,7 @@ class RadixRecord(Record):
     Examples:
         >>> from fluidkv.prefix import Policy, content
         >>> from fluidkv.prefix.radix.values import SplitBirth
-        >>> from fluidkv.serving import replay
+        >>> from fluidkv.serving.records.replay import replay
         >>> from fluidkv.serving.records.sglang_radix import RadixRecord
         >>> from fluidkv.serving.records.sglang_radix import Call
         >>> said, part = content([(0, 8)]), content([(0, 6)])

@@ -51,7 +51,8 @@ class SglangRecord(StepsRecord):
 
     Examples:
         >>> from fluidkv.prefix import Prompts
-        >>> from fluidkv.serving import SglangSettings, replay
+        >>> from fluidkv.serving import SglangSettings
+        >>> from fluidkv.serving.records.replay import replay
         >>> from fluidkv.serving.records.sglang_steps import SglangRecord
         >>> from fluidkv.serving.records.arrivals import Arrivals
         >>> alike = Prompts([[(0, 0, 12)], [(0, 0, 12)]], [[(1, 0, 2)], [(2, 0, 2)]])

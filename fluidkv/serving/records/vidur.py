@@ -40,7 +40,7 @@ class VidurCounts(Record):
     """Runs of one file; the rules are those of `VIDUR_SARATHI`. `version`: Vidur's commit.
 
     Examples:
-        >>> from fluidkv.serving import replay
+        >>> from fluidkv.serving.records.replay import replay
         >>> from fluidkv.serving.records.vidur import VidurCounts
         >>> from fluidkv.serving.records.vidur import VidurRun
         >>> requests, limits = fk.Requests([4, 4], [8, 8]), fk.Limits(16)

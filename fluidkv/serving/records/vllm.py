@@ -62,7 +62,7 @@ class VllmRecord(StepsRecord):
 
     Examples:
         >>> from fluidkv.prefix import Prompts
-        >>> from fluidkv.serving import replay
+        >>> from fluidkv.serving.records.replay import replay
         >>> from fluidkv.serving.records.vllm import VllmRecord
         >>> from fluidkv.serving.records.arrivals import Arrivals
         >>> alike = Prompts([[(0, 0, 12)], [(0, 0, 12)]], [[(1, 0, 2)], [(2, 0, 2)]])

@@ -45,7 +45,7 @@ class Spec:
         axes: the dimensions, in their order.
 
     Examples:
-        >>> from fluidkv.sweeps import read_spec
+        >>> from fluidkv.sweeps.spec.spec import read_spec
         >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}
         >>> asked |= {"grid": {"input_length": [1, 4, 8]}, "chunk": 2}
         >>> spec = read_spec(asked)
@@ -98,7 +98,7 @@ def read_spec(spec: Mapping[str, Any] | Path | str) -> Spec:
             twice; an axis without values; no axis.
 
     Examples:
-        >>> from fluidkv.sweeps import read_spec
+        >>> from fluidkv.sweeps.spec.spec import read_spec
         >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}
         >>> asked |= {"grid": {"input_length": [1, 4, 8]}, "chunk": 2}
         >>> read_spec(asked).settings["decode_length"]

@@ -29,7 +29,7 @@ class Attention(Record):
             one; a stream that ends before it starts.
 
     Examples:
-        >>> from fluidkv.tokenpd import Attention
+        >>> from fluidkv.tokenpd.attention.weights import Attention
         >>> weights = np.array([[[1, 0, 0], [0.5, 0.5, 0], [0.2, 0.3, 0.5]]])
         >>> two, three, none = (np.array([each]) for each in (2, 3, 0))
         >>> attention = Attention(weights, prompt=two, length=three, start=none, request=none)

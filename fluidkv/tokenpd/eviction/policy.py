@@ -72,7 +72,8 @@ class EvictionPolicy(Record):
             none where one is, or Choice.PRICE in Scope.UNIFORM.
 
     Examples:
-        >>> from fluidkv.tokenpd import EvictionPolicy, generated, generators, evict
+        >>> from fluidkv.tokenpd import generated, generators, evict
+        >>> from fluidkv.tokenpd.eviction.policy import EvictionPolicy
         >>> from fluidkv.tokenpd.eviction.scorers import Accumulated
         >>> mine = EvictionPolicy("mine", Accumulated(), sinks=1, window=2)
         >>> attention = generated(generators()["sinks"], 0, requests=2, prompt=4, length=12)

@@ -62,7 +62,9 @@ def price_rounds(
     Source: Token-PD, (4), (5).
 
     Examples:
-        >>> from fluidkv.tokenpd import Pool, Pricing, price_rounds
+        >>> from fluidkv.tokenpd import Pricing
+        >>> from fluidkv.tokenpd.knapsack.pool import Pool
+        >>> from fluidkv.tokenpd.knapsack.compiled import price_rounds
         >>> returns, risk = np.ones((3, 2)), np.zeros((3, 2))
         >>> pool = Pool(returns, request=[0, 0], arrival=[0, 0], end=[3, 3], risk=risk)
         >>> run = price_rounds(pool, budget=1, pricing=Pricing(step=0.5))
@@ -111,7 +113,8 @@ def heap_rounds(
     Source: Token-PD, section 5, "Hook points".
 
     Examples:
-        >>> from fluidkv.tokenpd import Pool, Pricing
+        >>> from fluidkv.tokenpd import Pricing
+        >>> from fluidkv.tokenpd.knapsack.pool import Pool
         >>> from fluidkv.tokenpd.knapsack.compiled import heap_rounds
         >>> returns, risk = [[0.75, 0.5], [0.25, 0.5]], np.zeros((2, 2))
         >>> pool = Pool(returns, request=[0, 0], arrival=[0, 0], end=[2, 2], risk=risk)

@@ -28,7 +28,9 @@ def literal_heap(pool: Pool, budget: int, pricing: Pricing, *, fresh: bool = Fal
         InputError: a budget below one token.
 
     Examples:
-        >>> from fluidkv.tokenpd import Pool, Pricing, literal_heap
+        >>> from fluidkv.tokenpd import Pricing
+        >>> from fluidkv.tokenpd.knapsack.pool import Pool
+        >>> from fluidkv.tokenpd.knapsack.heap import literal_heap
         >>> returns, risk = [[0.75, 0.5], [0.25, 0.5]], np.zeros((2, 2))
         >>> pool = Pool(returns, request=[0, 0], arrival=[0, 0], end=[2, 2], risk=risk)
         >>> run = literal_heap(pool, budget=1, pricing=Pricing(step=0.5))

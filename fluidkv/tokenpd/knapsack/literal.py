@@ -37,7 +37,9 @@ def literal_rounds(
         InputError: a budget below one token.
 
     Examples:
-        >>> from fluidkv.tokenpd import Pool, Pricing, literal_rounds
+        >>> from fluidkv.tokenpd import Pricing
+        >>> from fluidkv.tokenpd.knapsack.pool import Pool
+        >>> from fluidkv.tokenpd.knapsack.literal import literal_rounds
         >>> returns, risk = np.ones((3, 2)), np.zeros((3, 2))
         >>> pool = Pool(returns, request=[0, 0], arrival=[0, 0], end=[3, 3], risk=risk)
         >>> run = literal_rounds(pool, budget=1, pricing=Pricing(step=0.5))

@@ -33,7 +33,7 @@ class Pool(Record):
             starts; returns outside [0, 1]; a risk below 0 or infinite, or such a prediction.
 
     Examples:
-        >>> from fluidkv.tokenpd import Pool
+        >>> from fluidkv.tokenpd.knapsack.pool import Pool
         >>> returns, risk = [[1, 0.5], [1, 0.25]], np.zeros((2, 2))
         >>> pool = Pool(returns, request=[0, 1], arrival=[0, 0], end=[2, 1], risk=risk)
         >>> pool.present.tolist()  # the second token's request ends after the first round

@@ -18,7 +18,7 @@ class Revealed(NamedTuple):
         last, mean: the newest of them, and all of them averaged.
 
     Examples:
-        >>> from fluidkv.tokenpd import Pool
+        >>> from fluidkv.tokenpd.knapsack.pool import Pool
         >>> from fluidkv.tokenpd.knapsack.returns_so_far import revealed_returns
         >>> returns, risk = [[1], [0.5], [0]], np.zeros((3, 1))
         >>> pool = Pool(returns, request=[0], arrival=[0], end=[3], risk=risk)
@@ -49,7 +49,7 @@ def revealed_returns(pool: Pool, delay: int = 1) -> Revealed:
         InputError: a delay below 0.
 
     Examples:
-        >>> from fluidkv.tokenpd import Pool
+        >>> from fluidkv.tokenpd.knapsack.pool import Pool
         >>> from fluidkv.tokenpd.knapsack.returns_so_far import revealed_returns
         >>> returns, risk = [[1], [0.5], [0]], np.zeros((3, 1))
         >>> pool = Pool(returns, request=[0], arrival=[0], end=[3], risk=risk)

@@ -29,7 +29,9 @@ class PriceRun(Record):
     Prices and rewards are Fractions in a literal run that was given them.
 
     Examples:
-        >>> from fluidkv.tokenpd import Pool, Pricing, price_rounds
+        >>> from fluidkv.tokenpd import Pricing
+        >>> from fluidkv.tokenpd.knapsack.pool import Pool
+        >>> from fluidkv.tokenpd.knapsack.compiled import price_rounds
         >>> returns, risk = np.ones((3, 2)), np.zeros((3, 2))
         >>> pool = Pool(returns, request=[0, 0], arrival=[0, 0], end=[3, 3], risk=risk)
         >>> run = price_rounds(pool, budget=1, pricing=Pricing(step=0.5))

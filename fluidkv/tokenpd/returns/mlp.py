@@ -55,7 +55,7 @@ class Mlp(eqx.Module):
         InputError: layers that do not fit `NAMES` or each other.
 
     Examples:
-        >>> from fluidkv.tokenpd import trained_mlp
+        >>> from fluidkv.tokenpd.returns.mlp import trained_mlp
         >>> mlp = trained_mlp()
         >>> mlp.layers.inward.shape, mlp.layers.outward.shape
         ((12, 256), (256, 2))
@@ -89,11 +89,8 @@ class Mlp(eqx.Module):
 def save_mlp(mlp: Mlp, path: str | Path) -> None:
     """Write its numbers as an NPZ file.
 
-    Raises:
-        InputError: no network.
-
     Examples:
-        >>> from fluidkv.tokenpd import save_mlp, trained_mlp
+        >>> from fluidkv.tokenpd.returns.mlp import save_mlp, trained_mlp
         >>> save_mlp(trained_mlp(), "network.npz")
         >>> sorted(np.load("network.npz").files)
         ['inner', 'inward', 'outer', 'outward', 'scale', 'shift']
@@ -111,7 +108,7 @@ def load_mlp(path: str | Path) -> Mlp:
         InputError: no file of arrays, or not those of a network.
 
     Examples:
-        >>> from fluidkv.tokenpd import load_mlp, save_mlp, trained_mlp
+        >>> from fluidkv.tokenpd.returns.mlp import load_mlp, save_mlp, trained_mlp
         >>> save_mlp(trained_mlp(), "network.npz")
         >>> load_mlp("network.npz").layers.inward.shape
         (12, 256)
@@ -134,7 +131,8 @@ def trained_mlp() -> Mlp:
     """The network that comes with the package: `fluidkv.tokenpd.returns.recorded` trained it.
 
     Examples:
-        >>> from fluidkv.tokenpd import generated, generators, trained_mlp
+        >>> from fluidkv.tokenpd import generated, generators
+        >>> from fluidkv.tokenpd.returns.mlp import trained_mlp
         >>> from fluidkv.tokenpd.returns.errors import prediction_errors
         >>> for name in ("mixed", "recency"):  # 0 is the truth, 1 the best constant
         ...     attention = generated(generators()[name], 0, requests=2, prompt=16, length=64)

@@ -93,7 +93,8 @@ class WaitEngine:
     Examples:
         >>> from fluidkv.runs import Requests
         >>> from fluidkv.serving import IterationClock
-        >>> from fluidkv.wait import Wait, WaitEngine
+        >>> from fluidkv.wait import Wait
+        >>> from fluidkv.wait.runs.reference import WaitEngine
         >>> prompts = Requests([3, 3], [1, 1], arrival=[0, 4])
         >>> engine = WaitEngine(prompts, Wait([2]), IterationClock(1))
         >>> counts = engine.step()

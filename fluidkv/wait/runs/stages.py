@@ -30,7 +30,8 @@ LPF = replace(RESTART, name="lpf", reserved_tokens=0)
 
 >>> from fluidkv.serving import serve
 >>> from fluidkv.runs import Requests
->>> from fluidkv.wait import LPF, engine_requests
+>>> from fluidkv.wait import engine_requests
+>>> from fluidkv.wait.runs.stages import LPF
 >>> run = serve(engine_requests(Requests([3, 3], [2, 2])), fk.Server(LPF, fk.Limits(9)))
 >>> run.evictions.values.tolist()  # 3 + 3, 4 + 4; 5 + 5 does not fit
 [[0, 1]]
@@ -90,7 +91,7 @@ def fcfs(*, new_first: bool) -> EngineRules:
             False: whoever runs goes first (its Sarathi).
 
     Examples:
-        >>> from fluidkv.wait import fcfs
+        >>> from fluidkv.wait.runs.stages import fcfs
         >>> fcfs(new_first=True).name, fcfs(new_first=False).name
         ('fcfs-new-first', 'fcfs-running-first')
     """

@@ -49,7 +49,7 @@ class Eta(Record):
             / 4, so f(eta) <= n_prev eta^2 / 8 - (n - p n_prev) eta.
 
     Examples:
-        >>> from fluidkv.wait import eta
+        >>> from fluidkv.wait.theory.boundary_queue import eta
         >>> found = eta(2, Fraction(1, 4), 1)
         >>> found.finite, found.lower, round(float(found.ball.mid()), 6)
         (True, Fraction(2, 1), 2.197225)
@@ -90,7 +90,7 @@ def eta(n_prev: int, p: Exact, n: int) -> Eta:
     The sign of f at both ends of a bracket is proved in balls; convexity does the rest.
 
     Examples:
-        >>> from fluidkv.wait import eta
+        >>> from fluidkv.wait.theory.boundary_queue import eta
         >>> found = eta(2, Fraction(1, 4), 1)
         >>> round(float(found.ball.mid().exp()), 9)  # (3/4 + x/4)^2 = x at x = 9
         9.0
@@ -130,7 +130,7 @@ def exceedance_probability(n_prev: int, p: Exact, n: int, level: int, batches: i
         ArithmeticError: not enclosed to 2^-32 of itself in 2^14 bits; no such case is known.
 
     Examples:
-        >>> from fluidkv.wait import exceedance_probability
+        >>> from fluidkv.wait.theory.boundary_queue import exceedance_probability
         >>> found = exceedance_probability(2, Fraction(1, 4), 1, level=1, batches=1)
         >>> float(found)  # both of 2 go on: 1/16
         0.0625
@@ -160,7 +160,7 @@ def ends(ball: arb) -> tuple[float, float]:
 
     Examples:
         >>> import math
-        >>> from fluidkv.wait import eta
+        >>> from fluidkv.wait.theory.boundary_queue import eta
         >>> from fluidkv.wait.theory.boundary_queue import ends
         >>> low, high = ends(eta(2, Fraction(1, 4), 1).ball)
         >>> low < 2 * math.log(3) < high
@@ -174,7 +174,7 @@ def to_ball(value: Exact) -> arb:
     """The number in the working precision.
 
     Examples:
-        >>> from fluidkv.wait import to_ball
+        >>> from fluidkv.wait.theory.boundary_queue import to_ball
         >>> from fluidkv.wait.theory.boundary_queue import ends
         >>> low, high = ends(to_ball(Fraction(1, 3)))
         >>> low < Fraction(1, 3) < high

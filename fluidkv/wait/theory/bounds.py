@@ -58,7 +58,8 @@ class Theorem1Gap(Record):
             time over the horizon.
 
     Examples:
-        >>> from fluidkv.wait import PromptType, WaitSystem, theorem_1_gap
+        >>> from fluidkv.wait import PromptType, WaitSystem
+        >>> from fluidkv.wait.theory.bounds import theorem_1_gap
         >>> system = WaitSystem([PromptType(1, 2, 1)], base=1, per_kv_token=Fraction(1, 10))
         >>> found = theorem_1_gap(system, [4], horizon=1000)
         >>> round(found.throughput_gap, 6), round(found.types[0].latency, 3)
@@ -96,7 +97,8 @@ def theorem_1_gap(
         InputError: thresholds that break (11), or a number out of range.
 
     Examples:
-        >>> from fluidkv.wait import PromptType, WaitSystem, theorem_1_gap
+        >>> from fluidkv.wait import PromptType, WaitSystem
+        >>> from fluidkv.wait.theory.bounds import theorem_1_gap
         >>> system = WaitSystem([PromptType(1, 2, 1)], base=1, per_kv_token=Fraction(1, 10))
         >>> lost = [theorem_1_gap(system, [4], horizon).throughput_gap for horizon in (100, 1000)]
         >>> [round(each, 6) for each in lost]  # with slack it falls like 1 / horizon
@@ -272,7 +274,7 @@ def worst_case_segments(
             no prompt ever reaches.
 
     Examples:
-        >>> from fluidkv.wait import worst_case_segments
+        >>> from fluidkv.wait.theory.bounds import worst_case_segments
         >>> day, night = [4, 2], [1, 1]  # rates of short and of long prompts
         >>> segments = worst_case_segments(3, (1, 3), low=[day, night])
         >>> segments.rates, segments.thinning  # the rate of the day, the share of the night

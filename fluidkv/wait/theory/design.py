@@ -63,7 +63,8 @@ class SegmentDesign(Record):
         load: d1 sum of r_k S_k + d2 r_1 l.
 
     Examples:
-        >>> from fluidkv.wait import PromptType, SegmentProblem, WaitSystem
+        >>> from fluidkv.wait import PromptType, WaitSystem
+        >>> from fluidkv.wait.theory.design import SegmentProblem
         >>> system = WaitSystem([PromptType(2, 3, 1), PromptType(1, 3, 3)], 1, Fraction(1, 64))
         >>> design = SegmentProblem(system, horizon=100, delta=Fraction(1, 100)).design(ends=(1, 3))
         >>> design.count, design.thresholds, float(design.batch), round(design.total, 3)
@@ -151,7 +152,8 @@ class SegmentProblem:
         InputError: several input lengths, or a number out of range.
 
     Examples:
-        >>> from fluidkv.wait import PromptType, SegmentProblem, WaitSystem
+        >>> from fluidkv.wait import PromptType, WaitSystem
+        >>> from fluidkv.wait.theory.design import SegmentProblem
         >>> system = WaitSystem([PromptType(2, 3, 1), PromptType(1, 3, 3)], 1, Fraction(1, 64))
         >>> problem = SegmentProblem(system, horizon=100, delta=Fraction(1, 100))
         >>> problem.outputs, problem.ends(1), problem.segments((1, 3)).thinning
@@ -305,7 +307,8 @@ def segment_designs(
         InputError: as `SegmentProblem`, or no count or one out of range.
 
     Examples:
-        >>> from fluidkv.wait import PromptType, WaitSystem, segment_designs
+        >>> from fluidkv.wait import PromptType, WaitSystem
+        >>> from fluidkv.wait.theory.design import segment_designs
         >>> types = [PromptType(4, 3, 1), PromptType(1, 3, 4), PromptType(1, 3, 6)]
         >>> system = WaitSystem(types, 1, Fraction(1, 200))
         >>> found = segment_designs(system, horizon=100, delta=Fraction(1, 100))
@@ -341,7 +344,8 @@ def tightened(problem: SegmentProblem, design: SegmentDesign) -> SegmentDesign:
     until none does. It is never worse than `design`; nothing says that it is the best.
 
     Examples:
-        >>> from fluidkv.wait import PromptType, SegmentProblem, WaitSystem, tightened
+        >>> from fluidkv.wait import PromptType, WaitSystem
+        >>> from fluidkv.wait.theory.design import SegmentProblem, tightened
         >>> types = [PromptType(4, 3, 1), PromptType(1, 3, 4), PromptType(1, 3, 6)]
         >>> problem = SegmentProblem(WaitSystem(types, 1, Fraction(1, 200)), 100, Fraction(1, 100))
         >>> design = problem.design(ends=(1, 6))
@@ -358,7 +362,8 @@ def moved(problem: SegmentProblem, design: SegmentDesign) -> SegmentDesign:
     Thresholds keep what they have to spare. Never worse than `design`, not certainly the best.
 
     Examples:
-        >>> from fluidkv.wait import PromptType, SegmentProblem, WaitSystem
+        >>> from fluidkv.wait import PromptType, WaitSystem
+        >>> from fluidkv.wait.theory.design import SegmentProblem
         >>> from fluidkv.wait.theory.design import moved
         >>> types = [PromptType(4, 3, 1), PromptType(1, 3, 4), PromptType(1, 3, 6)]
         >>> problem = SegmentProblem(WaitSystem(types, 1, Fraction(1, 200)), 100, Fraction(1, 100))

@@ -57,7 +57,8 @@ def queue_path(arrivals: npt.ArrayLike, n: int) -> QueuePath:
         InputError: arrivals that are not whole, below 0 or too many, or n out of range.
 
     Examples:
-        >>> path = fk.wait.queue_path([3, 3, 3, 3], n=4)
+        >>> from fluidkv.wait.theory.lindley import queue_path
+        >>> path = queue_path([3, 3, 3, 3], n=4)
         >>> path.queue.tolist(), path.stuck.tolist()
         ([3, 6, 5, 4], [True, True, False, False])
     """
@@ -82,7 +83,8 @@ def lindley_path(increments: npt.ArrayLike) -> npt.NDArray:
         increments: X - n, or any numbers, shape (..., steps).
 
     Examples:
-        >>> fk.wait.lindley_path([2, -1, -3, 1]).tolist()
+        >>> from fluidkv.wait.theory.lindley import lindley_path
+        >>> lindley_path([2, -1, -3, 1]).tolist()
         [2, 1, 0, 1]
     """
     sums = np.cumsum(np.asarray(increments), axis=-1)
@@ -93,7 +95,8 @@ def max_partial_sums(increments: npt.ArrayLike) -> npt.NDArray:
     """max(0, S_1, ..., S_b) for each b: over independent steps, as likely as Q_b (Lemma 3).
 
     Examples:
-        >>> fk.wait.max_partial_sums([2, -1, -3, 1]).tolist()
+        >>> from fluidkv.wait.theory.lindley import max_partial_sums
+        >>> max_partial_sums([2, -1, -3, 1]).tolist()
         [2, 2, 2, 2]
     """
     sums = np.cumsum(np.asarray(increments), axis=-1)
@@ -133,7 +136,8 @@ def kingman(mean: Exact, variance: Exact) -> Fraction:
     every step.
 
     Examples:
-        >>> fk.wait.kingman(mean=-1, variance=3)
+        >>> from fluidkv.wait.theory.lindley import kingman
+        >>> kingman(mean=-1, variance=3)
         Fraction(3, 2)
     """
     mean, variance = exact("mean", mean), exact("variance", variance, least=0)
@@ -157,7 +161,8 @@ def mean_queue_bound(n: int, mean: Exact, variance: Exact) -> Fraction:
         InputError: a number out of range.
 
     Examples:
-        >>> fk.wait.mean_queue_bound(n=4, mean=3, variance=3)  # 2 * 4 - 1 + 3 / 2
+        >>> from fluidkv.wait.theory.lindley import mean_queue_bound
+        >>> mean_queue_bound(n=4, mean=3, variance=3)  # 2 * 4 - 1 + 3 / 2
         Fraction(17, 2)
     """
     n, mean = _service(n, mean)

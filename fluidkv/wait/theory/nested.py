@@ -31,7 +31,8 @@ class Constraint(StrEnum):
     """The lines of (12) and (16); the values are the words for a user.
 
     Examples:
-        >>> from fluidkv.wait import Constraint, Segments, check_nested
+        >>> from fluidkv.wait import Segments
+        >>> from fluidkv.wait.theory.nested import Constraint, check_nested
         >>> segments = Segments(3, ends=(1, 3), rates=(3, 1))
         >>> found = check_nested(segments, (9, 3), base=1, per_kv_token=Fraction(1, 64))
         >>> found[0].constraint is Constraint.THINNING, str(Constraint.THINNING)
@@ -89,7 +90,8 @@ def segment_load(segments: Segments, per_kv_token: Exact, per_prefill_token: Exa
     (12) asks n_k >= n_1 r_k / r_1, so n_1 > r_1 d0 + n_1 times this.
 
     Examples:
-        >>> from fluidkv.wait import Segments, segment_load
+        >>> from fluidkv.wait import Segments
+        >>> from fluidkv.wait.theory.nested import segment_load
         >>> segments = Segments(3, ends=(1, 3), rates=(3, 1))
         >>> segment_load(segments, per_kv_token=Fraction(1, 64))  # (3 (3 + 4) + 1 (5 + 6)) / 64
         Fraction(1, 2)
@@ -120,7 +122,8 @@ def nested_time(
         InputError: a number out of range.
 
     Examples:
-        >>> from fluidkv.wait import Segments, nested_time
+        >>> from fluidkv.wait import Segments
+        >>> from fluidkv.wait.theory.nested import nested_time
         >>> segments = Segments(3, ends=(1, 3), rates=(3, 1))
         >>> nested_time(segments, (9, 4), base=1, per_kv_token=Fraction(1, 107))  # 107 tokens
         Fraction(2, 1)
@@ -136,7 +139,8 @@ def peak_memory(segments: Segments, thresholds: Iterable[Exact]) -> Fraction:
     Args, raises: as `nested_time`.
 
     Examples:
-        >>> from fluidkv.wait import Segments, peak_memory
+        >>> from fluidkv.wait import Segments
+        >>> from fluidkv.wait.theory.nested import peak_memory
         >>> segments = Segments(3, ends=(1, 3), rates=(3, 1))
         >>> peak_memory(segments, (9, 4))  # 9 (3 + 4) + 4 (5 + 6)
         Fraction(107, 1)
@@ -164,7 +168,8 @@ def check_nested(
         InputError: a number out of range.
 
     Examples:
-        >>> from fluidkv.wait import Segments, check_nested
+        >>> from fluidkv.wait import Segments
+        >>> from fluidkv.wait.theory.nested import check_nested
         >>> segments = Segments(3, ends=(1, 3), rates=(3, 1))
         >>> clock = {"base": 1, "per_kv_token": Fraction(1, 64)}
         >>> check_nested(segments, (9, 4), **clock)

@@ -56,7 +56,8 @@ class Sensitivity(Record):
         iteration_time, memory, throughput: its effects on tau*, M* and throughput*.
 
     Examples:
-        >>> from fluidkv.wait import PromptType, WaitSystem, sensitivity
+        >>> from fluidkv.wait import PromptType, WaitSystem
+        >>> from fluidkv.wait.theory.sensitivity import sensitivity
         >>> system = WaitSystem([PromptType(1, 2, 1)], base=1, per_kv_token=Fraction(1, 10))
         >>> row = sensitivity(system).rows[0]
         >>> row.parameter, row.memory.elasticity  # 1 percent more prompts hold 2 percent more
@@ -81,7 +82,8 @@ class Sensitivities(Record):
             is not 0, d2.
 
     Examples:
-        >>> from fluidkv.wait import PromptType, WaitSystem, sensitivity
+        >>> from fluidkv.wait import PromptType, WaitSystem
+        >>> from fluidkv.wait.theory.sensitivity import sensitivity
         >>> system = WaitSystem([PromptType(1, 2, 1)], base=1, per_kv_token=Fraction(1, 10))
         >>> found = sensitivity(system)
         >>> [row.parameter for row in found.by_elasticity("memory")]
@@ -132,7 +134,8 @@ def sensitivity(system: WaitSystem) -> Sensitivities:
         InputError: a load of 1 or more.
 
     Examples:
-        >>> from fluidkv.wait import PromptType, WaitSystem, sensitivity
+        >>> from fluidkv.wait import PromptType, WaitSystem
+        >>> from fluidkv.wait.theory.sensitivity import sensitivity
         >>> system = WaitSystem([PromptType(1, 2, 1)], base=1, per_kv_token=Fraction(1, 10))
         >>> rows = sensitivity(system).rows
         >>> {row.parameter: str(row.memory.elasticity) for row in rows[:3]}

@@ -65,7 +65,8 @@ def iteration_time(system: WaitSystem, thresholds: Iterable[Exact]) -> Fraction:
         InputError: a number that is not exact or below 0, or not one for each type.
 
     Examples:
-        >>> from fluidkv.wait import PromptType, WaitSystem, iteration_time
+        >>> from fluidkv.wait import PromptType, WaitSystem
+        >>> from fluidkv.wait.theory.thresholds import iteration_time
         >>> system = WaitSystem([PromptType(1, 2, 1)], base=1, per_kv_token=Fraction(1, 10))
         >>> iteration_time(system, [2])  # 2 prompts hold 2 tokens each, 2 others 3 each
         Fraction(2, 1)
@@ -91,7 +92,8 @@ def minimal_thresholds(system: WaitSystem) -> tuple[Fraction, ...]:
         InputError: a load of 1 or more, for which the same line leaves nothing.
 
     Examples:
-        >>> from fluidkv.wait import PromptType, WaitSystem, minimal_thresholds
+        >>> from fluidkv.wait import PromptType, WaitSystem
+        >>> from fluidkv.wait.theory.thresholds import minimal_thresholds
         >>> system = WaitSystem([PromptType(1, 2, 1)], base=1, per_kv_token=Fraction(1, 10))
         >>> minimal_thresholds(system)  # 2 come in an iteration of 2
         (Fraction(2, 1),)
@@ -159,7 +161,8 @@ def check_thresholds(
             1 or more, for which there are no thresholds.
 
     Examples:
-        >>> from fluidkv.wait import PromptType, WaitSystem, check_thresholds
+        >>> from fluidkv.wait import PromptType, WaitSystem
+        >>> from fluidkv.wait.theory.thresholds import check_thresholds
         >>> system = WaitSystem([PromptType(1, 2, 1)], base=1, per_kv_token=Fraction(1, 10))
         >>> check_thresholds(system, [4]).slack  # 4 join, 3 come in an iteration of 1 + 20/10
         (Fraction(1, 1),)

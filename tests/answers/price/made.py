@@ -7,9 +7,10 @@ import numpy as np
 from fluidkv.answers.price.pick import picked
 from fluidkv.answers.price.result import Kept, PriceAnswer, Shown
 from fluidkv.answers.price.tally import Tally
-from fluidkv.tokenpd import Budget, EvictionPolicy, Pricing
+from fluidkv.tokenpd import Pricing
 from fluidkv.tokenpd.attention.summary import AttentionSummary
-from fluidkv.tokenpd.eviction.policy import Choice, Scope
+from fluidkv.tokenpd.eviction.policy import Choice, EvictionPolicy, Scope
+from fluidkv.tokenpd.pricing import Budget
 
 PRICING = Pricing(0.25, 0.02)
 HARD = Pricing(0.25, 0.02, budget=Budget.HARD)

@@ -12,7 +12,8 @@ from fluidkv.answers.price.brought import generated_attention
 from fluidkv.answers.price.rule import usual_pricing
 from fluidkv.cli import main
 from fluidkv.questions.kinds import Word
-from fluidkv.tokenpd import Attention, write_attention
+from fluidkv.tokenpd import write_attention
+from fluidkv.tokenpd.attention.weights import Attention
 from tests.cli.answered import answer_in, refusal
 
 SMALL = ["--generator", "mixed", "--requests", "7", "--length", "12", "--prompt", "3"]

@@ -13,7 +13,9 @@ from fluidkv.answers.price.forecasts import predictor_of
 from fluidkv.answers.price.optimum import held_optimum, pool_of
 from fluidkv.answers.price.rule import at_most, tokens_of, usual_pricing
 from fluidkv.errors import InputError
-from fluidkv.tokenpd import Attention, Budget, ExponentialAverage, Oracle, Pricing, evict, policy
+from fluidkv.tokenpd import ExponentialAverage, Oracle, Pricing, evict, policy
+from fluidkv.tokenpd.attention.weights import Attention
+from fluidkv.tokenpd.pricing import Budget
 from fluidkv_papers.theory.price_rule import clairvoyant, round_optimum
 
 SMALL = {"requests": 3, "prompt": 2, "length": (5, 8), "seeds": 2}

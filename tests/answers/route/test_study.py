@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fluidkv.answers import Prompted, prompted_generator, route_study, router_of
+from fluidkv.answers import prompted_generator, route_study, router_of
+from fluidkv.answers.prompted import Prompted
 from fluidkv.answers.route.figures import route_figures
 from fluidkv.answers.route.study import ROUTERS
 from fluidkv.cli import main

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from fluidkv.exact import iterate_open
+from fluidkv.exact.open_mass import iterate_open
 from fluidkv.fluid import class_model, open_step
 from fluidkv.fluid.open.iteration import OpenModel, OpenState
 from tests.fluid.padded import padded, rectangle

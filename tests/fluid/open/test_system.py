@@ -12,7 +12,7 @@ import pytest
 import xarray as xr
 
 from fluidkv.errors import InputError
-from fluidkv.exact import iterate_open
+from fluidkv.exact.open_mass import iterate_open
 from fluidkv.fluid import batches as engine
 from fluidkv.fluid import class_model, cohort_model, perturbed_starts, simulate
 from fluidkv.fluid.open.arrivals import class_rates, poisson_arrivals

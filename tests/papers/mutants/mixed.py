@@ -34,7 +34,7 @@ MUTANTS = [
     Mutant("congestion.lemma-12", "p * r * n", "p * r", near="def _mean"),
     Mutant(
         "congestion.remark-2.invariance",  # of all roots
-        "exact.split_reciprocal(_whole(mix))[0]",
+        "roots.polynomial.split_reciprocal(_whole(mix))[0]",
         "_limit(mix)",
     ),
     Mutant("congestion.theorem-14.roots-outside", ">= mix.decode_gcd - 1", ">= mix.decode_gcd"),

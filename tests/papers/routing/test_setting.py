@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from fluidkv import prefix, routing
+from fluidkv.routing.cluster import run_cluster
+from fluidkv.routing.results import as_dataset, measures
 from fluidkv_papers.routing.instances import one_worker, printed, setting
 from fluidkv_papers.routing.instances.setting import Setting, half, half_documents, measured
 
@@ -40,7 +42,7 @@ def test_a_plain_run_is_that_of_the_room() -> None:
         2, 300, prefix.Policy.RLT, routing.Service(missed=setting.SECONDS_PER_1000)
     )
     run = routing.route(traffic, fleet, routing.LBGR(), seed=3)
-    found = routing.measures(routing.as_dataset([run], [traffic.requests], ["x"], [3]))
+    found = measures(as_dataset([run], [traffic.requests], ["x"], [3]))
     assert measured(of, "lbgr+rlt", 3)["latency_p50"] == float(found.latency_p50[0])
     assert measured(of, "lbgr+rlt", 3)["hit_rate"] == float(found.hit_rate[0])
 
@@ -60,7 +62,7 @@ def test_rlt_draws_on_servers_and_lru_does_not() -> None:
     runs = []
     for policy, seed in ((prefix.Policy.RLT, 0), (prefix.Policy.RLT, 1)):
         servers = setting.servers_of(of, traffic, policy, seed)
-        run = routing.run_cluster(traffic.requests, traffic.sent, servers, routing.RoundRobin())
+        run = run_cluster(traffic.requests, traffic.sent, servers, routing.RoundRobin())
         runs.append([times.hits for times in run.times])
     assert runs[0] != runs[1]
     again = (

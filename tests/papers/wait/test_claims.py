@@ -2,18 +2,18 @@
 
 import pytest
 
-from fluidkv import wait
 from fluidkv.ledger.registry import claim_of
 from fluidkv.verdict import Verdict
+from fluidkv_papers.wait.claims import lindley
 from fluidkv_papers.wait.instances.statistics import margin
 
 
 def test_an_undecided_reading_holds_where_its_counterexample_goes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    claim, right = claim_of("wait.lemma-2"), wait.lindley_path
+    claim, right = claim_of("wait.lemma-2"), lindley.lindley_path
     assert claim.check().verdict is Verdict.UNDECIDED
-    monkeypatch.setattr(wait, "lindley_path", lambda steps: right(steps) + 3)
+    monkeypatch.setattr(lindley, "lindley_path", lambda steps: right(steps) + 3)
     assert claim.check().verdict is Verdict.HOLDS
 
 

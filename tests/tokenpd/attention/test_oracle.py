@@ -9,7 +9,7 @@ import pytest
 
 from fluidkv.errors import InputError
 from fluidkv.runs.precision import in_float64
-from fluidkv.tokenpd import Attention, generated, generators
+from fluidkv.tokenpd import generated, generators
 from fluidkv.tokenpd.attention.oracle import (
     UNIT,
     after_row,
@@ -17,6 +17,7 @@ from fluidkv.tokenpd.attention.oracle import (
     mean_and_variance,
     remaining,
 )
+from fluidkv.tokenpd.attention.weights import Attention
 
 MIXED = generated(generators()["mixed"], 3, requests=3, prompt=4, length=(8, 14), gap=2)
 

@@ -9,7 +9,8 @@ import pytest
 from safetensors.numpy import save_file
 
 from fluidkv.errors import InputError
-from fluidkv.tokenpd import Attention, generated, generators, read_attention, write_attention
+from fluidkv.tokenpd import generated, generators, read_attention, write_attention
+from fluidkv.tokenpd.attention.weights import Attention
 
 BFLOAT16 = np.dtype(jnp.bfloat16)
 FIELDS = ("weights", "prompt", "length", "start", "request")

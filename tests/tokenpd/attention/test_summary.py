@@ -3,16 +3,8 @@
 import numpy as np
 import pytest
 
-from fluidkv.tokenpd import (
-    Attention,
-    HeavyHitters,
-    Noise,
-    Recency,
-    Sinks,
-    Structure,
-    describe,
-    generated,
-)
+from fluidkv.tokenpd import HeavyHitters, Noise, Recency, Sinks, Structure, describe, generated
+from fluidkv.tokenpd.attention.weights import Attention
 
 
 def _described(*parts, lifts=(), **given):

@@ -9,11 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from fluidkv.tokenpd import Attention, Budget, Demand, EvictionPolicy, Pricing, policies
+from fluidkv.tokenpd import Pricing, policies
+from fluidkv.tokenpd.attention.weights import Attention
 from fluidkv.tokenpd.eviction.literal import Predict, Row
-from fluidkv.tokenpd.eviction.policy import Choice, Scope
+from fluidkv.tokenpd.eviction.policy import Choice, EvictionPolicy, Scope
 from fluidkv.tokenpd.eviction.scorers import Accumulated, LastUsed, Persistence, Return, Votes
 from fluidkv.tokenpd.objective import Objective
+from fluidkv.tokenpd.pricing import Budget, Demand
 from fluidkv.tokenpd.seen import Seen
 
 STREAMS, KEYS, PARTS = 3, 9, 64

@@ -8,19 +8,13 @@ import numpy as np
 import pytest
 from jaxtyping import Array, Float
 
-from fluidkv.tokenpd import (
-    Attention,
-    Budget,
-    Demand,
-    EvictionPolicy,
-    Pool,
-    Pricing,
-    evict,
-    price_rounds,
-)
-from fluidkv.tokenpd.eviction.policy import Choice, Scope
+from fluidkv.tokenpd import Pricing, evict
+from fluidkv.tokenpd.attention.weights import Attention
+from fluidkv.tokenpd.eviction.policy import Choice, EvictionPolicy, Scope
 from fluidkv.tokenpd.eviction.scorers import Return
-from fluidkv.tokenpd.knapsack.compiled import heap_rounds
+from fluidkv.tokenpd.knapsack.compiled import heap_rounds, price_rounds
+from fluidkv.tokenpd.knapsack.pool import Pool
+from fluidkv.tokenpd.pricing import Budget, Demand
 from fluidkv.tokenpd.seen import Seen
 from tests.tokenpd.eviction.cases import drawn_attention
 

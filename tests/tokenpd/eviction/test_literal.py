@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from fluidkv.runs.precision import random_key
-from fluidkv.tokenpd import Attention, evict
+from fluidkv.tokenpd import evict
+from fluidkv.tokenpd.attention.weights import Attention
 from fluidkv.tokenpd.eviction.literal import evict_literally
 from fluidkv.tokenpd.eviction.run import EvictionRun
 from tests.tokenpd.eviction.cases import ALWAYS, Case, compiled_together, drawn_attention, groups

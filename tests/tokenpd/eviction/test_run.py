@@ -11,9 +11,10 @@ import pytest
 
 from fluidkv.errors import InputError
 from fluidkv.runs.precision import in_float64, random_key
-from fluidkv.tokenpd import Attention, AtWriting, EvictionPolicy, Pricing, evict, policies, policy
+from fluidkv.tokenpd import AtWriting, Pricing, evict, policies, policy
+from fluidkv.tokenpd.attention.weights import Attention
 from fluidkv.tokenpd.eviction.optimum import attainable_mass
-from fluidkv.tokenpd.eviction.policy import Choice, Scope
+from fluidkv.tokenpd.eviction.policy import Choice, EvictionPolicy, Scope
 from fluidkv.tokenpd.eviction.run import EvictionRun
 from fluidkv.tokenpd.eviction.scorers import NEVER, LastUsed, Persistence, Return, Votes, Written
 from fluidkv.tokenpd.seen import Seen

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.tokenpd import literal_heap, literal_rounds, price_rounds
-from fluidkv.tokenpd.knapsack.compiled import heap_rounds
+from fluidkv.tokenpd.knapsack.compiled import heap_rounds, price_rounds
+from fluidkv.tokenpd.knapsack.heap import literal_heap
+from fluidkv.tokenpd.knapsack.literal import literal_rounds
 from fluidkv.tokenpd.knapsack.pool import Pool
 from fluidkv.tokenpd.knapsack.run import PriceRun
 from fluidkv.tokenpd.pricing import Budget, Pricing

@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fluidkv.tokenpd import generators, trained_mlp
+from fluidkv.tokenpd import generators
+from fluidkv.tokenpd.returns.mlp import trained_mlp
 from fluidkv.tokenpd.returns.recorded import (
     KEYS,
     MEASURED_ON,

@@ -25,7 +25,7 @@ def bench(
     [bold]fluidkv bench --only mass --json[/bold]
     """
     from fluidkv.cli.commands.bench.text import say_report
-    from fluidkv.suite import run_suite
+    from fluidkv.suite.run import run_suite
 
     with progress("measuring") as line, as_options({"only": "--only"}):
 

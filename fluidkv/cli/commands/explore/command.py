@@ -97,7 +97,7 @@ def _state(
     from fluidkv.explore.loads import ROOM, state_of
     from fluidkv.explore.presets import NAMED
     from fluidkv.explore.state import MOST_CLASSES, Load, PageState, lengths_of, whole
-    from fluidkv.traces import preset_names
+    from fluidkv.traces.presets import preset_names
 
     reading.check(source)
     refuse_rate(reading, "the page")
@@ -157,7 +157,7 @@ def _of_scales(reading: Reading) -> dict[str, object]:
 def _list(page: Page) -> None:
     from fluidkv.explore.loads import LOADS
     from fluidkv.explore.presets import OTHER_PAPERS, PRESETS, WITHOUT
-    from fluidkv.traces import preset_names
+    from fluidkv.traces.presets import preset_names
 
     page.rows(LOADS.items())
     page.rows((name, "Needs --capacity KV.") for name in preset_names() if name not in LOADS)

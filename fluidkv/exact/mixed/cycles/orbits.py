@@ -46,7 +46,7 @@ class CohortMap:
     Tests hold it equal to the literal model.
 
     Examples:
-        >>> from fluidkv.exact import CohortMap
+        >>> from fluidkv.exact.mixed.cycles.orbits import CohortMap
         >>> system = fk.System(fk.Workload.from_lengths([(1, 2), (1, 4)]), capacity=24)
         >>> front, after = CohortMap(system).step([Fraction(y) for y in (12, 0, 0, 0)])
         >>> front, [str(y) for y in after]

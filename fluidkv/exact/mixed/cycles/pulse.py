@@ -197,7 +197,7 @@ def compressed_weights(system: System) -> SurvivalWeights:
     Source: Congestion, Proposition 32.
 
     Examples:
-        >>> from fluidkv.exact import compressed_weights
+        >>> from fluidkv.exact.mixed.cycles.pulse import compressed_weights
         >>> system = fk.System(fk.Workload.from_lengths([(1, 2), (1, 4)]), capacity=24)
         >>> compressed_weights(system).memory
         (6, 5)
@@ -212,12 +212,9 @@ def verify_pulse_cycle(cycle: PulseCycle) -> bool:
     True if each state leads to the next and the last to the first, none comes twice, the first gap
     less one of each block evict and all else admits, and completions and evictions add up.
 
-    Raises:
-        InputError: no pulse cycle.
-
     Examples:
         >>> from dataclasses import replace
-        >>> from fluidkv.exact import verify_pulse_cycle
+        >>> from fluidkv.exact.mixed.cycles.pulse import verify_pulse_cycle
         >>> system = fk.System(fk.Workload.from_lengths([(1, 2), (1, 4)]), capacity=24)
         >>> cycle = fk.pulse_cycle(system)
         >>> wrong = replace(cycle, throughput=Fraction(3))

@@ -54,7 +54,7 @@ class PulseStability(Record):
         radius: (low, high) around the largest modulus over one period, rounded outward.
 
     Examples:
-        >>> from fluidkv.exact import pulse_stability
+        >>> from fluidkv.exact.mixed.cycles.pulse_stability import pulse_stability
         >>> system = fk.System(fk.Workload.from_lengths([(1, 2), (1, 4)]), capacity=24)
         >>> cycle = fk.pulse_cycle(system)
         >>> found = pulse_stability(cycle)
@@ -74,12 +74,12 @@ def pulse_stability(cycle: PulseCycle) -> PulseStability:
     """Certify the local stability of a pulse cycle or another balanced cycle.
 
     Raises:
-        InputError: no pulse cycle, or several gaps and a decode length above `MOST_AGES`.
+        InputError: several gaps and a decode length above `MOST_AGES`.
 
     Source: Congestion, Corollary 33.
 
     Examples:
-        >>> from fluidkv.exact import pulse_stability
+        >>> from fluidkv.exact.mixed.cycles.pulse_stability import pulse_stability
         >>> mix = fk.LengthMix((4, 6), [Fraction(1, 10)])
         >>> systems = [fk.System(mix.workload(inputs), capacity=1000) for inputs in (20, 60)]
         >>> [pulse_stability(fk.pulse_cycle(system)).verdict for system in systems]
@@ -116,7 +116,7 @@ def return_map(cycle: PulseCycle) -> tuple[fmpq_mat, tuple[int, ...]]:
     Source: Congestion, Proposition 32.
 
     Examples:
-        >>> from fluidkv.exact import return_map
+        >>> from fluidkv.exact.mixed.cycles.pulse_stability import return_map
         >>> system = fk.System(fk.Workload.from_lengths([(1, 2), (1, 4)]), capacity=24)
         >>> cycle = fk.pulse_cycle(system)
         >>> matrix, ages = return_map(cycle)
@@ -136,7 +136,7 @@ def multiplier_polynomial(cycle: PulseCycle) -> fmpz_poly:
         InputError: a decode length above `MOST_AGES`.
 
     Examples:
-        >>> from fluidkv.exact import compressed_weights
+        >>> from fluidkv.exact.mixed.cycles.pulse import compressed_weights
         >>> from fluidkv.exact.mixed.cycles.pulse_stability import multiplier_polynomial
         >>> system = fk.System(fk.Workload.from_lengths([(1, 2), (1, 4)]), capacity=24)
         >>> cycle = fk.pulse_cycle(system)
@@ -157,7 +157,7 @@ def printed_compressed_polynomial(
         longer_share: q, of the class with decode length b.
 
     Examples:
-        >>> from fluidkv.exact import printed_compressed_polynomial
+        >>> from fluidkv.exact.mixed.cycles.pulse_stability import printed_compressed_polynomial
         >>> [str(c) for c in printed_compressed_polynomial((2, 4), 8, Fraction(1, 2))]
         ['5', '3']
     """

@@ -131,7 +131,8 @@ def drift(mix: LengthMix, root: LimitRoot) -> Drift:
     A multiple root is refused by its status.
 
     Examples:
-        >>> from fluidkv.exact import drift, limit_roots
+        >>> from fluidkv.exact import limit_roots
+        >>> from fluidkv.exact.mixed.motion.drift import drift
         >>> mix = fk.LengthMix((2, 4), [Fraction(1, 2)])
         >>> first, second = drift(mix, limit_roots(mix)[0]).modulus_rates
         >>> float(first.mid()), float(second.mid())
@@ -167,7 +168,8 @@ def drift_bound(
         InputError: another order, or a negative or inexact input length.
 
     Examples:
-        >>> from fluidkv.exact import drift_bound, limit_roots
+        >>> from fluidkv.exact import limit_roots
+        >>> from fluidkv.exact.mixed.motion.drift import drift_bound
         >>> mix = fk.LengthMix((2, 4), [Fraction(1, 2)])
         >>> bound = drift_bound(mix, limit_roots(mix)[0], above=100)
         >>> bound.order, round(bound.constant, 2)
@@ -215,7 +217,7 @@ def outward_rate(mix: LengthMix, above: Fraction | int) -> OutwardRate:
     Source: Congestion, Lemma 15 (two lengths), B.8.4 and B.9.
 
     Examples:
-        >>> from fluidkv.exact import outward_rate
+        >>> from fluidkv.exact.mixed.motion.drift import outward_rate
         >>> rate = outward_rate(fk.LengthMix((2, 4), [Fraction(1, 2)]), above=100)
         >>> round(rate.low, 3), str(rate.limit), round(rate.high, 3)
         (0.947, '1', 1.053)

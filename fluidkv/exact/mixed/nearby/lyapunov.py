@@ -148,7 +148,7 @@ def inner_product(
 
     Examples:
         >>> from flint import fmpq_mat
-        >>> from fluidkv.exact import inner_product
+        >>> from fluidkv.exact.mixed.nearby.lyapunov import inner_product
         >>> u, v = [Fraction(1), Fraction(0)], [Fraction(1), Fraction(3)]
         >>> inner_product(fmpq_mat([[2, 1], [1, 2]]), u, v)
         Fraction(5, 1)
@@ -179,7 +179,7 @@ def largest_eigenvalue(symmetric: fmpq_mat | arb_mat) -> arb:
 
     Examples:
         >>> from flint import fmpq_mat
-        >>> from fluidkv.exact import largest_eigenvalue
+        >>> from fluidkv.exact.mixed.nearby.lyapunov import largest_eigenvalue
         >>> round(float(largest_eigenvalue(fmpq_mat([[2, 1], [1, 2]])).mid()), 6)
         3.0
     """
@@ -196,7 +196,7 @@ def enclosed_eigenvalues(symmetric: fmpq_mat | arb_mat) -> list[arb]:
 
     Examples:
         >>> from flint import fmpq_mat
-        >>> from fluidkv.exact import enclosed_eigenvalues
+        >>> from fluidkv.exact.mixed.nearby.lyapunov import enclosed_eigenvalues
         >>> sorted(float(x.mid()) for x in enclosed_eigenvalues(fmpq_mat([[2, 1], [1, 2]])))
         [1.0, 3.0]
     """

@@ -166,7 +166,7 @@ def entry_time(energies: Iterable[Level], level: Level) -> Entry:
     """The first n with L(y^n) < level.
 
     Examples:
-        >>> from fluidkv.exact import entry_time
+        >>> from fluidkv.exact.mixed.nearby.neighbourhood import entry_time
         >>> entry_time([Fraction(9), Fraction(4), Fraction(1)], level=Fraction(5)).time
         1
     """

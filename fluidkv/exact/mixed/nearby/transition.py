@@ -31,7 +31,7 @@ def first_row(weights: SurvivalWeights) -> Vector:
     """-V_{s+1} / V_0 for s = 0 ... d-2, then 0: the first row of Phi.
 
     Examples:
-        >>> from fluidkv.exact import first_row
+        >>> from fluidkv.exact.mixed.nearby.transition import first_row
         >>> [str(c) for c in first_row(fk.survival_weights(fk.Workload.from_lengths([(2, 3)])))]
         ['-4/3', '-5/3', '0']
     """
@@ -63,7 +63,7 @@ def transition(weights: SurvivalWeights, y: Sequence[Fraction | int]) -> Vector:
     """Phi y, in O(d).
 
     Examples:
-        >>> from fluidkv.exact import transition
+        >>> from fluidkv.exact.mixed.nearby.transition import transition
         >>> weights = fk.survival_weights(fk.Workload.from_lengths([(2, 3)]))
         >>> [str(y) for y in transition(weights, [3, 0, 0])]
         ['-4', '3', '0']
@@ -86,7 +86,7 @@ class Iterate(Record):
 
     Examples:
         >>> from itertools import islice
-        >>> from fluidkv.exact import cohort_iterates
+        >>> from fluidkv.exact.mixed.nearby.transition import cohort_iterates
         >>> system = fk.System(fk.Workload.from_lengths([(1, 2), (1, 4)]), capacity=24)
         >>> start, first = islice(cohort_iterates(system, [12, 0, 0, 0]), 2)
         >>> str(start.in_flight), str(first.evicted), str(first.in_flight)
@@ -111,7 +111,7 @@ def cohort_iterates(system: System, start: Sequence[Fraction | int]) -> Iterator
 
     Examples:
         >>> from itertools import islice
-        >>> from fluidkv.exact import cohort_iterates
+        >>> from fluidkv.exact.mixed.nearby.transition import cohort_iterates
         >>> system = fk.System(fk.Workload.from_lengths([(1, 2), (1, 4)]), capacity=24)
         >>> [str(each.evicted) for each in islice(cohort_iterates(system, [12, 0, 0, 0]), 5)]
         ['0', '4', '0', '8/3', '0']
@@ -152,7 +152,7 @@ def cohort_masses(system: System, state: Masses) -> Vector:
     Off the manifold it is what B.6.1 defines, and the iteration is no map of it.
 
     Examples:
-        >>> from fluidkv.exact import cohort_masses
+        >>> from fluidkv.exact.mixed.nearby.transition import cohort_masses
         >>> system = fk.System(fk.Workload.from_lengths([(1, 2), (1, 4)]), capacity=24)
         >>> half = Fraction(1, 2)
         >>> [str(y) for y in cohort_masses(system, [[half, 1], [half, 1, 2, 0]])]

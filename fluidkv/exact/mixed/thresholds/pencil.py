@@ -65,7 +65,7 @@ class Crossing(Record):
             where modes touch the circle.
 
     Examples:
-        >>> from fluidkv.exact import InputPencil
+        >>> from fluidkv.exact.mixed.thresholds.pencil import InputPencil
         >>> last = InputPencil(fk.LengthMix((5, 9), [Fraction(1, 2)])).crossings()[-1]
         >>> round(float(last.length.mid()), 3), round(last.period, 2), last.outward
         (64.433, 4.66, -2)
@@ -96,7 +96,7 @@ class InputPencil:
     """F_L = L A_r + C of a mix, for all input lengths L at once.
 
     Examples:
-        >>> from fluidkv.exact import InputPencil
+        >>> from fluidkv.exact.mixed.thresholds.pencil import InputPencil
         >>> crossings = InputPencil(fk.LengthMix((5, 9), [Fraction(1, 2)])).crossings()
         >>> [(round(float(c.length.mid()), 2), c.outward) for c in crossings]
         [(1.12, -2), (3.77, -2), (12.7, -2), (64.43, -2)]

@@ -36,7 +36,7 @@ class ThresholdStatus(StrEnum):
     """What is known of the threshold; the values are words for a report.
 
     Examples:
-        >>> from fluidkv.exact import ThresholdStatus
+        >>> from fluidkv.exact.mixed.thresholds.threshold import ThresholdStatus
         >>> found = fk.input_threshold(fk.LengthMix((2, 4), [Fraction(1, 2)]))
         >>> found.status is ThresholdStatus.NONE, str(found.status)
         (True, 'stable at no input length')

@@ -3,8 +3,8 @@
 from fractions import Fraction
 from itertools import product
 
-from fluidkv import preempt
 from fluidkv.ledger import Finding, Origin, Range
+from fluidkv.preempt.padding.hoeffding import confidence_at_rate
 from fluidkv_papers import theory
 from fluidkv_papers.cacheopt.paper import statements
 
@@ -31,7 +31,7 @@ def _falls(alpha: Fraction, beta: Fraction, rate: Fraction) -> bool:
 
     Ours: strictly
     Paper: the denominator grows, causing c to decrease"""
-    once, twice = (preempt.confidence_at_rate(x, alpha, beta) for x in (rate, 2 * rate))
+    once, twice = (confidence_at_rate(x, alpha, beta) for x in (rate, 2 * rate))
     return twice < once
 
 
@@ -41,8 +41,8 @@ def _low_rates(alpha: Fraction, beta: Fraction, rate: Fraction) -> bool:
 
     Ours: less by at most alpha beta lambda
     Paper: c = alpha approximately; alpha the maximum"""
-    at_rest = preempt.confidence_at_rate(Fraction(0), alpha, beta)
-    found = preempt.confidence_at_rate(rate, alpha, beta)
+    at_rest = confidence_at_rate(Fraction(0), alpha, beta)
+    found = confidence_at_rate(rate, alpha, beta)
     return at_rest == alpha and alpha - alpha * beta * rate <= found <= alpha
 
 
@@ -52,9 +52,9 @@ def _parameters(alpha: Fraction, beta: Fraction, rate: Fraction) -> bool:
 
     Ours: strictly
     Paper: increasing alpha increases c, increasing beta decreases c"""
-    found = preempt.confidence_at_rate(rate, alpha, beta)
-    less = preempt.confidence_at_rate(rate, alpha / 2, beta)
-    return less < found > preempt.confidence_at_rate(rate, alpha, 2 * beta)
+    found = confidence_at_rate(rate, alpha, beta)
+    less = confidence_at_rate(rate, alpha / 2, beta)
+    return less < found > confidence_at_rate(rate, alpha, 2 * beta)
 
 
 @CLAIMS.fails("section-5.alpha", "section 5, experiment settings, with (4)")
@@ -105,5 +105,5 @@ def _hardly_any(rate: Fraction, alpha: Fraction) -> bool:
     Paper: not said
     Note: The promise is then 0.83 % at most. So what alpha does in Figure 17e at beta = 100 cannot
     come of (3), unless the unit of the rate is another one."""
-    c = preempt.confidence_at_rate(rate, alpha, Fraction(BETA))
+    c = confidence_at_rate(rate, alpha, Fraction(BETA))
     return c < Fraction(83, 10**4) and theory.reaches(Fraction(1, 15), Fraction(1), c)

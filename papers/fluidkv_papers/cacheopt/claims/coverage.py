@@ -10,6 +10,7 @@ from itertools import product
 
 from fluidkv import preempt
 from fluidkv.ledger import Evidence, Instance, Origin, Range, np
+from fluidkv.preempt.predictors.noise import UniformNoise
 from fluidkv_papers import theory
 from fluidkv_papers.cacheopt.claims.hoeffding import TENTHS, Law
 from fluidkv_papers.cacheopt.paper import statements
@@ -93,7 +94,7 @@ def _drawn(name: str) -> Callable[[float], float]:
 def _of_predictions(confidence: float) -> float:
     """Predictions about fixed lengths."""
     outputs = np.random.default_rng(1).integers(1, 900, _DRAWS)
-    noise = preempt.UniformNoise(60, 0.4)
+    noise = UniformNoise(60, 0.4)
     padding = preempt.ConfidencePadding(confidence, 0, noise.spread(outputs))
     return float((padding.estimated(noise.predicted(outputs, 1), outputs, 0) >= outputs).mean())
 

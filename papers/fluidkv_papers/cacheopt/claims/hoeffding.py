@@ -7,8 +7,8 @@ lengths, which is the narrowest that (1) allows.
 from fractions import Fraction
 from itertools import pairwise, product
 
-from fluidkv import preempt
 from fluidkv.ledger import Finding, Origin, Range, Seen
+from fluidkv.preempt.padding.hoeffding import hoeffding_padding
 from fluidkv_papers import theory
 from fluidkv_papers.cacheopt.paper import statements
 
@@ -161,7 +161,7 @@ def _increases(lower: Fraction, higher: Fraction) -> bool:
     Checked: c = 1/100 ... 99/100
     Ours: strictly, from each hundredth to the next
     Paper: higher c, more padding, and vice versa"""
-    both = preempt.hoeffding_padding([float(lower), float(higher)], 0, 1)
+    both = hoeffding_padding([float(lower), float(higher)], 0, 1)
     between = Fraction(float(both.mean()))
     one = Fraction(1)
     return theory.reaches(between, one, lower) and not theory.reaches(between, one, higher)
@@ -181,7 +181,7 @@ def _past_the_range() -> Finding:
     least = next(n for n in range(10**4) if not theory.reaches(one, one, Fraction(n, 10**4)))
     return Finding(
         longer,
-        f"{float(preempt.hoeffding_padding(0.9, 0, 1)):.4f} (b - a); more than b - a from "
+        f"{float(hoeffding_padding(0.9, 0, 1)):.4f} (b - a); more than b - a from "
         f"c = {least / 10**4} on",
     )
 

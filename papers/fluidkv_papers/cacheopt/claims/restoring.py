@@ -5,8 +5,9 @@ from itertools import product
 
 import numpy as np
 
-from fluidkv import preempt
 from fluidkv.ledger import Finding, Origin, Range
+from fluidkv.preempt.restoring.latency import fit_recompute
+from fluidkv.preempt.restoring.profile import LatencyProfile
 from fluidkv.preempt.restoring.roofline import OPT_13B
 from fluidkv.serving.rules import Restore
 from fluidkv.serving.swap import Swap
@@ -150,7 +151,7 @@ def _four_lengths(alpha: float, beta: float, kappa: float) -> bool | str:
     lengths = np.array([1.0, 2.0, 5.0, 9.0])
     times = alpha * lengths**beta + kappa * lengths + 5
     # noise = 1: a profile may fall here.
-    fit = preempt.fit_recompute(preempt.LatencyProfile(lengths, times, noise=1))
+    fit = fit_recompute(LatencyProfile(lengths, times, noise=1))
     return abs(fit.parameters[1] - beta) < 1e-3 or f"beta = {beta}: {fit.parameters}"
 
 

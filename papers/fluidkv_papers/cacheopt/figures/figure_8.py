@@ -7,6 +7,7 @@ import numpy as np
 from fluidkv import preempt
 from fluidkv.figures.figure import Canvas, Data, Figure
 from fluidkv.figures.style import BLUE, GREEN, GREY, ORANGE, PURPLE, name_axes
+from fluidkv.preempt.restoring.bus import one_way
 from fluidkv.preempt.restoring.roofline import OPT_13B
 from fluidkv_papers.cacheopt.instances.machines import BUS, SPOT, bandwidth_for
 
@@ -33,7 +34,7 @@ def data() -> Data:
     }
     for name, bandwidth in (("swap", float(BUS)), ("swap.wanted", wanted)):
         copies = preempt.copies_of(OPT_13B, bandwidth=bandwidth)
-        found[name] = 2 * preempt.one_way(copies, 1) * lengths
+        found[name] = 2 * one_way(copies, 1) * lengths
     for name, copies in COPIES.items():
         found[f"spot.{name}"] = np.array([_spot(b, copies) for b in np.linspace(*BANDWIDTHS, 401)])
     return found

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from fluidkv import preempt, runs, serving
+from fluidkv.preempt.predictors.measured import S3_QUOTED
 from fluidkv_papers.cacheopt.instances import opt_13b, table_1
 from fluidkv_papers.records import Table
 
@@ -109,7 +110,7 @@ def requests_of(setting: Setting, seed: int) -> "runs.Requests":
         table = preempt.with_predictions(table, preempt.RLP_QUOTED, seed=seed)
         return preempt.with_estimates(table, preempt.ConstantPadding(setting.padding))
     if setting.method == "s3":  # what is said is the upper bound of a bucket
-        return preempt.with_predictions(table, preempt.S3_QUOTED, seed=seed)
+        return preempt.with_predictions(table, S3_QUOTED, seed=seed)
     return table
 
 

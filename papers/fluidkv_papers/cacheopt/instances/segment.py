@@ -178,7 +178,7 @@ def with_objectives(
     """
     table = requests_of(segment, rate, seed)
     others = [_served(METHODS[name], segment, table, seed) for name in COMPARED[:-1]]
-    means = preempt.mean_times(others)
+    means = preempt.slo.mean_times(others)
     key = runs.random_key(seed)
     return preempt.assigned(table, means.ttft, means.tbt, key, scale=scale, chunk=CHUNK)
 
@@ -202,7 +202,7 @@ def measured(
     """
     table = with_objectives(segment, rate, seed, scale)
     run = _served(method, segment, table, seed)
-    met, tail = preempt.attainment(run, table), preempt.tails(run)
+    met, tail = preempt.attainment(run, table), preempt.slo.tails(run)
     return {
         "ttft_p99": float(tail.ttft_p99[0]),
         "tbt_p99": float(tail.longest_gap_p99[0]),

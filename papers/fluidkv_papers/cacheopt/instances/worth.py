@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from fluidkv import preempt, runs, serving
+from fluidkv.preempt.worth import Crossing
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import VLLM
@@ -82,14 +83,14 @@ def served_rate(case: Case, waiting: Sequence[Requests]) -> float:
 
 def entry(
     case: Case, rules: EngineRules, served: Sequence[Requests], metrics: Sequence[str]
-) -> dict[str, preempt.Crossing]:
+) -> dict[str, Crossing]:
     """Where the gain in each metric ends."""
     told = {sigma: preempt.LogNormalNoise(sigma) for sigma in SIGMAS}
     found = preempt.with_and_without(served, rules, VLLM, case.limits, case.clock, told)
     return {name: preempt.crossing(SIGMAS, preempt.gains(found, name)) for name in metrics}
 
 
-def entries(trace: Path | None) -> Iterator[tuple[Case, str, dict[str, preempt.Crossing]]]:
+def entries(trace: Path | None) -> Iterator[tuple[Case, str, dict[str, Crossing]]]:
     """Each row of the table."""
     for case in CASES:
         if case.name == "azure" and trace is None:

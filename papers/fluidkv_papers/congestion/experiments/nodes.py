@@ -16,6 +16,8 @@ from fluidkv.workload import RequestClass, System, Workload
 if TYPE_CHECKING:
     import numpy as np
 
+    from fluidkv.exact.linear_stability import StabilityResult
+
 Lengths = tuple[int, ...]
 
 
@@ -49,7 +51,7 @@ def node(routing: Routing, lengths: Lengths) -> System:
 
 
 @cache
-def certified(routing: Routing, lengths: Lengths) -> "exact.StabilityResult":
+def certified(routing: Routing, lengths: Lengths) -> "StabilityResult":
     """Exact stability of the node's eviction-free equilibrium."""
     return exact.stability(node(routing, lengths))
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from fluidkv import exact
+from fluidkv.exact.mixed import nearby
 from fluidkv.figures.figure import Canvas, Data, Figure
 from fluidkv.figures.style import BLUE, GREEN, GREY, ORANGE, PALE, SMALL_NOTE, name_axes, zero_line
 from fluidkv.workload import System
@@ -27,7 +28,7 @@ _START = {"start": "y = (1, 0, 0)", "iterations": _ITERATIONS}
 
 
 @cache
-def example() -> "exact.Neighbourhood":
+def example() -> "nearby.neighbourhood.Neighbourhood":
     """P, delta and the levels of L."""
     return exact.neighbourhood(
         System(exact.two_lengths(*_LENGTHS, _SHARE).workload(_INPUT), _CAPACITY)
@@ -47,11 +48,11 @@ def trajectory() -> tuple[np.ndarray, np.ndarray]:
     for _ in range(_ITERATIONS + 1):
         states.append([float(v) for v in y])
         energies.append(number(found.energy(y)))
-        y = exact.transition(found.lyapunov.weights, y)
+        y = nearby.transition.transition(found.lyapunov.weights, y)
     return np.array(states), np.array(energies)
 
 
-def number(level: "exact.Level | None") -> float:
+def number(level: "nearby.neighbourhood.Level | None") -> float:
     """A level that is there, as a float."""
     if level is None:
         raise ArithmeticError("decode lengths above 1 and a stable system were expected")

@@ -3,6 +3,7 @@
 import numpy as np
 
 from fluidkv import exact
+from fluidkv.exact.one_class.cycles_verified import verify_cycle
 from fluidkv.figures.figure import Canvas, Data, Figure
 from fluidkv.figures.style import BLUE, GREY, NOTE, ORANGE, PALE, name_axes, zero_line
 from fluidkv.workload import RequestClass, System, Workload
@@ -15,7 +16,7 @@ _MARKED = 8  # the level that the paper's caption speaks of
 def data() -> Data:
     """Throughput over x*: of each cycle, and by level of the contiguous and the most even one."""
     found = exact.equilibria(System(Workload((RequestClass(_INPUT, _DECODE),)), _CAPACITY))
-    if not all(exact.verify_cycle(found.system, cycle) for cycle in found.cycles):
+    if not all(verify_cycle(found.system, cycle) for cycle in found.cycles):
         raise ArithmeticError("a cycle does not close")
     share = [cycle.throughput / found.best for cycle in found.cycles]
     return {

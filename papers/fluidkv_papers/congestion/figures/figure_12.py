@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 
 from fluidkv import exact
+from fluidkv.exact.mass import memory_used
 from fluidkv.figures.figure import Canvas, Data, Figure
 from fluidkv.figures.style import BLUE, GREY, ORANGE, SMALL_NOTE, name_axes
 from fluidkv.workload import RequestClass, System, Workload
@@ -80,7 +81,7 @@ def _burst(input_length: int) -> tuple[Fraction, Fraction]:
         for c in system.workload.classes
     ]
     step = exact.iterate(system, state)
-    added = exact.memory_used(system, step.executed) - system.capacity
+    added = memory_used(system, step.executed) - system.capacity
     return added, sum((x for row in step.evicted for x in row), Fraction(0))
 
 

@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 
 from fluidkv import exact
+from fluidkv.exact.one_class.positions import position_at
 from fluidkv.figures.figure import Axes, Canvas, Data, Figure
 from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, name_axes
 from fluidkv.workload import RequestClass, System, Workload
@@ -27,7 +28,7 @@ def data() -> Data:
     table: dict[str, np.ndarray] = {}
     for n in range(_DECODE + 1):
         table[f"masses_n{n}"] = np.array(found.states[n], dtype=np.float64)
-        labels = [exact.position_at(j, n, _DECODE) for j in range(_DECODE)]
+        labels = [position_at(j, n, _DECODE) for j in range(_DECODE)]
         table[f"label_n{n}"] = np.array(labels, dtype=np.float64)
     table["evicted"] = np.array([evicted.get(n + 1, 0.0) for n in range(_DECODE)])
     table["completed"] = np.array([found.states[n][-1] for n in range(_DECODE)], dtype=np.float64)

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from fluidkv import exact, fluid
+from fluidkv import exact
 from fluidkv.figures.figure import Axes, Canvas, Data, Figure
 from fluidkv.figures.style import GREEN, GREY, ORANGE, PURPLE, SMALL_NOTE, name_axes
+from fluidkv.fluid import outcomes
 from fluidkv_papers.congestion.instances.return_survey import SEED, survey
 
 _SHARE = Fraction(1, 2)
@@ -122,8 +123,8 @@ def caption(data: Data) -> str:
         f"and {_COUNT} other starts for {_HORIZON:,} iterations. Some starts do not return: "
         f"{'; '.join(until) or 'none'}. All return at every point: {', '.join(never)}. Dotted: "
         "the smallest whole input length that is stable, for the pairs with a class of one token. "
-        f"Looked at every {fluid.CHECK_EVERY} iterations. Sampled; an exact cycle beside a stable "
-        "equilibrium is in the ledger, "
+        f"Looked at every {outcomes.convergence.CHECK_EVERY} iterations. Sampled; an exact cycle "
+        "beside a stable equilibrium is in the ledger, "
         "congestion.section-4-3.threshold-is-global."
     )
 

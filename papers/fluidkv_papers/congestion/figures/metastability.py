@@ -5,9 +5,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from fluidkv import exact, serving
+from fluidkv import serving
+from fluidkv.exact import one_class
 from fluidkv.figures.figure import Canvas, Data, Figure
 from fluidkv.figures.wording import number
+from fluidkv.serving.metastability.cohorts import CohortState
+from fluidkv.serving.metastability.survival import hazard
+from fluidkv.serving.metastability.times import ramp
 from fluidkv.workload import RequestClass, System, Workload
 from fluidkv_papers.congestion.figures import metastability_panels as panels
 
@@ -43,7 +47,7 @@ FULL, QUICK = Size(), Size(80, 4000, 20, 200, 10, 2000, 10)
 def data(size: Size = FULL) -> Data:
     """Everything in the setting of Figure 4, whole requests; (b) for larger memories as well."""
     request, limits = RequestClass(_INPUT, _DECODE), serving.Limits(_CAPACITY)
-    ends = exact.envelope(System(Workload((request,)), Fraction(_CAPACITY)))
+    ends = one_class.equilibria.envelope(System(Workload((request,)), Fraction(_CAPACITY)))
     cycles = serving.collapsed_cycles(request, limits, rng=_SEED, runs=size.cycle_runs)
     return {
         "best": float(ends[0].highest),
@@ -77,7 +81,7 @@ def _survival(request: RequestClass, limits: "serving.Limits", size: Size) -> di
         after = 10 * _DECODE
         fits.append(
             (
-                serving.hazard(seen.duration, seen.observed).rate,
+                hazard(seen.duration, seen.observed).rate,
                 serving.memoryless(seen.duration, seen.observed, after=after, resolution=_DECODE),
                 seen.observed.sum(),
             )
@@ -100,7 +104,7 @@ def _times(request: RequestClass, best: float, size: Size) -> dict:
                 runs=size.runs // 4,
                 horizon=size.horizon,
             )
-            fit = serving.hazard(seen.duration, seen.observed)
+            fit = hazard(seen.duration, seen.observed)
             longest = 1 / fit.low if fit.events else np.inf
             rows.append((load, fit.mean_time, 1 / fit.high, longest, fit.events))
             if not fit.events:
@@ -112,9 +116,7 @@ def _times(request: RequestClass, best: float, size: Size) -> dict:
 
 
 def _ramp(request: RequestClass, limits: "serving.Limits", size: Size) -> dict:
-    run = serving.ramp(
-        request, limits, (*_UP, *_DOWN), hold=size.hold, rng=_SEED, runs=size.ramp_runs
-    )
+    run = ramp(request, limits, (*_UP, *_DOWN), hold=size.hold, rng=_SEED, runs=size.ramp_runs)
     found: dict = {"ramp_rate": run.rate.values}
     for name in ("throughput", "waiting"):
         for level in (10, 50, 90):
@@ -173,7 +175,7 @@ def _actions(request: RequestClass, size: Size) -> dict:
     return found
 
 
-def _collapsed(request: RequestClass, size: Size) -> "serving.CohortState":
+def _collapsed(request: RequestClass, size: Size) -> CohortState:
     return serving.collapsed_start(
         request, serving.Limits(_CAPACITY), rng=_SEED, runs=size.return_runs, backlog=0
     )

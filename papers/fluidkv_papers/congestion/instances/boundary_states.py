@@ -11,6 +11,8 @@ from functools import cache
 from itertools import product
 
 from fluidkv import exact
+from fluidkv.exact.mass import Step
+from fluidkv.exact.one_class.collapse import Cascade
 from fluidkv.ledger import Range
 from fluidkv.workload import System
 from fluidkv_papers.congestion.instances.one_class import system_of
@@ -43,7 +45,7 @@ class Case:
         return system_of(self.l0, len(self.masses), self.capacity)
 
     @cache  # noqa: B019  the cases of the range are few, and live as long as the range
-    def step(self) -> "exact.Step":
+    def step(self) -> Step:
         """One iteration of the literal model."""
         return exact.iterate(self.system(), [self.masses])
 
@@ -65,7 +67,7 @@ def cases() -> tuple[Case, ...]:
 
 
 @cache
-def fallen(case: Case) -> "exact.Cascade":
+def fallen(case: Case) -> Cascade:
     """The start's whole way, a round of the last cycle included."""
     system, l1 = case.system(), len(case.masses)
     states = exact.trajectory(system, case.masses, iterations=HORIZON, after_settling=l1)

@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import cache
 
 from fluidkv import exact
+from fluidkv.exact.mixed import thresholds
 from fluidkv.ledger import Range
 
 SHARES = (Fraction(1, 10), Fraction(1, 2), Fraction(9, 10))
@@ -50,14 +51,14 @@ EACH_SHARE = Range(THREE_SHARES, lambda: SHARES, name=lambda p: f"p = {p}")
 
 
 @cache
-def threshold(a: int, n: int, p: Fraction) -> "exact.InputThreshold":
+def threshold(a: int, n: int, p: Fraction) -> "thresholds.threshold.InputThreshold":
     """The certified threshold, with every input length accounted for.
 
     Raises:
         ArithmeticError: it was not found from all crossings.
     """
     found = exact.input_threshold(exact.two_lengths(a, n, p))
-    if found.status is not exact.ThresholdStatus.FOUND:
+    if found.status is not thresholds.threshold.ThresholdStatus.FOUND:
         raise ArithmeticError(f"({a}, {n}), p = {p}: {found.status}")
     return found
 

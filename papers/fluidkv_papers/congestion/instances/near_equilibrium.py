@@ -8,6 +8,8 @@ from itertools import islice, pairwise
 from random import Random
 
 from fluidkv import exact
+from fluidkv.exact.mass import Masses, memory_used
+from fluidkv.exact.mixed import nearby
 from fluidkv.ledger import Range
 from fluidkv.workload import System
 
@@ -38,13 +40,15 @@ def loaded(mix: "exact.LengthMix", input_length: int) -> System:
 
 
 @cache
-def example() -> "exact.Neighbourhood":
+def example() -> "nearby.neighbourhood.Neighbourhood":
     """Examples 10 and 11: decode lengths 2 and 3, l0 = 10, equal shares, M = 118."""
     return exact.neighbourhood(System(exact.two_lengths(2, 3, HALF).workload(10), 118))
 
 
 @cache
-def neighbourhood_of(mix: "exact.LengthMix", input_length: int) -> "exact.Neighbourhood":
+def neighbourhood_of(
+    mix: "exact.LengthMix", input_length: int
+) -> "nearby.neighbourhood.Neighbourhood":
     """P and the levels of L of `loaded`."""
     return exact.neighbourhood(loaded(mix, input_length))
 
@@ -67,7 +71,7 @@ def cohort_starts(system: System, count: int, seed: int = 0) -> Iterator[list[Fr
         yield [fill * full * y for y in masses]
 
 
-def class_starts(system: System, count: int, seed: int = 1) -> "Iterator[exact.Masses]":
+def class_starts(system: System, count: int, seed: int = 1) -> Iterator[Masses]:
     """Feasible states off the manifold: one class alone in one stage, then random masses."""
     random = Random(seed)
     classes = system.workload.classes
@@ -80,7 +84,7 @@ def class_starts(system: System, count: int, seed: int = 1) -> "Iterator[exact.M
                 [Fraction(int((k, j) == chosen)) for j in range(c.decode_length)]
                 for k, c in enumerate(classes)
             ]
-        full = system.capacity / exact.memory_used(system, state)
+        full = system.capacity / memory_used(system, state)
         fill = _fill(n, len(corners), random)
         yield [[x * fill * full for x in row] for row in state]
 
@@ -93,7 +97,7 @@ def _fill(n: int, corners: int, random: Random) -> Fraction:
     return Fraction(1) if n < corners or n % 3 else Fraction(random.randint(0, 8), 8)
 
 
-def rational(value: "exact.Level | None") -> Fraction:
+def rational(value: "nearby.neighbourhood.Level | None") -> Fraction:
     """The value of a system of few ages, which is no ball and is there."""
     if not isinstance(value, Fraction):
         raise ArithmeticError("a rational was expected")
@@ -118,12 +122,12 @@ class Iteration:
     mix: "exact.LengthMix"
     input_length: int
     n: int
-    before: "exact.Iterate"
-    now: "exact.Iterate"
+    before: "nearby.transition.Iterate"
+    now: "nearby.transition.Iterate"
     energies: tuple[Fraction, Fraction]
 
     @property
-    def found(self) -> "exact.Neighbourhood":
+    def found(self) -> "nearby.neighbourhood.Neighbourhood":
         return neighbourhood_of(self.mix, self.input_length)
 
     @property
@@ -140,7 +144,7 @@ def _iterations(mix: "exact.LengthMix", input_length: int) -> tuple[Iteration, .
     """A dozen starts, a dozen iterations each."""
     found, moves = neighbourhood_of(mix, input_length), []
     for start in cohort_starts(found.system, _STARTS):
-        path = list(islice(exact.cohort_iterates(found.system, start), _ITERATIONS + 1))
+        path = list(islice(nearby.transition.cohort_iterates(found.system, start), _ITERATIONS + 1))
         levels = [rational(found.energy(now.deviation)) for now in path]
         states, energies = pairwise(path), pairwise(levels)
         moves += [

@@ -9,7 +9,9 @@ from fractions import Fraction
 from functools import cache
 from itertools import combinations, pairwise
 
-from fluidkv import exact
+from fluidkv.exact.one_class.cycles import Cycle, balanced_cycle
+from fluidkv.exact.one_class.cycles_verified import verify_cycle
+from fluidkv.exact.one_class.gaps import canonical_gaps, gap_vectors
 from fluidkv.ledger import Range
 from fluidkv.workload import RequestClass, System, Workload
 
@@ -50,19 +52,19 @@ def _listed(values: Sequence[int]) -> str:
 
 
 @cache
-def cycles_of(l0: int, l1: int) -> "tuple[tuple[exact.Cycle, bool], ...]":
+def cycles_of(l0: int, l1: int) -> tuple[tuple[Cycle, bool], ...]:
     """Each balanced cycle, and whether the map, run once round, does what the record says."""
     system = system_of(l0, l1)
-    cycles = (exact.balanced_cycle(system, gaps) for gaps in exact.gap_vectors(l1))
-    return tuple((cycle, exact.verify_cycle(system, cycle)) for cycle in cycles)
+    cycles = (balanced_cycle(system, gaps) for gaps in gap_vectors(l1))
+    return tuple((cycle, verify_cycle(system, cycle)) for cycle in cycles)
 
 
-def named(cycle: "exact.Cycle") -> str:
+def named(cycle: Cycle) -> str:
     """For witnesses: "l0=2, gaps (2, 1)"."""
     return f"l0={cycle.system.workload.classes[0].input_length}, gaps {cycle.gaps}"
 
 
-def _all_cycles() -> "Iterator[tuple[exact.Cycle, bool]]":
+def _all_cycles() -> Iterator[tuple[Cycle, bool]]:
     return (found for l1 in DECODES for l0 in INPUTS for found in cycles_of(l0, l1))
 
 
@@ -84,5 +86,5 @@ def compositions(total: int) -> Iterator[tuple[int, ...]]:
 def intermediate_gaps(l1: int) -> Iterator[tuple[int, ...]]:
     """Gap vectors, up to rotation, of the eviction levels 1 ... l1 - 2."""
     for gaps in compositions(l1):
-        if 1 < len(gaps) < l1 and gaps == exact.canonical_gaps(gaps):
+        if 1 < len(gaps) < l1 and gaps == canonical_gaps(gaps):
             yield gaps

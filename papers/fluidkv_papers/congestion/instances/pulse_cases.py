@@ -6,6 +6,7 @@ from fractions import Fraction
 from itertools import product
 
 from fluidkv import exact
+from fluidkv.exact.one_class.cycles import State
 from fluidkv.ledger import Range
 from fluidkv.workload import System
 
@@ -68,7 +69,7 @@ def printed_orbit(
     return beta, alphas, states
 
 
-def class_masses(a: int, q: Fraction, y: "exact.State | list[Fraction]") -> list[list[Fraction]]:
+def class_masses(a: int, q: Fraction, y: State | list[Fraction]) -> list[list[Fraction]]:
     """Both classes of a cohort vector, as Lemma 30 has them: x_1j = p y_j, x_2j = q y_j."""
     return [[(1 - q) * x for x in y[:a]], [q * x for x in y]]
 

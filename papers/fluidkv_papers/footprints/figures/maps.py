@@ -9,6 +9,7 @@ import fluidkv as fk
 from fluidkv import footprints
 from fluidkv.figures.figure import Axes, Canvas, Data, Figure
 from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, SMALL_NOTE, name_axes
+from fluidkv.footprints.attention import Attention
 
 _DRAFTS = 3
 _OUTPUTS = (4, 6, 8, 12, 16, 20, 24, 32, 40, 50)
@@ -27,7 +28,7 @@ def _server(
     input_length: int,
     output_length: int,
     speculation: "fk.Speculation | None" = None,
-    attention: "footprints.Attention | None" = None,
+    attention: Attention | None = None,
 ) -> "fk.FullServer":
     kept = attention or footprints.FullAttention()
     footprint = fk.RequestFootprint(input_length, output_length, kept, speculation)
@@ -41,7 +42,9 @@ def _leading(server: "fk.FullServer") -> float:
 
 def _rate(server: "fk.FullServer") -> float:
     """Completed an iteration; M / A(1), without a certificate."""
-    return float(_CAPACITY / footprints.mean_weights(server.footprint).lifetime_memory)
+    return float(
+        _CAPACITY / footprints.second_moments.mean_weights(server.footprint).lifetime_memory
+    )
 
 
 def drafts_data(

@@ -11,6 +11,7 @@ import numpy as np
 
 from fluidkv import prefix, routing
 from fluidkv.ledger import Origin, Range
+from fluidkv.routing.plain import PlainWorker
 from fluidkv.runs.requests import Requests
 from fluidkv_papers.routing.paper import statements
 
@@ -65,7 +66,7 @@ def _steps(seed: int, gap: float = 0.0) -> list[_Step]:
     policy = prefix.Policy.RLT if seed % 2 else prefix.Policy.LRU
     trie, service = prefix.trie_of(prompts), routing.Service(_CACHED, _MISSED, _OUTPUT)
     caches = [prefix.TraceCache(trie, _CAPACITY, policy) for _ in range(_WORKERS)]
-    workers = [routing.PlainWorker(table, PromptTokens(each), service) for each in caches]
+    workers = [PlainWorker(table, PromptTokens(each), service) for each in caches]
 
     def loads() -> list[float]:
         return [worker.work for worker in workers]

@@ -4,6 +4,8 @@ from functools import cache
 from typing import NamedTuple
 
 from fluidkv import answers, prefix
+from fluidkv.prefix.on_trie.trie import Trie
+from fluidkv.prefix.policies import TOKENS
 
 _WORKLOADS = ("chats", "zipf")
 _PAGE = 16
@@ -37,7 +39,7 @@ def compared() -> tuple[Compared, ...]:
     found = []
     for name in _WORKLOADS:
         prompts = answers.prompted_generator(name).prompts
-        kinds = (prefix.Granularity(_PAGE), prefix.TOKENS, prefix.Granularity(nodes=True))
+        kinds = (prefix.Granularity(_PAGE), TOKENS, prefix.Granularity(nodes=True))
         blocks, tokens, nodes = (prefix.trie_of(prompts, k, answers=True) for k in kinds)
         for size in _SIZES[name]:
             runs = [prefix.run_cache(t, size, prefix.Policy.LRU) for t in (blocks, tokens, nodes)]
@@ -48,7 +50,7 @@ def compared() -> tuple[Compared, ...]:
     return tuple(found)
 
 
-def _overshoot(trie: "prefix.Trie", capacity: int) -> float:
+def _overshoot(trie: Trie, capacity: int) -> float:
     cache, wanted, gone = prefix.NodeCache(trie, capacity, prefix.Policy.LRU), 0, 0
     for request in range(len(trie)):
         free = capacity - cache.total

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fluidkv import answers, prefix
+from fluidkv.answers.prompted import Prompted
 from fluidkv.figures.figure import MissingInput
 from fluidkv.traces import read_trace
 from fluidkv.traces.read import LoadedTrace
@@ -89,7 +90,7 @@ def curves() -> dict[tuple[str, str, str], tuple[Point, ...]]:
 
 
 @cache
-def prompted(trace: str) -> "answers.Prompted":
+def prompted(trace: str) -> Prompted:
     """The trace itself.
 
     Raises:

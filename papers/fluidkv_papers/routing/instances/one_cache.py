@@ -8,7 +8,9 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from fluidkv import answers, prefix
+from fluidkv.answers.prompted import Prompted
 from fluidkv.ledger import np
+from fluidkv.prefix.on_trie.trie import Trie
 from fluidkv_papers.routing.instances.printed import ONE_WORKER_GROUPS
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ TOKENS, NODES = "tokens", "nodes"
 
 
 @cache
-def workload() -> "answers.Prompted":
+def workload() -> Prompted:
     """The requests; round-robin order draws nothing but times, which play no part here."""
     parameters = {"groups": ONE_WORKER_GROUPS, "order": "round-robin"}
     return answers.prompted_generator("gsp", parameters=parameters)
@@ -71,7 +73,7 @@ def slope(units: str, policy: str, capacity: int, width: int = 1000) -> float:
 
 
 @cache
-def _trie(units: str) -> "prefix.Trie":
+def _trie(units: str) -> Trie:
     """Prompts with answers."""
     granularity = prefix.Granularity(nodes=units == NODES)
     return prefix.trie_of(workload().prompts, granularity, answers=True)

@@ -24,6 +24,11 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from fluidkv import prefix, routing, serving
+from fluidkv.prefix.radix.lots import Lots
+from fluidkv.prefix.workloads import GENERATORS
+from fluidkv.routing.affine import SGLANG_0_4_6
+from fluidkv.routing.cluster import run_cluster
+from fluidkv.routing.results import as_dataset, measures
 from fluidkv_papers.routing.instances import printed
 
 if TYPE_CHECKING:
@@ -82,7 +87,7 @@ def methods() -> dict[str, Method]:
     of the paper's version that was 0.5, which is the share that the prompts of a group have in
     common: so no match is longer, and the rule sees no cache. Later it was 0.3.
     """
-    lru, rlt, aware = prefix.Policy.LRU, prefix.Policy.RLT, routing.SGLANG_0_4_6
+    lru, rlt, aware = prefix.Policy.LRU, prefix.Policy.RLT, SGLANG_0_4_6
     return {
         "random+lru": Method("Random + LRU", routing.Random, lru),
         "round-robin+lru": Method("Round-Robin + LRU", routing.RoundRobin, lru),
@@ -161,8 +166,8 @@ def measured(setting: Setting, method: str, seed: int) -> dict[str, float]:
         run = routing.route(traffic, fleet, router, seed=seed)
     else:
         servers = servers_of(setting, traffic, chosen.policy, seed)
-        run = routing.run_cluster(traffic.requests, traffic.sent, servers, router, seed=seed)
-    found = routing.measures(routing.as_dataset([run], [traffic.requests], [method], [seed]))
+        run = run_cluster(traffic.requests, traffic.sent, servers, router, seed=seed)
+    found = measures(as_dataset([run], [traffic.requests], [method], [seed]))
     return {str(name): float(found[name][0]) for name in found.data_vars}
 
 
@@ -182,10 +187,10 @@ def servers_of(
         return [
             EngineWorker(SglangEngine(*arguments, compiled=True)) for _ in range(setting.workers)
         ]
-    lots = (prefix.Lots(seed * setting.workers + place) for place in range(setting.workers))
+    lots = (Lots(seed * setting.workers + place) for place in range(setting.workers))
     return [EngineWorker(SglangEngine(*arguments, lots=each)) for each in lots]
 
 
 @lru_cache(maxsize=2)
 def _traffic(workload: str, options: tuple[tuple[str, Any], ...], seed: int) -> "routing.Traffic":
-    return routing.Traffic(*prefix.GENERATORS[workload](seed, **dict(options)))
+    return routing.Traffic(*GENERATORS[workload](seed, **dict(options)))

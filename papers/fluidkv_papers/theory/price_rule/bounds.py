@@ -130,7 +130,8 @@ def setting_of(pool: Pool, budget: int, pricing: Pricing) -> PriceSetting | None
     """Of a run; None where no token is seen to be worth more than 0: with mu_1 > 0 none is kept.
 
     Examples:
-        >>> from fluidkv.tokenpd import Pool, Pricing
+        >>> from fluidkv.tokenpd import Pricing
+        >>> from fluidkv.tokenpd.knapsack.pool import Pool
         >>> from fluidkv_papers.theory.price_rule import setting_of
         >>> returns, risk = [[1, 0.5], [1, 0.5]], np.zeros((2, 2))
         >>> pool = Pool(returns, request=[0, 0], arrival=[0, 0], end=[2, 2], risk=risk)

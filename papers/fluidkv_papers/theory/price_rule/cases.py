@@ -35,7 +35,8 @@ class Case:
         gone: what was evicted cannot come back.
 
     Examples:
-        >>> from fluidkv.tokenpd import Budget, Pool
+        >>> from fluidkv.tokenpd.pricing import Budget
+        >>> from fluidkv.tokenpd.knapsack.pool import Pool
         >>> from fluidkv_papers.theory.price_rule import Case, run_case
         >>> returns, risk = np.ones((4, 2), int), np.zeros((4, 2), int)
         >>> pool = Pool(returns, request=[0, 0], arrival=[0, 0], end=[4, 4], risk=risk)
@@ -54,7 +55,8 @@ def run_case(case: Case, step: Any, reading: Budget, demand: Demand = Demand.WAN
     """The exact run of the rule on it, for any eta that is a rational above 0.
 
     Examples:
-        >>> from fluidkv.tokenpd import Budget, Pool
+        >>> from fluidkv.tokenpd.pricing import Budget
+        >>> from fluidkv.tokenpd.knapsack.pool import Pool
         >>> from fluidkv_papers.theory.price_rule import Case, run_case
         >>> returns, risk = np.ones((4, 2), int), np.zeros((4, 2), int)
         >>> pool = Pool(returns, request=[0, 0], arrival=[0, 0], end=[4, 4], risk=risk)

@@ -90,7 +90,8 @@ def exact_rounds(
         InputError: a budget below one token; a base that is not above 1.
 
     Examples:
-        >>> from fluidkv.tokenpd import Pool, Pricing
+        >>> from fluidkv.tokenpd import Pricing
+        >>> from fluidkv.tokenpd.knapsack.pool import Pool
         >>> from fluidkv_papers.theory.price_rule import exact_rounds
         >>> returns, risk = np.ones((3, 2)), np.zeros((3, 2))
         >>> pool = Pool(returns, request=[0, 0], arrival=[0, 0], end=[3, 3], risk=risk)

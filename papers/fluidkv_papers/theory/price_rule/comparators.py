@@ -25,7 +25,7 @@ class FixedPrice(Record):
         used: units of memory, over all rounds.
 
     Examples:
-        >>> from fluidkv.tokenpd import Pool
+        >>> from fluidkv.tokenpd.knapsack.pool import Pool
         >>> from fluidkv_papers.theory.price_rule import best_fixed_price
         >>> returns, risk = [[1, 0.5], [1, 0.5]], np.zeros((2, 2))
         >>> pool = Pool(returns, request=[0, 0], arrival=[0, 0], end=[2, 2], risk=risk)
@@ -53,7 +53,7 @@ def round_optimum(pool: Pool, budget: int, pricing: Pricing | None = None) -> np
         shape (round,); floats, or Fractions where the pool has them.
 
     Examples:
-        >>> from fluidkv.tokenpd import Pool
+        >>> from fluidkv.tokenpd.knapsack.pool import Pool
         >>> from fluidkv_papers.theory.price_rule import round_optimum
         >>> returns, risk = [[1, 1], [0.25, 0.5]], np.zeros((2, 2))
         >>> pool = Pool(returns, request=[0, 0], arrival=[0, 0], end=[2, 2], risk=risk)
@@ -75,7 +75,7 @@ def purse_optimum(pool: Pool, budget: int, pricing: Pricing | None = None) -> An
     it no online rule has sublinear regret on every sequence (`sequences.two_futures`).
 
     Examples:
-        >>> from fluidkv.tokenpd import Pool
+        >>> from fluidkv.tokenpd.knapsack.pool import Pool
         >>> from fluidkv_papers.theory.price_rule import purse_optimum, round_optimum
         >>> returns, risk = [[1, 1], [0.25, 0.5]], np.zeros((2, 2))
         >>> pool = Pool(returns, request=[0, 0], arrival=[0, 0], end=[2, 2], risk=risk)
@@ -101,7 +101,8 @@ def best_fixed_price(
     truncates needs no price.
 
     Examples:
-        >>> from fluidkv.tokenpd import Budget, Pool
+        >>> from fluidkv.tokenpd.pricing import Budget
+        >>> from fluidkv.tokenpd.knapsack.pool import Pool
         >>> from fluidkv_papers.theory.price_rule import best_fixed_price
         >>> returns, risk = [[1, 0.5], [0.25, 0.5]], np.zeros((2, 2))
         >>> pool = Pool(returns, request=[0, 0], arrival=[0, 0], end=[2, 2], risk=risk)

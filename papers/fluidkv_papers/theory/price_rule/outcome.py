@@ -18,7 +18,9 @@ class Outcome(Record):
         over: rounds that violate (3).
 
     Examples:
-        >>> from fluidkv.tokenpd import Pool, Pricing, literal_rounds
+        >>> from fluidkv.tokenpd import Pricing
+        >>> from fluidkv.tokenpd.knapsack.pool import Pool
+        >>> from fluidkv.tokenpd.knapsack.literal import literal_rounds
         >>> from fluidkv_papers.theory.price_rule import outcome_of
         >>> returns, risk = np.ones((3, 2)), np.zeros((3, 2))
         >>> pool = Pool(returns, request=[0, 0], arrival=[0, 0], end=[3, 3], risk=risk)
@@ -37,7 +39,10 @@ def outcome_of(run: PriceRun, budget: int) -> Outcome:
     """Of a run under a budget of M units.
 
     Examples:
-        >>> from fluidkv.tokenpd import Budget, Pool, Pricing, literal_rounds
+        >>> from fluidkv.tokenpd import Pricing
+        >>> from fluidkv.tokenpd.pricing import Budget
+        >>> from fluidkv.tokenpd.knapsack.pool import Pool
+        >>> from fluidkv.tokenpd.knapsack.literal import literal_rounds
         >>> from fluidkv_papers.theory.price_rule import outcome_of
         >>> returns, risk = np.ones((4, 2)), np.zeros((4, 2))
         >>> pool = Pool(returns, request=[0, 0], arrival=[0, 0], end=[4, 4], risk=risk)

@@ -29,7 +29,7 @@ class Schedule(Record):
         returned: how often a token came back.
 
     Examples:
-        >>> from fluidkv.tokenpd import Pool
+        >>> from fluidkv.tokenpd.knapsack.pool import Pool
         >>> from fluidkv_papers.theory.price_rule import clairvoyant
         >>> returns, risk = [[1, 0.5], [0, 1]], np.zeros((2, 2))
         >>> pool = Pool(returns, request=[0, 0], arrival=[0, 0], end=[2, 2], risk=risk)
@@ -55,7 +55,7 @@ def best_fixed_set(pool: Pool, budget: int, pricing: Pricing | None = None) -> S
         pricing: says what a token is worth; its return where None.
 
     Examples:
-        >>> from fluidkv.tokenpd import Pool
+        >>> from fluidkv.tokenpd.knapsack.pool import Pool
         >>> from fluidkv_papers.theory.price_rule import best_fixed_set
         >>> returns, risk = [[1, 0.5], [0, 1]], np.zeros((2, 2))
         >>> pool = Pool(returns, request=[0, 0], arrival=[0, 0], end=[2, 2], risk=risk)
@@ -96,7 +96,7 @@ def clairvoyant(
         InputError: a price of return below 0.
 
     Examples:
-        >>> from fluidkv.tokenpd import Pool
+        >>> from fluidkv.tokenpd.knapsack.pool import Pool
         >>> from fluidkv_papers.theory.price_rule import clairvoyant
         >>> returns, risk = [[1, 0.5], [0, 1]], np.zeros((2, 2))
         >>> pool = Pool(returns, request=[0, 0], arrival=[0, 0], end=[2, 2], risk=risk)

@@ -13,6 +13,8 @@ import numpy as np
 
 from fluidkv import tokenpd
 from fluidkv.ledger import Evidence, Finding, Origin, Range
+from fluidkv.tokenpd import knapsack
+from fluidkv.tokenpd.knapsack.pool import Pool
 from fluidkv_papers.tokenpd.instances.tables import printed
 from fluidkv_papers.tokenpd.paper import statements
 
@@ -140,10 +142,10 @@ def _peak(case: Written) -> bool | str:
     return most == oldest == min(len(case.worths), case.room) or str(case)
 
 
-def _pool(worths: tuple[float, ...], arrivals: tuple[int, ...], rounds: int) -> "tokenpd.Pool":
+def _pool(worths: tuple[float, ...], arrivals: tuple[int, ...], rounds: int) -> Pool:
     returns = np.tile(np.array(worths), (rounds, 1))
     many = len(worths)
-    return tokenpd.Pool(
+    return Pool(
         returns,
         request=np.zeros(many, int),
         arrival=np.array(arrivals),
@@ -171,7 +173,9 @@ def _after_5(worths: tuple[float, ...], arrivals: tuple[int, ...]) -> bool | str
     Note: It holds at one price (section-5.heap.recorded.one-price), and with excess values as of
     now (section-5.heap.best). Prices are floats, and the two excess values lie far apart."""
     pool, pricing = _pool(worths, arrivals, rounds=2), tokenpd.Pricing(2.0, start=0.25)
-    recorded, fresh = (tokenpd.literal_heap(pool, 1, pricing, fresh=each) for each in (False, True))
+    recorded, fresh = (
+        knapsack.heap.literal_heap(pool, 1, pricing, fresh=each) for each in (False, True)
+    )
     if recorded.reward[-1] == fresh.reward[-1]:
         return True
     return (
@@ -194,7 +198,7 @@ def _constant_return(tokens: int, start: float, step: float) -> bool | str:
     Note: Whichever the price; section 5's heap then evicts by the price at which each token was
     written, or, at one price, in the order of ties."""
     pool = _pool((0.5,) * tokens, (0,) * tokens, rounds=40)
-    run = tokenpd.literal_rounds(pool, 1, tokenpd.Pricing(step, start=start))
+    run = knapsack.literal.literal_rounds(pool, 1, tokenpd.Pricing(step, start=start))
     some = sorted(set(run.wanted.sum(1).tolist()) - {0, tokens})
     return not some or f"{tokens} tokens: {some[0]} kept"
 

@@ -8,16 +8,17 @@ import numpy as np
 from fluidkv import tokenpd
 from fluidkv.figures.figure import Axes, Canvas, Data, Figure
 from fluidkv.figures.style import BLUE, GREEN, GREY, ORANGE, name_axes, zero_line
+from fluidkv.tokenpd.pricing import Budget, Demand
 from fluidkv_papers.theory import price_rule
 
 ROUNDS = 64
 STEP = Fraction(1, 8)
 """1 / sqrt(T)."""
 READINGS = {
-    "netted": ("may use more than M", tokenpd.Budget.NETTED, tokenpd.Demand.WANTED, BLUE, "-"),
-    "wanted": ("M, price by what was wanted", tokenpd.Budget.HARD, tokenpd.Demand.WANTED,
+    "netted": ("may use more than M", Budget.NETTED, Demand.WANTED, BLUE, "-"),
+    "wanted": ("M, price by what was wanted", Budget.HARD, Demand.WANTED,
                ORANGE, "-"),
-    "kept": ("M, price by what was kept", tokenpd.Budget.HARD, tokenpd.Demand.KEPT, GREEN, "--"),
+    "kept": ("M, price by what was kept", Budget.HARD, Demand.KEPT, GREEN, "--"),
 }  # fmt: skip
 CASES = {
     "alternating": "two tokens worth 1, then one worth 1/2",

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fluidkv import tokenpd
 from fluidkv.ledger import flint, np
+from fluidkv.tokenpd import knapsack
+from fluidkv.tokenpd.knapsack.pool import Pool
 from fluidkv.tokenpd.pricing import Budget, Demand
 
 if TYPE_CHECKING:
@@ -69,20 +71,20 @@ class Turn(NamedTuple):
     following: Fraction
 
 
-def pool_of(rounds: Sequence[Values], cost: int = 1) -> "tokenpd.Pool":
+def pool_of(rounds: Sequence[Values], cost: int = 1) -> Pool:
     """Tokens that are there for one round each."""
     arrival = np.repeat(np.arange(len(rounds)), [len(values) for values in rounds])
     returns = np.full((len(rounds), len(arrival)), ZERO, object)
     returns[arrival, np.arange(len(arrival))] = [a for values in rounds for a in values]
     risk = np.full(returns.shape, ZERO, object)
-    return tokenpd.Pool(returns, arrival, arrival, arrival + 1, risk, cost=cost)
+    return Pool(returns, arrival, arrival, arrival + 1, risk, cost=cost)
 
 
 def played(market: Market, rounds: Sequence[Values]) -> list[Turn]:
     """What rule (4) keeps and (5) does to the price."""
     pool = pool_of(rounds, market.cost)
     start: Any = market.start
-    run = tokenpd.literal_rounds(
+    run = knapsack.literal.literal_rounds(
         pool,
         market.memory,
         tokenpd.Pricing(1, start, market.budget, market.demand),

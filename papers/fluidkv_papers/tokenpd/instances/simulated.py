@@ -19,6 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from fluidkv import tokenpd
+from fluidkv.tokenpd import returns
+from fluidkv.tokenpd.attention.weights import Attention
+from fluidkv.tokenpd.eviction.policy import EvictionPolicy
 from fluidkv_papers.records import Table
 from fluidkv_papers.tokenpd.instances.tables import LOADS
 
@@ -57,7 +60,7 @@ Needed = dict[int, float]
 """By per cent kept: the least budget, as a share; infinite where none does."""
 
 
-def attention_of(structure: str, load: int, seed: int) -> tokenpd.Attention:
+def attention_of(structure: str, load: int, seed: int) -> Attention:
     """Streams that start together; arrays of one shape for all loads, for one compilation."""
     streams, most = load // PER_STREAM, LOADS[-1] // PER_STREAM
     found = tokenpd.generated(
@@ -77,19 +80,19 @@ def attention_of(structure: str, load: int, seed: int) -> tokenpd.Attention:
     )
 
 
-def most_held(attention: tokenpd.Attention) -> int:
+def most_held(attention: Attention) -> int:
     """Tokens, if nothing is evicted."""
     age = np.arange(attention.rounds)[:, None] - attention.start
     goes_on = age < attention.length - attention.prompt
     return int(np.where(goes_on, attention.prompt + age, 0).sum(1).max())
 
 
-def policy_of(name: str, rounds: int) -> tokenpd.EvictionPolicy:
+def policy_of(name: str, rounds: int) -> EvictionPolicy:
     """What it runs, for so many rounds: eta is 1 / sqrt(T)."""
     if name in BASELINES:
         return tokenpd.policy(name)
     known = {CONSTANT: tokenpd.Constant(RETURN), ORACLE: tokenpd.Oracle()}
-    predictor = known.get(name) or tokenpd.AtWriting(tokenpd.trained_mlp())
+    predictor = known.get(name) or tokenpd.AtWriting(returns.mlp.trained_mlp())
     aversion = float(name.removeprefix(OURS) or AVERSIONS[1]) if name.startswith(OURS) else 0.25
     pricing = tokenpd.Pricing(rounds**-0.5, START, risk_aversion=aversion)
     return tokenpd.policy("token-pd-hard" if name == RULE else "token-pd-heap", predictor, pricing)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from fluidkv import runs, serving, wait
 from fluidkv.ledger import Origin, Range, np
+from fluidkv.wait.runs.reference import WaitEngine
+from fluidkv.wait.theory.nested import check_nested, nested_time, peak_memory, segment_load
 from fluidkv_papers.wait.instances.nested import literal_peak
 from fluidkv_papers.wait.instances.systems import RANDOM, one_input, proposition_3
 from fluidkv_papers.wait.paper import LOST, statements
@@ -47,7 +49,7 @@ def _peak(system: "WaitSystem", ends: tuple[int, ...]) -> bool | str:
     Note: With l'_0 = -1, so that segment 1 has stage 0; also for outputs that share a segment."""
     cut = wait.Segments.of(system, ends)
     n = tuple(range(len(cut) + 1, 1, -1))
-    same = literal_peak(cut, n) == _printed(cut, n) == wait.peak_memory(cut, n)
+    same = literal_peak(cut, n) == _printed(cut, n) == peak_memory(cut, n)
     return same or f"ends {cut.ends}, n = {n}"
 
 
@@ -62,7 +64,7 @@ def _concurrent() -> bool | str:
     # One segment of stages 0, 1, 2 with n = 1; three prompts come at once.
     prompts = runs.Requests(1, np.full(3, 2), arrival=np.zeros(3), class_index=np.zeros(3, int))
     policy, clock = wait.NestedWait((2,), (1,)), serving.IterationClock(1.0, 0.0)
-    engine = wait.WaitEngine(prompts, policy, clock)
+    engine = WaitEngine(prompts, policy, clock)
     steps = [engine.step() for _ in range(3)]
     decoding = max(step["running"] - step["admit_new"] for step in steps if step)
     return not (decoding > 1) or f"n_1 = 1, one segment with outputs of 2: {decoding} decode"
@@ -99,9 +101,9 @@ def _at_equality(system: "WaitSystem") -> bool | str:
     Paper: the equilibrium memory from the fluid model"""
     cut, fluid = wait.Segments.of(system), wait.fluid_equilibrium(system)
     n = [rate * fluid.iteration_time for rate in cut.rates]
-    time = wait.nested_time(cut, n, system.base, system.per_kv_token)
-    equal = n[0] == cut.rates[0] * time and wait.peak_memory(cut, n) == fluid.memory
-    return equal or f"{system}: M^pi = {wait.peak_memory(cut, n)}, M* = {fluid.memory}"
+    time = nested_time(cut, n, system.base, system.per_kv_token)
+    equal = n[0] == cut.rates[0] * time and peak_memory(cut, n) == fluid.memory
+    return equal or f"{system}: M^pi = {peak_memory(cut, n)}, M* = {fluid.memory}"
 
 
 @CLAIMS.claim(
@@ -118,7 +120,7 @@ def _merged_lines(system: "WaitSystem", ends: tuple[int, ...], draw: Random) -> 
     Ours: the same lines are broken, each written out from the rates of the types"""
     cut = wait.Segments.of(system, ends)
     least = wait.integer_nested_thresholds
-    load = wait.segment_load(cut, system.per_kv_token)
+    load = segment_load(cut, system.per_kv_token)
     if load < 1:
         around = least(cut, system.base, system.per_kv_token).thresholds
     else:
@@ -132,7 +134,7 @@ def _merged_lines(system: "WaitSystem", ends: tuple[int, ...], draw: Random) -> 
         time = system.base + system.per_kv_token * literal_peak(cut, n)
         broken = [1] if n[0] <= rates[0] * time else []
         broken += [k + 1 for k in range(1, len(n)) if n[k] * rates[k - 1] <= rates[k] * n[k - 1]]
-        ours = wait.check_nested(cut, n, system.base, system.per_kv_token)
+        ours = check_nested(cut, n, system.base, system.per_kv_token)
         if [each.segment for each in ours] != broken:
             return f"{system}, ends {ends}, n = {n}: lines {broken}"
     return True

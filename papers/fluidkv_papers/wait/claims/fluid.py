@@ -8,6 +8,7 @@ from typing import Any
 
 from fluidkv import runs, symbolic, wait
 from fluidkv.ledger import Finding, Origin, Outcome, Range, equals, np, sympy
+from fluidkv.wait.runs.reference import WaitEngine
 from fluidkv_papers.wait.instances import systems
 from fluidkv_papers.wait.paper import statements
 
@@ -38,7 +39,7 @@ def _fuller_is_faster() -> Finding:
     return Finding(None if slope.is_positive else f"slope {slope}", f"slope {slope}")
 
 
-def _engine(system: "wait.WaitSystem", capacity: int | None = None) -> "wait.WaitEngine":
+def _engine(system: "wait.WaitSystem", capacity: int | None = None) -> WaitEngine:
     """WAIT with one prompt of each type at every stage; ten of each type come at 0."""
     kinds = np.tile(np.arange(len(system.types)), 10)
     prompts = runs.Requests(
@@ -48,7 +49,7 @@ def _engine(system: "wait.WaitSystem", capacity: int | None = None) -> "wait.Wai
         class_index=kinds,
     )
     policy = wait.Wait((1,) * len(system.types))
-    return wait.WaitEngine(prompts, policy, system.clock, capacity)
+    return WaitEngine(prompts, policy, system.clock, capacity)
 
 
 _ENGINES = Range(
@@ -125,7 +126,7 @@ def _equation_3(case: str, seed: int) -> bool | str:
         for size, each in zip(n, system.types, strict=True)
     )
     table = wait.poisson_prompts(system, rng=seed, count=400)
-    engine, behind = wait.WaitEngine(table, wait.Wait(n), system.clock), 0
+    engine, behind = WaitEngine(table, wait.Wait(n), system.clock), 0
     while (step := engine.step()) is not None:
         behind += step["new_outputs"] - step["completed_outputs"]
         if not 0 <= behind <= most:

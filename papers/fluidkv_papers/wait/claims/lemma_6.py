@@ -5,6 +5,7 @@ from functools import cache
 
 from fluidkv import runs, wait
 from fluidkv.ledger import Evidence, Finding, Origin, np
+from fluidkv.wait.theory.lindley import lindley_path
 from fluidkv_papers.wait import instances
 from fluidkv_papers.wait.instances.statistics import margin
 from fluidkv_papers.wait.paper import statements
@@ -39,7 +40,7 @@ def _five_prompts() -> "tuple[np.ndarray, np.ndarray, np.ndarray]":
     ends = run.time.values[0]
     came = np.searchsorted(arrivals[kinds == 1], ends, side="right")
     joined = np.searchsorted(np.sort(run.admitted.values[0][kinds == 1]), ends, side="left")
-    return came - joined, wait.lindley_path(np.diff(came, prepend=0) - n[1]), ends
+    return came - joined, lindley_path(np.diff(came, prepend=0) - n[1]), ends
 
 
 @CLAIMS.undecided("lemma-6", "Lemma 6", evidence=Evidence.EXACT, paper=_BELOW)
@@ -99,7 +100,7 @@ def _lemma_6_buffer() -> Finding:
     for j, n in enumerate((2, 40)):
         queue = paths.queue[:, :, j]
         came = queue + n * paths.joined[:, :, j].cumsum(axis=1)
-        above = queue - wait.lindley_path(np.diff(came, axis=1, prepend=0) - n)
+        above = queue - lindley_path(np.diff(came, axis=1, prepend=0) - n)
         most = max(most, int(above.max()) - n)
         if (above > 2 * n - 1).any():
             bad = bad or f"type {j + 1}: {above.max()}"

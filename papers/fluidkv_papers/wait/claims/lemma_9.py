@@ -6,8 +6,9 @@ from functools import cache
 from itertools import product
 from random import Random
 
-from fluidkv import wait
 from fluidkv.ledger import Evidence, Origin, Range, flint, np
+from fluidkv.wait import theory
+from fluidkv.wait.theory.lindley import lindley_path, queue_path
 from fluidkv_papers.wait.paper import statements
 
 CLAIMS = statements(origin=Origin.READING)
@@ -28,7 +29,7 @@ def _below() -> "tuple[np.ndarray, np.ndarray]":
 def _dominated(n: int, buffer: int) -> bool | str:
     """Paths x <= y: Q(x) <= Q(y) and W(x) <= buffer + Q(y)."""
     x, below = _below()
-    chain, held = wait.lindley_path(x - n), wait.queue_path(x, n).queue
+    chain, held = lindley_path(x - n), queue_path(x, n).queue
     higher = chain[:, None] > chain[None]
     over = below & (higher | (held[:, None] > buffer + chain[None])).any(axis=-1)
     if not over.any():
@@ -106,8 +107,8 @@ def _equation_21(n_prev: int, n: int, shares: list[Fraction]) -> bool | str:
     Ours: in balls; below the root E e^(eta (X - n)) < 1, above it > 1
     Paper: the unique positive solution, the smallest, hence the largest memory bound"""
     worst = max(shares)
-    root = wait.eta(n_prev, worst, n)
-    smallest, p = root.ball, wait.to_ball(worst)
+    root = theory.boundary_queue.eta(n_prev, worst, n)
+    smallest, p = root.ball, theory.boundary_queue.to_ball(worst)
     if smallest is None:
         raise ArithmeticError(f"no root for {n_prev}, {worst}, {n}")
 
@@ -115,9 +116,9 @@ def _equation_21(n_prev: int, n: int, shares: list[Fraction]) -> bool | str:
         return (1 - p + p * x.exp()) ** n_prev * (-n * x).exp()
 
     unique = mean(smallest * flint.arb("0.999")) < 1 and mean(smallest * flint.arb("1.001")) > 1
-    balls = [wait.eta(n_prev, share, n).ball for share in shares if share != worst]
+    balls = [theory.boundary_queue.eta(n_prev, share, n).ball for share in shares if share != worst]
     ordered = all(ball is not None and ball > smallest for ball in balls)
     least = Fraction(8) * (n - worst * n_prev) / n_prev
-    bounded = smallest >= wait.to_ball(least)
+    bounded = smallest >= theory.boundary_queue.to_ball(least)
     found = bool(unique and ordered and bounded)
     return found or f"n = {n_prev}, {n}, shares {[str(share) for share in shares]}"

@@ -14,6 +14,7 @@ from itertools import product
 
 from fluidkv import runs, wait
 from fluidkv.ledger import Origin, Range, np
+from fluidkv.wait.theory.lindley import lindley_path, max_partial_sums, queue_path
 from fluidkv_papers.wait.instances.systems import hello
 from fluidkv_papers.wait.paper import statements
 
@@ -78,9 +79,7 @@ def _lemma_1(n: int, paths: "np.ndarray") -> bool | str:
         held = held + x - n * serves
     right = paths.sum(axis=1) - n * (paths.shape[1] - stuck)
     same = _equal(n, paths, held, right)
-    return (
-        same if same is not True else _equal(n, paths, wait.queue_path(paths, n).queue[:, -1], held)
-    )
+    return same if same is not True else _equal(n, paths, queue_path(paths, n).queue[:, -1], held)
 
 
 _LOST = "W <= W~ for all b; W~ and its buffer are lost"
@@ -97,8 +96,8 @@ _INDUCTION = (
 
 def above_chain(n: int, paths: "np.ndarray", buffer: int, said: str) -> bool | str:
     """Whether the queue stays at or below the buffer + Q; else the first path where it does not."""
-    bound = buffer + wait.lindley_path(paths - n)
-    return _below(n, paths, wait.queue_path(paths, n).queue, bound, said)
+    bound = buffer + lindley_path(paths - n)
+    return _below(n, paths, queue_path(paths, n).queue, bound, said)
 
 
 @PATHS.undecided(
@@ -149,7 +148,7 @@ def _least_buffer(n: int) -> bool | str:
     Paper: lost
     Note: 2n - 1: arrivals n - 1, then n."""
     paths = _paths(2 * n, _LONGEST)
-    needed = int((wait.queue_path(paths, n).queue - wait.lindley_path(paths - n)).max())
+    needed = int((queue_path(paths, n).queue - lindley_path(paths - n)).max())
     return needed == 2 * n - 1 or f"n={n}: {needed}"
 
 
@@ -162,7 +161,7 @@ def _least_of_segment(n: int) -> bool | str:
     Paper: not given
     Note: Our own statement; binomial arrivals do so wherever n_(k-1) >= n_k."""
     x = [n - 1, n]
-    over = wait.queue_path(x, n).queue[-1] - wait.lindley_path([each - n for each in x])[-1]
+    over = queue_path(x, n).queue[-1] - lindley_path([each - n for each in x])[-1]
     return bool(over == 2 * n - 1) or f"n = {n}"
 
 
@@ -173,8 +172,8 @@ def _outside(n: int, paths: "np.ndarray") -> bool | str:
 
     Paper: n_k and what the tail adds
     Note: W - n if W >= n, else W: who holds memory beside the batch."""
-    bound = n - 1 + wait.lindley_path(paths - n)
-    return _below(n, paths, wait.queue_path(paths, n).outside, bound, "n - 1 + Q")
+    bound = n - 1 + lindley_path(paths - n)
+    return _below(n, paths, queue_path(paths, n).outside, bound, "n - 1 + Q")
 
 
 _ON_TOP = (
@@ -203,7 +202,7 @@ def _arrivals_on_top(n: int, paths: "np.ndarray") -> bool | str:
     for x in paths.T:
         level = np.maximum(level - n, n) + x
         above.append(level)
-    return _below(n, paths, wait.queue_path(paths, n).queue, np.stack(above, axis=1), "W~")
+    return _below(n, paths, queue_path(paths, n).queue, np.stack(above, axis=1), "W~")
 
 
 @CLAIMS.claim(
@@ -229,7 +228,7 @@ def _algorithm_1(seed: int) -> bool | str:
     came = np.searchsorted(times, ends, side="right")
     during = came - np.searchsorted(times, starts, side="right")
     queue = came - n * np.arange(1, len(ends) + 1)
-    wrong = queue > n + wait.lindley_path(during - n)
+    wrong = queue > n + lindley_path(during - n)
     return not wrong.any() or f"seed {seed}, batch {int(wrong.argmax()) + 1}"
 
 
@@ -251,7 +250,7 @@ def _lemma_3(n: int, paths: "np.ndarray") -> bool | str:
     found = _equal(n, paths, (sums[:, -1:] - sums).max(axis=1), _by_step(steps))
     if found is not True:
         return found
-    return _equal(n, paths, wait.lindley_path(steps)[:, -1], _by_step(steps))
+    return _equal(n, paths, lindley_path(steps)[:, -1], _by_step(steps))
 
 
 @CLAIMS.claim("lemma-3.reversed", "below Lemma 3", over=_PATHS)
@@ -261,4 +260,4 @@ def _reversed(n: int, paths: "np.ndarray") -> bool | str:
     Paper: max of S_k, reversed in time
     Note: Independent steps are as likely in either order."""
     steps = paths - n
-    return _equal(n, paths, wait.max_partial_sums(steps[:, ::-1])[:, -1], _by_step(steps))
+    return _equal(n, paths, max_partial_sums(steps[:, ::-1])[:, -1], _by_step(steps))

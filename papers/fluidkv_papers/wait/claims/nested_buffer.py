@@ -8,6 +8,7 @@ from math import log
 
 from fluidkv import wait
 from fluidkv.ledger import Evidence, Finding, Origin, Verdict, flint
+from fluidkv.wait import theory
 from fluidkv_papers.wait.instances.designs import LOADS, best, swept
 from fluidkv_papers.wait.instances.nested import INSTANCE, NESTED, SYNTHETIC, instance, synthetic
 from fluidkv_papers.wait.paper import statements
@@ -16,7 +17,7 @@ CLAIMS = statements()
 REMARKS = CLAIMS.section(origin=Origin.READING, kind="remark")
 
 
-def _bound(horizon: int, delta: Fraction) -> "wait.MemoryBound":
+def _bound(horizon: int, delta: Fraction) -> "theory.bounds.MemoryBound":
     return wait.theorem_2_memory(instance(), NESTED, 1, horizon, delta, per_kv_token=0)
 
 

@@ -6,6 +6,8 @@ from itertools import product
 
 from fluidkv import wait
 from fluidkv.ledger import Evidence, Finding, Origin, Outcome, Range, equals, flint, sympy
+from fluidkv.wait import theory
+from fluidkv.wait.theory.nested import check_nested
 from fluidkv_papers.wait.paper import statements
 
 CLAIMS = statements(origin=Origin.READING)
@@ -29,7 +31,7 @@ _GRID = Range(
 
 
 def _ball(queue: Queue) -> "flint.arb":
-    found = wait.eta(*queue).ball
+    found = theory.boundary_queue.eta(*queue).ball
     if found is None:
         raise ArithmeticError(f"no root for {_shown(*queue)}")
     return found
@@ -70,8 +72,8 @@ def _root_under_12() -> Finding:
     wait.lemma-8.root has. Harmless: eta is infinite there."""
     # n = (1, 1): 1 - p + p e^x < e^x for every x > 0, as (1 - p)(1 - e^x) < 0.
     segments = wait.Segments(1, (1, 2), (Fraction(1, 2), Fraction(1, 4)))
-    found = wait.eta(1, Fraction(1, 2), 1)
-    broken = wait.check_nested(segments, (1, 1), 1, 0)
+    found = theory.boundary_queue.eta(1, Fraction(1, 2), 1)
+    broken = check_nested(segments, (1, 1), 1, 0)
     return Finding(
         None if broken or found.finite else "n = (1, 1), p = 1/2, r_1 = 1/2, d0 = 1, d1 = 0",
         "none where n_k >= n_(k-1): such a queue never grows, and its tail adds nothing",
@@ -109,9 +111,9 @@ def _lower(n_prev: int, p: Fraction, n: int) -> bool | str:
     Paper: eta >= 8 (n_k - p_k n_(k-1)) / n_(k-1)
     Note: As given back; it is Hoeffding's."""
     least = 8 * (n - p * n_prev) / n_prev
-    if wait.eta(n_prev, p, n).lower != least:
+    if theory.boundary_queue.eta(n_prev, p, n).lower != least:
         raise ArithmeticError("the bound of the laboratory is another")
-    return _ball((n_prev, p, n)) >= wait.to_ball(least) or _shown(n_prev, p, n)
+    return _ball((n_prev, p, n)) >= theory.boundary_queue.to_ball(least) or _shown(n_prev, p, n)
 
 
 @CLAIMS.claim(
@@ -131,7 +133,7 @@ def _small_drift(critical: Fraction) -> bool | str:
     for digits in (3, 6, 12):
         p = critical - Fraction(1, 10**digits)
         near = 2 * (n - p * 90) / (90 * p * (1 - p))
-        off = abs(_ball((90, p, n)) / wait.to_ball(near) - 1)
+        off = abs(_ball((90, p, n)) / theory.boundary_queue.to_ball(near) - 1)
         # The next term of f is of the order of eta times this one; eta is 9 drift or less.
         if not off < 10 ** (1 - digits) or (before is not None and not off < before):
             return f"p = {critical} - 1e-{digits}: off by {off.str(2, radius=False)}"
@@ -148,7 +150,7 @@ def _martingale() -> Outcome:
     values = []
     for p in (Fraction(1, 4), Fraction(1, 3), Fraction(2, 5)):
         z = ((1 - p) / p) ** 2
-        off = _ball((2, p, 1)).exp() / wait.to_ball(z) - 1
+        off = _ball((2, p, 1)).exp() / theory.boundary_queue.to_ball(z) - 1
         if not abs(off) < 1e-15:  # the ball of eta has 64 bits
             raise ArithmeticError("another root")
         values.append((1 - p) ** 2 / z + 2 * p * (1 - p) + p**2 * z)
@@ -167,7 +169,7 @@ _TAILS: tuple[Queue, ...] = (
 
 def _looseness(queue: Queue, level: int, batches: int) -> "flint.arb":
     """N e^(-eta x) over the chance that the chain reaches x within N batches."""
-    chance = wait.exceedance_probability(*queue, level, batches)
+    chance = theory.boundary_queue.exceedance_probability(*queue, level, batches)
     return batches * (-level * _ball(queue)).exp() / chance
 
 

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 from fluidkv import wait
 from fluidkv.ledger import Evidence, Origin
+from fluidkv.wait.runs.reference import WaitEngine
 from fluidkv_papers.wait.instances.nested import literal_peak
 from fluidkv_papers.wait.paper import statements
 
@@ -24,7 +25,7 @@ def _three() -> "wait.WaitSystem":
     return wait.WaitSystem(types, Fraction(1, 2), Fraction(1, 500))
 
 
-def _excess(engine: "wait.WaitEngine", segments: "wait.Segments", n: tuple[int, ...]) -> int:
+def _excess(engine: WaitEngine, segments: "wait.Segments", n: tuple[int, ...]) -> int:
     """How far the tokens held come above M^pi + sum (l + l'_(k-1)) (n_k - 1 + Q_k), at most."""
 
     def before() -> list[int]:
@@ -67,6 +68,6 @@ def _pathwise(ends: tuple[int, ...], n: tuple[int, ...], seed: int) -> bool | st
     before segment 1 holds nothing, as the remark below C.1 says."""
     system = _three()
     prompts = wait.poisson_prompts(system, rng=seed, count=1500)
-    engine = wait.WaitEngine(prompts, wait.NestedWait(ends, n), system.clock)
+    engine = WaitEngine(prompts, wait.NestedWait(ends, n), system.clock)
     over = _excess(engine, wait.Segments.of(system, ends), n)
     return over <= 0 or f"ends {ends}, n = {n}, seed {seed}: {over} more"

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from fluidkv import runs, serving, wait
 from fluidkv.ledger import Evidence, Finding, Origin, np
+from fluidkv.wait.runs.reference import WaitEngine
 from fluidkv_papers.wait.instances.nested import INSTANCE, NESTED
 from fluidkv_papers.wait.instances.statistics import margin
 from fluidkv_papers.wait.instances.systems import proposition_3
@@ -35,12 +36,12 @@ class Dead(NamedTuple):
         return f"n = {self.thresholds}, M = {self.capacity}"
 
 
-def _engine(thresholds: tuple[int, int], capacity: int) -> "wait.WaitEngine":
+def _engine(thresholds: tuple[int, int], capacity: int) -> WaitEngine:
     """l = 1, outputs of 2 that all come at the start, segments up to 1 and 2; d0 = 1, d1 = 0."""
     none = np.zeros(_PROMPTS)
     prompts = runs.Requests(1, np.full(_PROMPTS, 2), arrival=none, class_index=none.astype(int))
     policy, clock = wait.NestedWait((1, 2), thresholds), serving.IterationClock(1.0, 0.0)
-    return wait.WaitEngine(prompts, policy, clock, capacity)
+    return WaitEngine(prompts, policy, clock, capacity)
 
 
 def fate(thresholds: tuple[int, int], capacity: int) -> Dead | None:
@@ -136,7 +137,7 @@ def _at_fluid_memory() -> Finding:
     for seed in range(6):
         prompts = wait.poisson_prompts(system, rng=seed, horizon=600.0)
         policy = wait.NestedWait((1, 2), NESTED)
-        engine, done = wait.WaitEngine(prompts, policy, system.clock, _FLUID_MEMORY), 0
+        engine, done = WaitEngine(prompts, policy, system.clock, _FLUID_MEMORY), 0
         while engine.now < 600 and (step := engine.step()) is not None:
             done += step["completed_outputs"]
             evicted += step["preempt"]

@@ -9,8 +9,8 @@ are given back from appendix C.3.
 from fractions import Fraction
 from math import log
 
-from fluidkv import wait
 from fluidkv.ledger import Evidence, Finding, Origin
+from fluidkv.wait.theory.nested import Constraint, check_nested, nested_time
 from fluidkv_papers.wait.instances.measured import first_queue
 from fluidkv_papers.wait.instances.nested import INSTANCE, NESTED, instance, instance_runs
 from fluidkv_papers.wait.instances.statistics import ERRORS, mean_and_error
@@ -148,10 +148,10 @@ def _not_needed() -> Finding:
     """The first line of (12), n_1 > r_1 Delta T, is sufficient and not necessary."""
     # n = (5, 5) with d1 = 1/18: r_1 Delta T = 16/3, though batches last 9/4 in the mean.
     thresholds = (5, 5)
-    (broken,) = wait.check_nested(instance(), thresholds, 1, _CLOCK)
-    if broken.constraint is not wait.Constraint.ARRIVALS:
+    (broken,) = check_nested(instance(), thresholds, 1, _CLOCK)
+    if broken.constraint is not Constraint.ARRIVALS:
         raise ArithmeticError("another constraint is broken")
-    arrivals = 2 * wait.nested_time(instance(), thresholds, 1, _CLOCK)
+    arrivals = 2 * nested_time(instance(), thresholds, 1, _CLOCK)
     return _grows(
         thresholds,
         0,

@@ -9,6 +9,9 @@ from functools import cache
 
 from fluidkv import wait
 from fluidkv.ledger import Evidence, Finding, Origin, np
+from fluidkv.wait.policy import Policy
+from fluidkv.wait.theory.nested import check_nested
+from fluidkv.wait.theory.thresholds import iteration_time
 from fluidkv_papers.wait.instances import server
 from fluidkv_papers.wait.instances.served import FCFS, outputs, serve
 from fluidkv_papers.wait.instances.statistics import mean_and_error
@@ -41,7 +44,7 @@ def _memory(setting: str) -> int:
 
 
 @cache
-def _policy(setting: str) -> "wait.Policy":
+def _policy(setting: str) -> Policy:
     """Thresholds that stay: those that fill memory, or the largest nested ones that fit."""
     if setting == "known":
         return wait.Wait(_LENGTHS[setting][1])
@@ -152,7 +155,7 @@ def _proportional(system: "wait.WaitSystem", k: Fraction) -> bool | str:
     Paper: thresholds by share of a batch size limit, aligning with Algorithm 1; lost"""
     fluid = wait.fluid_equilibrium(system)
     n = [k * each for each in fluid.per_stage]
-    time = wait.iteration_time(system, n)
+    time = iteration_time(system, n)
     feasible = all(t.arrival_rate * time <= x for t, x in zip(system.types, n, strict=True))
     held = sum(x * t.lifetime_cost for t, x in zip(system.types, n, strict=True))
     return (feasible == (k >= 1) and held == k * fluid.memory) or f"{system}: K = {k}"
@@ -174,7 +177,7 @@ def _nested_proportional(system: "wait.WaitSystem") -> bool | str:
     (wait.equation-12.thinning.equal)."""
     cut, time = wait.Segments.of(system), wait.fluid_equilibrium(system).iteration_time
     n = [2 * rate * time for rate in cut.rates]
-    broken = wait.check_nested(cut, n, system.base, system.per_kv_token)
+    broken = check_nested(cut, n, system.base, system.per_kv_token)
     lines = [f"{each.constraint} in segment {each.segment}" for each in broken]
     return not lines or f"rates {', '.join(map(str, cut.rates))}: {', '.join(lines)}"
 

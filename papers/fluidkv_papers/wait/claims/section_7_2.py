@@ -10,6 +10,8 @@ from fractions import Fraction
 
 from fluidkv import wait
 from fluidkv.ledger import Evidence, Finding, Instance, Origin, flint
+from fluidkv.wait import theory
+from fluidkv.wait.theory.nested import segment_load
 from fluidkv_papers.wait.instances.designs import (
     DELTA,
     HORIZON,
@@ -33,7 +35,7 @@ FIGURES = CLAIMS.section(kind="figure", checked=_WORDS)
 _SPARE = "One prompt to spare in each line."
 
 
-def _written_out(design: "wait.SegmentDesign") -> "flint.arb":
+def _written_out(design: "theory.design.SegmentDesign") -> "flint.arb":
     """(17) from the rates of the types, at load 1/2."""
     system, n, ends = synthetic(LOADS[1]), design.thresholds, design.segments.ends
     alive = [
@@ -41,10 +43,10 @@ def _written_out(design: "wait.SegmentDesign") -> "flint.arb":
         for before in (0, *ends[:-1])
     ]
     batches = int(HORIZON / system.base)
-    folds = wait.to_ball((len(n) - 1) * batches / DELTA).log()
+    folds = theory.boundary_queue.to_ball((len(n) - 1) * batches / DELTA).log()
     total = flint.arb(literal_peak(design.segments, n))
     for k in range(1, len(n)):
-        root = wait.eta(n[k - 1], Fraction(alive[k], alive[k - 1]), n[k]).ball
+        root = theory.boundary_queue.eta(n[k - 1], Fraction(alive[k], alive[k - 1]), n[k]).ball
         tail = folds / root if root is not None else flint.arb(0)
         total += (62 + ends[k - 1]) * (n[k] + tail)
     return total
@@ -58,7 +60,7 @@ def _written_out(design: "wait.SegmentDesign") -> "flint.arb":
     origin=Origin.READING,
     refuted=Evidence.BALL,
 )
-def _merged(design: "wait.SegmentDesign") -> bool | str:
+def _merged(design: "theory.design.SegmentDesign") -> bool | str:
     """The memory (17) of merged types is (14) on their segments.
 
     Paper: (17) is (14) with merged types"""
@@ -72,7 +74,7 @@ def _merged(design: "wait.SegmentDesign") -> bool | str:
 # --- (i) term 1 ---------------------------------------------------------------------------------
 
 
-def _terms(design: "wait.SegmentDesign") -> str:
+def _terms(design: "theory.design.SegmentDesign") -> str:
     return f"{float(design.batch):,.0f} + {design.queue:,} + {design.tail:,.0f}"
 
 
@@ -227,9 +229,9 @@ def _few() -> Iterator[Instance]:
     # Loads of the segments; no whole or real thresholds satisfy (16) where they are 1 or more.
     for load in LOADS:
         system = synthetic(load)
-        problem = wait.SegmentProblem(system, HORIZON, DELTA)
+        problem = theory.design.SegmentProblem(system, HORIZON, DELTA)
         loads = {
-            number: wait.segment_load(problem.segments(problem.ends(number)), system.per_kv_token)
+            number: segment_load(problem.segments(problem.ends(number)), system.per_kv_token)
             for number in range(1, 41)
         }
         most = max((number for number, each in loads.items() if each >= 1), default=0)

@@ -10,6 +10,8 @@ from math import comb
 
 from fluidkv import wait
 from fluidkv.ledger import Evidence, Origin, Range, np
+from fluidkv.wait.runs.reference import WaitEngine
+from fluidkv.wait.theory.lindley import kingman, lindley_path, mean_queue_bound
 from fluidkv_papers.wait.instances.nested import four_types
 from fluidkv_papers.wait.paper import LOST, statements
 
@@ -31,7 +33,7 @@ def _first_segment(seed: int) -> bool | str:
     n_1 + Q': here a buffer of n_1 is enough, whatever the later segments do."""
     prompts = wait.poisson_prompts(four_types(), rng=seed, count=400)
     policy = wait.NestedWait((2, 4, 6, 8), (7, 6, 5, 3))
-    engine = wait.WaitEngine(prompts, policy, four_types().clock)
+    engine = WaitEngine(prompts, policy, four_types().clock)
     came, queue = [], []
     while (batch := engine.select()) is not None:
         before = engine.arrived
@@ -39,7 +41,7 @@ def _first_segment(seed: int) -> bool | str:
         engine.arrive()
         came.append(engine.arrived - before)
         queue.append(len(engine.waiting))
-    wrong = np.array(queue) > 7 + wait.lindley_path(np.array(came) - 7)
+    wrong = np.array(queue) > 7 + lindley_path(np.array(came) - 7)
     return not wrong.any() or f"seed {seed}, batch {int(wrong.argmax()) + 1}"
 
 
@@ -76,7 +78,7 @@ _GIVEN = f"{LOST}; given back as E[W] <= n + Var / (2 |drift|)"
 
 
 def _mean_below(n_prev: int, n: int, p: Fraction, buffer: int) -> bool | str:
-    bound = buffer + wait.kingman(p * n_prev - n, n_prev * p * (1 - p))
+    bound = buffer + kingman(p * n_prev - n, n_prev * p * (1 - p))
     for batch, mean in enumerate(_means(n_prev, p, n), start=1):
         if mean > bound:
             return (
@@ -102,7 +104,7 @@ def _mean_of_two(n_prev: int, n: int, p: Fraction) -> bool | str:
     """The mean queue before a segment is at most 2 n - 1 + Var / (2 |drift|).
 
     Paper: a bound that is finite for each segment"""
-    if wait.mean_queue_bound(n, p * n_prev, n_prev * p * (1 - p)) != 2 * n - 1 + wait.kingman(
+    if mean_queue_bound(n, p * n_prev, n_prev * p * (1 - p)) != 2 * n - 1 + kingman(
         p * n_prev - n, n_prev * p * (1 - p)
     ):
         raise ArithmeticError("the bound of the laboratory is another")

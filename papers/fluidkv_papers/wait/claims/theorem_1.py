@@ -70,7 +70,10 @@ def _gap_bound(case: str) -> Finding:
     )
     for zeta, gap, error in zip(_ZETAS, study.gap, study.gap_error, strict=True):
         time = _FIRST * zeta
-        bound, most = wait.theorem_1_gap(system, _N, time).throughput_gap, gap + unfinished / time
+        bound, most = (
+            wait.theory.bounds.theorem_1_gap(system, _N, time).throughput_gap,
+            gap + unfinished / time,
+        )
         seen.append(f"{most:.3f} <= {bound:.3f}")
         if most - ERRORS * error > bound:
             bad = bad or f"T={time}: {most:.4f} ± {error:.4f} > {bound:.4f}"
@@ -138,7 +141,7 @@ def _latency(case: str, types: tuple[int, ...], most: float) -> Finding:
     system, bad, seen = two_types(case), None, []
     for zeta in _ZETAS:
         run = _runs(case, zeta)
-        bounds = wait.theorem_1_gap(system, _N, _FIRST * zeta).types
+        bounds = wait.theory.bounds.theorem_1_gap(system, _N, _FIRST * zeta).types
         for j in types:
             mean, error = mean_and_error(run.mean_queue.values[:, j])
             seen.append(f"{mean:.2f}")

@@ -2,8 +2,10 @@
 
 from fractions import Fraction
 
-from fluidkv import runs, serving, wait
+from fluidkv import serving, wait
 from fluidkv.ledger import Evidence, Finding, Origin, flint
+from fluidkv.runs.rates import VaryingRates
+from fluidkv.wait import theory
 from fluidkv_papers.wait.instances.measured import counted, first_queue
 from fluidkv_papers.wait.instances.nested import (
     INSTANCE,
@@ -107,14 +109,14 @@ _THRESHOLDS = (5, 4)  # with the least ones, (3, 3), the queue before segment 2 
     checked=f"l = 1, outputs 1 and 2: {_TABLES} runs of single prompts, {_HORIZON} d0",
 )
 def _shares() -> Finding:
-    worst = wait.worst_case_segments(1, (1, 2), _RATES)
+    worst = theory.bounds.worst_case_segments(1, (1, 2), _RATES)
     capacity = wait.theorem_2_memory(
         worst, _THRESHOLDS, 1, _HORIZON, _DELTA, per_kv_token=0
     ).capacity
     system = wait.WaitSystem([wait.PromptType(1, 1, 1), wait.PromptType(1, 1, 2)], 1, 0)
     starts = range(0, _HORIZON, _PIECE)
     pieces = [[float(rate) for rate in _RATES[i % 2]] for i in range(len(starts))]
-    rates = runs.VaryingRates.steps(list(starts), pieces)
+    rates = VaryingRates.steps(list(starts), pieces)
     found = wait.run_policy(
         [
             wait.poisson_prompts(system, rng=seed, horizon=float(_HORIZON), rates=rates)

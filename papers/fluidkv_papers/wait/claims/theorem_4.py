@@ -8,6 +8,7 @@ from functools import cache
 
 from fluidkv import wait
 from fluidkv.ledger import Evidence, Finding, Origin, np, xr
+from fluidkv.wait.theory.nested import check_nested
 from fluidkv_papers.wait.instances.measured import counted
 from fluidkv_papers.wait.instances.nested import FOUR_CLOCK, four_types
 from fluidkv_papers.wait.instances.statistics import ERRORS, mean_and_error
@@ -25,7 +26,7 @@ _ORDERS = f"{_RANGE}, 200 to T = 60 and 50 to T = 240 (seeds from 0)"
 
 def _segments() -> "wait.Segments":
     found = wait.Segments.of(four_types(), _ENDS)
-    if wait.check_nested(found, _THRESHOLDS, *FOUR_CLOCK):
+    if check_nested(found, _THRESHOLDS, *FOUR_CLOCK):
         raise ArithmeticError("the thresholds break (16)")
     return found
 

@@ -5,6 +5,11 @@ from random import Random
 
 from fluidkv import runs, serving, wait
 from fluidkv.ledger import Evidence, Finding, Origin, Range, np, xr
+from fluidkv.wait import theory
+from fluidkv.wait.policy import Policy
+from fluidkv.wait.runs.reference import WaitEngine
+from fluidkv.wait.theory.lindley import lindley_path
+from fluidkv.wait.theory.thresholds import check_thresholds, iteration_time, minimal_thresholds
 from fluidkv_papers.wait import instances
 from fluidkv_papers.wait.instances import systems
 from fluidkv_papers.wait.instances.served import FCFS, serve
@@ -20,7 +25,7 @@ _CASES = Range("two types, n = 2, 2, in balance and with slack", lambda: systems
 _UNTIL = 200  # of Example 2's server, in iterations of the equilibrium
 
 
-def _completed(tables: "list[runs.Requests]", policy: "wait.Policy | str") -> list[float]:
+def _completed(tables: "list[runs.Requests]", policy: Policy | str) -> list[float]:
     """Completions per unit of time in each run."""
     run = serve(tables, policy, systems.hello().clock, memory=12, horizon=_UNTIL)
     done = run.finished & (run.last_token <= _UNTIL)
@@ -91,13 +96,13 @@ def _least(system: "wait.WaitSystem", draw: Random) -> bool | str:
     Ours: n* with equality in each system; whatever else satisfies (11) is above it
     Paper: the equilibrium policy is equality
     Note: Delta T >= d0 + rho Delta T for whatever satisfies (11), so Delta T >= tau*, n >= n*."""
-    least = wait.minimal_thresholds(system)
-    at = wait.check_thresholds(system, least, wait.fluid_equilibrium(system).memory)
+    least = minimal_thresholds(system)
+    at = check_thresholds(system, least, wait.fluid_equilibrium(system).memory)
     if any(at.slack):
         return f"{system}: slack {at.slack}"
     for _ in range(5):
         n = [x * Fraction(draw.randint(15, 40), 20) for x in least]
-        time = wait.iteration_time(system, n)
+        time = iteration_time(system, n)
         feasible = all(
             each.arrival_rate * time <= x for each, x in zip(system.types, n, strict=True)
         )
@@ -122,7 +127,7 @@ def _below(system: "wait.WaitSystem", share: Fraction) -> bool | str:
 
     Paper: (11)"""
     n = share * wait.fluid_equilibrium(system).per_stage[0]
-    return n / wait.iteration_time(system, [n]) < system.arrival_rate or f"{system}: n = {n}"
+    return n / iteration_time(system, [n]) < system.arrival_rate or f"{system}: n = {n}"
 
 
 @CLAIMS.undecided(
@@ -142,7 +147,7 @@ def _whole(load: Fraction) -> bool | str:
     system = systems.hello(1, base=1 - load, per_kv_token=load / 3)  # tau* = 1, n* = 1
     small = system.scaled(Fraction(1, 2))
     memory, own = wait.fluid_equilibrium(small).memory, wait.integer_thresholds(small).memory
-    n = wait.minimal_thresholds(small)[0]
+    n = minimal_thresholds(small)[0]
     clock = f"d0 = {small.base}, d1 = {small.per_kv_token}"
     return own <= memory or (
         f"l = l' = 1, lambda = 1/2, {clock}: n* = {n}, M* = {memory}; n = 1 needs {own}"
@@ -176,8 +181,8 @@ def _equation_18(seed: int, system: "wait.WaitSystem") -> bool | str:
         size * sum(each.input_length + k for k in range(each.output_length + 1))
         for size, each in zip(n, system.types, strict=True)
     )
-    if wait.iteration_time(system, n) != full:
-        return f"{system}, n = {n}: {wait.iteration_time(system, n)} is not {full}"
+    if iteration_time(system, n) != full:
+        return f"{system}, n = {n}: {iteration_time(system, n)} is not {full}"
     # differences of clocks, which are doubles
     return abs(lasted / float(full) - 1) < 1e-9 or f"{system}, n = {n}: {lasted}, {full}"
 
@@ -251,12 +256,12 @@ def _scaling(zeta: int, case: str) -> bool | str:
 def _bounds_add_up(case: str) -> bool:
     """Each type's bound with all others replaced by the time that they take in a full batch."""
     system, n, alone = systems.two_types(case), (2, 2), []
-    bound = wait.theorem_1_gap(system, n, 100)
+    bound = theory.bounds.theorem_1_gap(system, n, 100)
     costs = [size * t.lifetime_cost for size, t in zip(n, system.types, strict=True)]
     for each, size, own in zip(system.types, n, costs, strict=True):
         base = system.base + system.per_kv_token * (sum(costs) - own)
         single = wait.WaitSystem((each,), base, system.per_kv_token)
-        alone += wait.theorem_1_gap(single, (size,), 100).types
+        alone += theory.bounds.theorem_1_gap(single, (size,), 100).types
     total = sum(gap.throughput_gap for gap in alone)
     # sums of doubles, each rounded up
     return bound.types == tuple(alone) and abs(bound.throughput_gap - total) <= 1e-12 * total
@@ -269,7 +274,7 @@ def _paths_are_below(case: str) -> bool:
     for j, size in enumerate(n):
         queue = paths.queue[:, :, j]
         came = queue + size * paths.joined[:, :, j].cumsum(axis=1)
-        own_chain = wait.lindley_path(np.diff(came, axis=1, prepend=0) - size)
+        own_chain = lindley_path(np.diff(came, axis=1, prepend=0) - size)
         if (queue > 2 * size - 1 + own_chain).any():
             return False
     return True
@@ -306,7 +311,7 @@ def _coupled() -> Finding:
         prompts = runs.Requests(
             1, np.array(kinds) + 1, arrival=np.zeros(len(kinds)), class_index=np.array(kinds)
         )
-        engine = wait.WaitEngine(prompts, wait.Wait((1, 1)), system.clock)
+        engine = WaitEngine(prompts, wait.Wait((1, 1)), system.clock)
         engine.step()
         ends.append(engine.now)
     return Finding(

@@ -8,6 +8,7 @@ import numpy as np
 from fluidkv import runs, serving, wait
 from fluidkv.figures.figure import Canvas, Data, Figure
 from fluidkv.figures.style import BLACK, GREY
+from fluidkv.wait.prompts import prompt_types
 from fluidkv_papers.wait.figures import azure, sweeps
 from fluidkv_papers.wait.figures.conversations import MEMORY
 from fluidkv_papers.wait.instances import compared, server
@@ -66,7 +67,7 @@ def designed(rate: Fraction) -> "tuple[wait.NestedWait, float]":
 
 def _segments(rate: Fraction):
     """Ten segments of the outputs, and the mean input for all, rounded up."""
-    types = wait.prompt_types(azure.trace().workload(), rate, bins=_SEGMENTS, common_input=True)
+    types = prompt_types(azure.trace().workload(), rate, bins=_SEGMENTS, common_input=True)
     return wait.Segments.of(types.system(server.BASE, server.PER_KV_TOKEN))
 
 

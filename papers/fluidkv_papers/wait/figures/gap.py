@@ -76,7 +76,10 @@ def data(
             found |= {"zero.root": fit.root / best, "zero.reciprocal": fit.reciprocal / best}
             found["zero.p_value"] = fit.p_value
         if not nested:
-            bounds = [wait.theorem_1_gap(system, thresholds, Fraction(_HORIZON) * z) for z in zetas]
+            bounds = [
+                wait.theory.bounds.theorem_1_gap(system, thresholds, Fraction(_HORIZON) * z)
+                for z in zetas
+            ]
             found[f"{key}.bound"] = np.array([bound.throughput_gap for bound in bounds]) / best
     return found
 

@@ -7,6 +7,7 @@ import numpy as np
 from fluidkv import wait
 from fluidkv.errors import InputError
 from fluidkv.figures.figure import Canvas, Data, Figure
+from fluidkv.wait.runs.stages import LPF
 from fluidkv_papers.wait.figures import nested, sweeps
 from fluidkv_papers.wait.figures.sweeps import LOOKS, Point, draw_line, plain_ticks
 from fluidkv_papers.wait.instances import compared, server
@@ -43,8 +44,8 @@ def contenders(believed: "wait.WaitSystem") -> "dict[str, compared.Contender]":
         segments, most, _ = server.largest_that_fits(full(), memory())
         policy = wait.NestedWait(segments.ends, most.thresholds)
     return {
-        "greedy": compared.Served(wait.LPF),
-        "cap": compared.Served(wait.LPF, admission_rate=sum(PER_STAGE)),
+        "greedy": compared.Served(LPF),
+        "cap": compared.Served(LPF, admission_rate=sum(PER_STAGE)),
         "vllm": compared.Served("vllm", watermark=0.05),
         "wait_least": wait.Wait(int(n) for n in least),
         "nested": policy,

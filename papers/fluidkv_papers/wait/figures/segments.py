@@ -9,6 +9,7 @@ import numpy as np
 from fluidkv import wait
 from fluidkv.figures.figure import Canvas, Data, Figure
 from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, name_axes
+from fluidkv.wait import theory
 from fluidkv_papers.wait.figures import azure
 from fluidkv_papers.wait.figures.sweeps import plain_ticks
 
@@ -69,12 +70,14 @@ def data(panels: tuple[Panel, ...], counts: tuple[int, ...] = COUNTS) -> Data:
     found: dict[str, np.ndarray | float] = {}
     for index, panel in enumerate(panels):
         system = azure.mix(INPUT).scaled(panel.rate)
-        designs = wait.segment_designs(system, 3600 * panel.horizon, panel.delta, counts=counts)
+        designs = theory.design.segment_designs(
+            system, 3600 * panel.horizon, panel.delta, counts=counts
+        )
         for name in ("count", "batch", "queue", "tail", "total"):
             values = [float(getattr(design, name)) for design in designs.designs]
             found[f"{index}.{name}"] = np.array(values)
-        problem = wait.SegmentProblem(system, 3600 * panel.horizon, panel.delta)
-        better = [wait.tightened(problem, design).total for design in designs.designs]
+        problem = theory.design.SegmentProblem(system, 3600 * panel.horizon, panel.delta)
+        better = [theory.design.tightened(problem, design).total for design in designs.designs]
         found[f"{index}.tightened"] = np.array(better)
         found[f"{index}.equilibrium"] = float(wait.fluid_equilibrium(system).memory)
     return {**found, "left_out": azure.left_out()}

@@ -5,6 +5,7 @@ from fractions import Fraction
 from functools import cache
 
 from fluidkv import wait
+from fluidkv.wait import theory
 from fluidkv_papers.wait.instances.nested import LENGTHS, synthetic
 
 LOADS = tuple(Fraction(k, 10) for k in (1, 5, 8))
@@ -19,7 +20,7 @@ def swept(
     horizon: int = HORIZON,
     delta: Fraction = DELTA,
     counts: Sequence[int] = COUNTS,
-) -> "tuple[wait.SegmentDesign, ...]":
+) -> "tuple[theory.design.SegmentDesign, ...]":
     """Designs by number of segments, ends at equal distances; those that can be served.
 
     Args:
@@ -28,7 +29,7 @@ def swept(
         horizon, delta: of the bound.
         counts: numbers of segments; those above the number of outputs are left out.
     """
-    problem = wait.SegmentProblem(system, horizon, delta)
+    problem = theory.design.SegmentProblem(system, horizon, delta)
     found = {}
     for number in counts:
         if number <= len(problem.outputs):
@@ -38,16 +39,16 @@ def swept(
 
 
 @cache
-def synthetic_designs(load: Fraction, spare: int) -> "tuple[wait.SegmentDesign, ...]":
+def synthetic_designs(load: Fraction, spare: int) -> "tuple[theory.design.SegmentDesign, ...]":
     """`swept` of the synthetic distribution at a load."""
     return swept(synthetic(load), spare=spare)
 
 
-def best(designs: "Sequence[wait.SegmentDesign]") -> "wait.SegmentDesign":
+def best(designs: "Sequence[theory.design.SegmentDesign]") -> "theory.design.SegmentDesign":
     """The least bound."""
     return min(designs, key=lambda design: design.total)
 
 
-def dominated(design: "wait.SegmentDesign") -> bool:
+def dominated(design: "theory.design.SegmentDesign") -> bool:
     """Whether term 1 is above term 2 and above term 3."""
     return design.batch > design.queue and float(design.batch) > design.tail

@@ -3,8 +3,9 @@
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from fluidkv import wait
 from fluidkv.ledger import Finding
+from fluidkv.wait.theory.lindley import kingman
+from fluidkv.wait.theory.nested import nested_time
 from fluidkv_papers.wait.instances.nested import NESTED, instance
 from fluidkv_papers.wait.instances.statistics import ERRORS, at_most, mean_and_error
 from fluidkv_papers.wait.paper import LOST
@@ -40,8 +41,8 @@ def first_queue(runs: "xr.Dataset", note: str) -> Finding:
         runs: of `nested.instance`, with its least thresholds.
         note: of the finding.
     """
-    n, arrivals = NESTED[0], instance().rates[0] * wait.nested_time(instance(), NESTED, 1, 0)
-    bound = n + wait.kingman(arrivals - n, arrivals)
+    n, arrivals = NESTED[0], instance().rates[0] * nested_time(instance(), NESTED, 1, 0)
+    bound = n + kingman(arrivals - n, arrivals)
     mean, error = mean_and_error(runs.mean_queue.values[:, 0])
     above = mean - ERRORS * error > bound
     return Finding(

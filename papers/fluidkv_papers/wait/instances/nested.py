@@ -4,7 +4,9 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING
 
-from fluidkv import runs, wait
+from fluidkv import wait
+from fluidkv.runs.rates import RateSteps
+from fluidkv.wait import theory
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -93,11 +95,11 @@ def varying_runs(horizon: int) -> "xr.Dataset":
 
     The worst rates are those of the instance, for which its thresholds are the least.
     """
-    worst = wait.worst_case_segments(1, (1, 2), [[1, 1], [Fraction(1, 2), Fraction(1, 2)]])
+    worst = theory.bounds.worst_case_segments(1, (1, 2), [[1, 1], [Fraction(1, 2), Fraction(1, 2)]])
     if worst != instance():
         raise ArithmeticError("not the worst rates of the instance")
     starts = tuple(range(0, 325, PIECE))
-    steps = runs.RateSteps(starts, tuple(1 if i % 2 == 0 else 0.5 for i in range(len(starts))))
+    steps = RateSteps(starts, tuple(1 if i % 2 == 0 else 0.5 for i in range(len(starts))))
     return wait.simulate_chain(
         worst,
         NESTED,

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 from fluidkv import runs, serving, wait
 from fluidkv.ledger import np
+from fluidkv.wait.policy import Policy
+from fluidkv.wait.runs.stages import fcfs
 
 if TYPE_CHECKING:
     from xarray import Dataset
@@ -15,7 +17,7 @@ FCFS = {"new first": True, "running first": False}
 
 def serve(
     tables: "Sequence[runs.Requests]",
-    policy: "wait.Policy | str",
+    policy: Policy | str,
     clock: "serving.IterationClock",
     *,
     memory: int,
@@ -38,7 +40,7 @@ def serve(
     found = serving.serve(
         [wait.engine_requests(table) for table in tables],
         serving.Server(
-            wait.fcfs(new_first=FCFS[policy]), serving.Limits(memory), clock, backend="reference"
+            fcfs(new_first=FCFS[policy]), serving.Limits(memory), clock, backend="reference"
         ),
         iterations=int(horizon / clock.base) + 1,
     )

@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from fluidkv import fluid, runs
 from fluidkv.ledger import Evidence, Finding, Instance, Origin, np
+from fluidkv.runs.rates import burst_rates, contrast_of
 from fluidkv_papers.congestion.experiments import nodes
 from fluidkv_papers.congestion.experiments.open_runs import Totals, totals
 from fluidkv_papers.congestion.paper import statements
@@ -52,8 +53,8 @@ def burst_totals(
 ) -> Totals:
     """One node: means over the runs, of all iterations. Greedy, or capped as `_CAPPED` says."""
     system = nodes.node(routing, lengths)
-    contrast = runs.contrast_of(factor, period=period, window=window)
-    burst, between = runs.burst_rates(1.0, period=period, window=window, contrast=contrast)
+    contrast = contrast_of(factor, period=period, window=window)
+    burst, between = burst_rates(1.0, period=period, window=window, contrast=contrast)
     shape = np.where(np.arange(ITERATIONS) % period < window, burst, between)
     rates = fluid.class_rates(system.workload, RATE[routing]) * shape[:, None]
     arrivals = fluid.poisson_arrivals(runs.random_key(SEED), rates, count=RUNS)

@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import cache
 
 from fluidkv import exact, fluid
+from fluidkv.exact.one_class.cycles import maximal_eviction_cycle
 from fluidkv.ledger import Evidence, Finding, Instance, Origin, Outcome, np, rounds_to
 from fluidkv.workload import System
 from fluidkv_papers.congestion.experiments.open_runs import one_class, poisson
@@ -32,7 +33,7 @@ def system() -> System:
 
 def worst_rate() -> Fraction:
     """T_{l1-1}: requests per iteration on the maximal-eviction cycle."""
-    return exact.maximal_eviction_cycle(system()).throughput
+    return maximal_eviction_cycle(system()).throughput
 
 
 def best_rate() -> Fraction:

@@ -8,6 +8,7 @@ period, and which modes grow at the printed lengths.
 from fractions import Fraction
 
 from fluidkv import exact
+from fluidkv.exact import roots
 from fluidkv.ledger import Evidence, Finding, Origin, Verdict
 from fluidkv_papers.congestion.experiments.nodes import Lengths, flows, period
 from fluidkv_papers.congestion.paper import statements
@@ -93,7 +94,7 @@ def _no_bursts() -> Finding:
     )
 
 
-def _spectrum(lengths: tuple[int, int]) -> "exact.SpectralCertificate":
+def _spectrum(lengths: tuple[int, int]) -> "roots.spectrum.SpectralCertificate":
     return exact.certify_spectrum(exact.two_lengths(*lengths, _HALF).weights(_INPUT))
 
 

@@ -11,6 +11,11 @@ from functools import cache
 
 from fluidkv import serving
 from fluidkv.ledger import Evidence, Finding, Instance, Origin, np, xr
+from fluidkv.serving.metastability.cohorts import CohortState
+from fluidkv.serving.metastability.collapse import CollapsedCycle
+from fluidkv.serving.metastability.survival import hazard
+from fluidkv.serving.metastability.times import Times
+from fluidkv.serving.metastability.two_starts import two_starts
 from fluidkv.workload import RequestClass
 from fluidkv_papers.congestion.paper import statements
 
@@ -33,26 +38,26 @@ def _limits(**settings) -> "serving.Limits":
 
 
 @cache
-def cycles() -> "list[serving.CollapsedCycle]":
+def cycles() -> list[CollapsedCycle]:
     """What collapsed servers end on."""
     return serving.collapsed_cycles(_REQUEST, _limits(), rng=_SEED, runs=_STARTS, settle=40)
 
 
 @cache
-def collapsed() -> "serving.CohortState":
+def collapsed() -> CohortState:
     return serving.collapsed_start(
         _REQUEST, _limits(), rng=_SEED, runs=_STARTS, backlog=200, settle=40
     )
 
 
 @cache
-def times(rate: float, capacity: int = _CAPACITY, runs: int = 200) -> "serving.Times":
+def times(rate: float, capacity: int = _CAPACITY, runs: int = 200) -> Times:
     """To collapse, or 8,000 iterations without it."""
     limits = serving.Limits(capacity)
     return serving.time_to_collapse(_REQUEST, limits, rate, rng=_SEED, runs=runs, horizon=8000)
 
 
-def _returns(rate: float, limits: "serving.Limits", horizon: int) -> "serving.Times":
+def _returns(rate: float, limits: "serving.Limits", horizon: int) -> Times:
     return serving.time_to_return(_REQUEST, limits, rate, collapsed(), rng=_SEED, horizon=horizon)
 
 
@@ -94,7 +99,7 @@ def _within_a_horizon() -> Finding:
     growing queue."""
     rate = 1.1
     seen = times(rate, runs=400)
-    fit, last = serving.hazard(seen.duration, seen.observed), seen.duration.max()
+    fit, last = hazard(seen.duration, seen.observed), seen.duration.max()
     share, low, high = serving.kaplan_meier(seen.duration, seen.observed).at([last])[0]
     return Finding(
         not (low > 0.5)
@@ -116,7 +121,7 @@ def _memoryless() -> Iterator[Instance]:
         p = serving.memoryless(
             seen.duration, seen.observed, after=10 * _DECODE, parts=6, resolution=_DECODE
         )
-        fit = serving.hazard(seen.duration, seen.observed)
+        fit = hazard(seen.duration, seen.observed)
         shown = (
             f"rate {rate}: mean {fit.mean_time:,.0f} (95 %: {1 / fit.high:,.0f} to "
             f"{1 / fit.low:,.0f}), p = {p:.2f}"
@@ -134,7 +139,7 @@ def _more_memory() -> Iterator[Instance]:
     before = 0.0
     for capacity in (2000, 4000, 8000):
         seen = times(0.82 * float(_BEST) * capacity / _CAPACITY, capacity)
-        fit = serving.hazard(seen.duration, seen.observed)
+        fit = hazard(seen.duration, seen.observed)
         shown = f"M = {capacity:,}: {fit.mean_time:,.0f}"
         yield Instance(1 / fit.high > before, shown, f"M = {capacity}")
         before = 1 / fit.low
@@ -276,7 +281,7 @@ _CLOCK = "An iteration takes 1 and each prefilled token 0.02 more; one run of 1,
 
 def _two_starts(engine: str, rate: float) -> "tuple[xr.Dataset, str]":
     """From empty and from a backlog; and what is seen, in words."""
-    found = serving.two_starts(
+    found = two_starts(
         _REQUEST,
         engine,
         _limits(),

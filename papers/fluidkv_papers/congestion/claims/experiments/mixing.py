@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 
-from fluidkv import exact
+from fluidkv.exact import routing
 from fluidkv.ledger import Evidence, Finding, Origin, Outcome, Verdict, equals
 from fluidkv.verdict import Stability
 from fluidkv.workload import RequestClass, Workload
@@ -56,7 +56,9 @@ EXACTLY = CLAIMS.section(evidence=Evidence.EXACT)
 
 
 @cache
-def _nodes(case: Comparison) -> "tuple[exact.RoutedNode, exact.RoutedNode, exact.RoutedNode]":
+def _nodes(
+    case: Comparison,
+) -> "tuple[routing.mixing.RoutedNode, routing.mixing.RoutedNode, routing.mixing.RoutedNode]":
     """The two segregated nodes, and one of the two mixed ones, which are alike."""
 
     lengths = [n for node in case.nodes for n in node]
@@ -64,8 +66,8 @@ def _nodes(case: Comparison) -> "tuple[exact.RoutedNode, exact.RoutedNode, exact
     workload = Workload(tuple(RequestClass(case.input_length, n, share) for n in lengths))
     first = len(case.nodes[0])
     groups = [range(first), range(first, len(lengths))]
-    apart = exact.partitioned(workload, groups).nodes
-    return apart[0], apart[1], exact.all_mixed(workload, 2).nodes[0]
+    apart = routing.mixing.partitioned(workload, groups).nodes
+    return apart[0], apart[1], routing.mixing.all_mixed(workload, 2).nodes[0]
 
 
 def _evidence(*cases: Comparison) -> Evidence:

@@ -11,7 +11,8 @@ from itertools import islice
 from typing import Any
 
 from fluidkv import exact, fluid
-from fluidkv.exact.mass import memory_used
+from fluidkv.exact.mass import Masses, memory_used
+from fluidkv.exact.open_mass import OpenStep, iterate_open
 from fluidkv.ledger import Evidence, Finding, Origin, Range, Seen
 from fluidkv.workload import RequestClass, System, Workload
 from fluidkv_papers.congestion.experiments.nodes import COPRIME, node
@@ -20,7 +21,7 @@ from fluidkv_papers.congestion.paper import statements
 
 Lengths = tuple[tuple[int, int], ...]
 """(l0, l1) of each class."""
-Walk = tuple[System, "exact.Masses", list[Fraction]]
+Walk = tuple[System, Masses, list[Fraction]]
 
 _ONE: list[Lengths] = [((l0, l1),) for l1 in range(1, 6) for l0 in (1, 2, 5)]
 _TWO: list[Lengths] = [
@@ -49,7 +50,7 @@ def _system(lengths: Lengths) -> System:
     return System(Workload(classes), 5 * max(l0 + l1 for l0, l1 in lengths))
 
 
-def _starts(system: System) -> "Iterator[exact.Masses]":
+def _starts(system: System) -> Iterator[Masses]:
     """Random masses, some stages empty; memory full, or half full."""
     draw = random.Random(_SEED)
     for n in range(_STARTS):
@@ -80,21 +81,19 @@ def _walks(cases: list[Lengths], queues: int | None = None) -> "Iterator[Walk]":
                 yield system, start, queue
 
 
-def _walk(
-    system: System, start: "exact.Masses", queue: list[Fraction], **rule: str
-) -> "list[exact.OpenStep]":
+def _walk(system: System, start: Masses, queue: list[Fraction], **rule: str) -> list[OpenStep]:
     """Three times the longest decode, nobody arriving, under the cap x*."""
     rules = {"selection": "shares", "cap_on": "total"} | rule
     cap, nobody = _best_rate(system), [Fraction(0)] * len(queue)
     steps, state, waiting = [], start, list(queue)
     for _ in range(3 * system.workload.longest_decode):
-        step = exact.iterate_open(system, state, waiting, nobody, cap=cap, **rules)  # pyright: ignore[reportArgumentType]
+        step = iterate_open(system, state, waiting, nobody, cap=cap, **rules)  # pyright: ignore[reportArgumentType]
         steps.append(step)
         state, waiting = step.state, step.queue
     return steps
 
 
-def _ends(system: System, start: "exact.Masses", queue: list[Fraction], **rule: str) -> str | Seen:
+def _ends(system: System, start: Masses, queue: list[Fraction], **rule: str) -> str | Seen:
     """No eviction later than iteration max l1."""
     longest = system.workload.longest_decode
     steps = _walk(system, start, queue, **rule)
@@ -169,7 +168,7 @@ def _low_demand(*lengths: tuple[int, int]) -> bool | str:
     Ours: {count} systems
     Paper: admitted immediately"""
     system = _system(lengths)
-    empty: exact.Masses = [[Fraction(0)] * l1 for _, l1 in lengths]
+    empty: Masses = [[Fraction(0)] * l1 for _, l1 in lengths]
     below = _best_rate(system) * Fraction(9, 10)
     queue = [c.share * below for c in system.workload.classes]
     return _walk(system, empty, queue)[0].admitted == queue or f"{lengths}"

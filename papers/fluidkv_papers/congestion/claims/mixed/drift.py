@@ -11,6 +11,7 @@ from functools import cache
 from itertools import pairwise
 
 from fluidkv import exact
+from fluidkv.exact.mixed import motion, thresholds
 from fluidkv.ledger import Range, Seen, flint
 from fluidkv_papers.congestion.claims.mixed.limit_roots import described, two_classes
 from fluidkv_papers.congestion.paper import statements
@@ -55,7 +56,7 @@ def _count(mix: "exact.LengthMix") -> _Count:
     Raises:
         ArithmeticError: a count that is not decided; the check then has no outcome.
     """
-    ends = [Fraction(float(c.length.mid())) for c in exact.InputPencil(mix).crossings()]
+    ends = [Fraction(float(c.length.mid())) for c in thresholds.pencil.InputPencil(mix).crossings()]
     points = [Fraction(0), *(x for x in ends if x > 0)]
     if len(points) > 1:
         # the first integer above the last crossing, whose ball is far narrower than a millionth
@@ -189,7 +190,7 @@ def _rates(mix: "exact.LengthMix") -> Seen | bool:
     Note: By Rouche's theorem in balls, uniform in l0 for each mix. The limit is 1, from above: the
     real part of d_w is positive."""
     # With constants for all real l0 above a bound.
-    rate = exact.outward_rate(mix, 20 * mix.ages)
+    rate = motion.drift.outward_rate(mix, 20 * mix.ages)
     if rate.low is None or rate.high is None:
         raise ArithmeticError(f"no constants for {described(mix)}: {rate.status}")
     return rate.low > 0 and rate.limit == 1 and Seen((rate.low, rate.high))

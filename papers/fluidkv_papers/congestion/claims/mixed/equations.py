@@ -10,6 +10,7 @@ from itertools import combinations, product
 from typing import Any
 
 from fluidkv import exact, symbolic
+from fluidkv.exact.mass import memory_used
 from fluidkv.ledger import Range, Seen, sympy
 from fluidkv.workload import RequestClass, System, Workload
 from fluidkv_papers.congestion.instances import printed
@@ -74,7 +75,7 @@ def _equilibrium(lengths: tuple[int, ...], inputs: tuple[int, ...]) -> bool:
     system = System(Workload(tuple(RequestClass(*row) for row in rows)), capacity)
     rate = capacity / sum(p * n * (l0 + Fraction(n + 1, 2)) for l0, n, p in rows)
     state = [[p * rate] * n for _, n, p in rows]
-    if exact.memory_used(system, state) != capacity:
+    if memory_used(system, state) != capacity:
         return False
     step = exact.iterate(system, state)  # the literal model
     return step.state == state and not any(map(any, step.evicted))

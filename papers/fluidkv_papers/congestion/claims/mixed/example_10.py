@@ -3,6 +3,8 @@
 from fractions import Fraction
 
 from fluidkv import exact
+from fluidkv.exact.mixed import nearby
+from fluidkv.exact.survival import SurvivalWeights
 from fluidkv.ledger import (
     Evidence,
     Finding,
@@ -21,7 +23,7 @@ CLAIMS = statements()
 EXAMPLE_10 = CLAIMS.section("example-10", "Examples 10 and 11")
 
 
-def _weights() -> "exact.SurvivalWeights":
+def _weights() -> SurvivalWeights:
     return example().lyapunov.weights
 
 
@@ -93,7 +95,7 @@ def _smallest() -> bool:
     met comes from Phi e = 0."""
     found = example().lyapunov
     last = found.flint.tolist()[-1]
-    least = min(float(x.lower()) for x in exact.enclosed_eigenvalues(found.flint))
+    least = min(float(x.lower()) for x in nearby.lyapunov.enclosed_eigenvalues(found.flint))
     return last == [0, 0, 1] and least > 1 - 1e-12  # the radius of the balls
 
 

@@ -6,6 +6,7 @@ from itertools import islice, pairwise
 
 from fluidkv import exact
 from fluidkv.errors import InputError
+from fluidkv.exact.mixed import nearby
 from fluidkv.ledger import (
     Evidence,
     Finding,
@@ -34,7 +35,7 @@ def _linear_path() -> tuple[tuple[Fraction, ...], ...]:
     """y^n = Phi^n y^0, n = 0 ... _LAST, from y^0 = (1, 0, 0)."""
     path = [_START]
     for _ in range(_LAST):
-        path.append(exact.transition(near.example().lyapunov.weights, path[-1]))
+        path.append(nearby.transition.transition(near.example().lyapunov.weights, path[-1]))
     return tuple(path)
 
 
@@ -45,18 +46,18 @@ def _energies() -> tuple[Fraction, ...]:
 
 
 @cache
-def _feasible_path() -> "tuple[exact.Iterate, ...]":
+def _feasible_path() -> "tuple[nearby.transition.Iterate, ...]":
     """The literal model from the state on the memory boundary that differs in the oldest cohort."""
     found = near.example()
     weights = found.lyapunov.weights
     oldest = Fraction(weights.memory[0], weights.memory[-1])
     start = [found.rate + 1, found.rate, found.rate - oldest]
-    return tuple(islice(exact.cohort_iterates(found.system, start), _LAST + 1))
+    return tuple(islice(nearby.transition.cohort_iterates(found.system, start), _LAST + 1))
 
 
 def _entry() -> int:
     """The first n with L(y^n) < delta^2."""
-    entry = exact.entry_time(_energies(), near.example().delta_squared)
+    entry = nearby.neighbourhood.entry_time(_energies(), near.example().delta_squared)
     if entry.time is None:
         raise ArithmeticError(f"delta^2 up to iteration {_LAST}: {entry.status}")
     return entry.time
@@ -180,7 +181,7 @@ def _start_is_feasible() -> Finding:
     start = [found.rate + y for y in _START]
     used = sum((v * y for v, y in zip(effective_weights(), start, strict=True)), Fraction(0))
     try:
-        next(exact.cohort_iterates(found.system, start))
+        next(nearby.transition.cohort_iterates(found.system, start))
         feasible = True
     except InputError:
         feasible = False
@@ -204,7 +205,7 @@ def _feasible_start() -> Finding:
     same = all(now.deviation == y for now, y in zip(path[1:], _linear_path()[1:], strict=True))
     quiet = not any(now.evicted for now in path)
     level = [found.energy(now.deviation) for now in path]
-    time = exact.entry_time(level, found.delta_squared).time
+    time = nearby.neighbourhood.entry_time(level, found.delta_squared).time
     return Finding(
         same and quiet and time == _entry(),
         f"same y^n for n >= 1, no eviction up to n = {_LAST}, entry at {time}; "

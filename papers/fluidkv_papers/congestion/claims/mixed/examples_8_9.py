@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 from fluidkv import exact, symbolic
+from fluidkv.exact.mixed import motion
 from fluidkv.ledger import (
     Evidence,
     Finding,
@@ -80,7 +81,7 @@ def _root_at_ten() -> Outcome:
     root = exact.limit_roots(mix)[0]
     # with l0 + j tokens in stage j, and not l0 + 1 + j, the weights are those of an l0 one shorter
     modulus, other = (point.modulus for point in exact.track(mix, root, [l0, l0 - 1]).points)
-    rates = exact.drift(mix, root).modulus_rates
+    rates = motion.drift.drift(mix, root).modulus_rates
     assert rates is not None  # -1 is a simple root
     first = 1 / (l0 + 4)
     second = float(rates[1].mid()) * first**2
@@ -122,7 +123,7 @@ def _first_order() -> Finding:
     for point in branch.points:
         scaled = (float(point.modulus.mid()) - 1) * float(point.input_length + 4)
         shown.append(f"{point.input_length}: {scaled:.3f}")
-    rate = exact.outward_rate(mix, 1000)
+    rate = motion.drift.outward_rate(mix, 1000)
     assert rate.low is not None  # long enough for a bound
     assert rate.high is not None
     near = rate.low > 0.99 and rate.high < 1.01
@@ -203,7 +204,7 @@ def _confirmed(second: int) -> Finding:
     """|z| / (|alpha| (1 + eps)) - 1, over eps^2: bounded, so that the first order is right."""
     mix = _mix(second)
     root = exact.limit_roots(mix)[0]
-    rates = exact.drift(mix, root).modulus_rates
+    rates = motion.drift.drift(mix, root).modulus_rates
     assert rates is not None  # the root is simple
     second_order, found = float(rates[1].mid()), []
     for point in exact.track(mix, root, [10**k for k in range(1, 7)]).points:

@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import cache
 
 from fluidkv import exact, fluid, runs
+from fluidkv.exact import roots
 from fluidkv.ledger import Evidence, Finding, Origin, Range, np, xr
 from fluidkv.workload import System
 from fluidkv_papers.congestion.paper import statements
@@ -26,7 +27,7 @@ def _equal_shares(lengths: Lengths, input_length: int) -> System:
     return System(mix.workload(input_length), mix.weights(input_length).lifetime_memory)
 
 
-def _certificate(lengths: Lengths, input_length: int) -> "exact.SpectralCertificate":
+def _certificate(lengths: Lengths, input_length: int) -> "roots.spectrum.SpectralCertificate":
     workload = _equal_shares(lengths, input_length).workload
     return exact.certify_spectrum(exact.survival_weights(workload))
 

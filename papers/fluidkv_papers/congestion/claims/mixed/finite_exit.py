@@ -11,6 +11,8 @@ from fractions import Fraction
 from itertools import product
 
 from fluidkv import exact
+from fluidkv.exact import roots
+from fluidkv.exact.mixed import cycles
 from fluidkv.ledger import Finding, Origin, Seen, flint
 from fluidkv.workload import System
 from fluidkv_papers.congestion.paper import statements
@@ -28,16 +30,16 @@ _NAMED = "(2, 8), l0 = 30, x* = 1 and the q, about 0.39, for which -34/33 is the
 # --- the pair with a rational unstable root -------------------------------------------------------
 
 
-def _rational() -> "exact.CohortMap":
+def _rational() -> "cycles.orbits.CohortMap":
     """The pair with x* = 1 and the rational unstable root."""
     (a, b), v = _LENGTHS, [_INPUT + 1 + s for s in range(_LENGTHS[1])]
     terms = [w * _ROOT ** (b - 1 - s) for s, w in enumerate(v)]
     q = -sum(terms[:a], Fraction(0)) / sum(terms[a:], Fraction(0))
     memory = sum(v[:a]) + q * sum(v[a:])
-    return exact.CohortMap(System(exact.two_lengths(a, b, 1 - q).workload(_INPUT), memory))
+    return cycles.orbits.CohortMap(System(exact.two_lengths(a, b, 1 - q).workload(_INPUT), memory))
 
 
-def _normal(dynamics: "exact.CohortMap") -> State:
+def _normal(dynamics: "cycles.orbits.CohortMap") -> State:
     """The left eigenvector of the eviction-free map at the unstable root: l_0 = 1,
     l_{j+1} = z l_j + V_{j+1} / V_0. The projection on its mode is the product with it."""
     v = dynamics.weights
@@ -57,21 +59,21 @@ def _projection(normal: State, state: Sequence[Fraction]) -> Fraction:
     return sum((a * (y - 1) for a, y in zip(normal, state, strict=True)), Fraction(0))
 
 
-def _on_hyperplane(dynamics: "exact.CohortMap", young: Sequence[Fraction]) -> State:
+def _on_hyperplane(dynamics: "cycles.orbits.CohortMap", young: Sequence[Fraction]) -> State:
     """The state with these youngest masses, all but two; no projection, and memory full."""
     normal = _normal(dynamics)
     balance = sum((a * (y - 1) for a, y in zip(normal, young, strict=False)), Fraction(0))
     return _filled(dynamics, [*young, 1 - balance / normal[-2]])
 
 
-def _filled(dynamics: "exact.CohortMap", young: Sequence[Fraction]) -> State:
+def _filled(dynamics: "cycles.orbits.CohortMap", young: Sequence[Fraction]) -> State:
     """The oldest cohort fills memory."""
     v = dynamics.weights
     held = sum((w * y for w, y in zip(v, young, strict=False)), Fraction(0))
     return (*young, (dynamics.capacity - held) / v[-1])
 
 
-def _converges(dynamics: "exact.CohortMap", state: State) -> bool:
+def _converges(dynamics: "cycles.orbits.CohortMap", state: State) -> bool:
     """No eviction, no projection, and 1e-6 of the equilibrium in the end.
 
     From there on for ever: the other roots lie inside the unit circle.
@@ -86,7 +88,7 @@ def _converges(dynamics: "exact.CohortMap", state: State) -> bool:
     return False
 
 
-def _exits(dynamics: "exact.CohortMap", state: State, size: Fraction) -> int | None:
+def _exits(dynamics: "cycles.orbits.CohortMap", state: State, size: Fraction) -> int | None:
     """The first n at which some cohort is more than `size` away from x*; None up to _FAR."""
     for n in range(1, _FAR + 1):
         _, state = dynamics.step(state)
@@ -112,7 +114,7 @@ def _no_eviction_near(pair: tuple[int, int], l0: int, p: Fraction) -> bool:
     Ours: inactive for |y_s - x*| <= V_0 x* / (2 sum of V_s, s >= 1), {count} systems"""
     # After-execution memory is linear: over a box around x* it is largest in the upper corner.
     workload = exact.two_lengths(*pair, p).workload(l0)
-    dynamics = exact.CohortMap(System(workload, l0 + pair[1] + 1))
+    dynamics = cycles.orbits.CohortMap(System(workload, l0 + pair[1] + 1))
     v = dynamics.weights
     rate = dynamics.capacity / sum(v)
     size = v[0] * rate / sum(v[1:]) / 2
@@ -208,7 +210,7 @@ def _equilibrium_mode(pair: tuple[int, int], p: Fraction, l0: int) -> bool:
     has no amplitude, as it would change the capacity."""
     (_, b), g, mix = pair, math.gcd(*pair), exact.two_lengths(*pair, p)
     capacity = mix.weights(l0).lifetime_memory  # x* = 1
-    dynamics = exact.CohortMap(System(mix.workload(l0), capacity))
+    dynamics = cycles.orbits.CohortMap(System(mix.workload(l0), capacity))
     v = [*dynamics.weights, Fraction(0)]
     frees = [(v[j] - v[j + 1]) / v[0] for j in range(b)]
     rows = [frees, *([Fraction(i == j) for j in range(b)] for i in range(b - 1))]
@@ -244,7 +246,7 @@ def _vandermonde() -> Finding:
 
     def real(q: Fraction) -> int:
         polynomial = exact.characteristic_polynomial(exact.two_lengths(a, b, 1 - q).weights(l0))
-        return sum(m for z, m in exact.enclosed_roots(polynomial) if z.imag == 0)
+        return sum(m for z, m in roots.polynomial.enclosed_roots(polynomial) if z.imag == 0)
 
     low, high = Fraction(1, 5), Fraction(3, 10)
     before, behind = real(low), real(high)

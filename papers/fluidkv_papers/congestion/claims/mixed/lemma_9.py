@@ -5,7 +5,7 @@ from functools import cache
 from itertools import islice, pairwise
 from random import Random
 
-from fluidkv import exact
+from fluidkv.exact.mass import Masses, iterates, memory_used
 from fluidkv.ledger import Seen
 from fluidkv.workload import RequestClass, System, Workload
 from fluidkv_papers.congestion.paper import statements
@@ -16,13 +16,13 @@ _TRIALS, _SEED = 150, 9
 
 
 @cache
-def _any_states() -> "tuple[tuple[System, exact.Masses], ...]":
+def _any_states() -> tuple[tuple[System, Masses], ...]:
     """Systems of a few classes, each with masses by class and stage at or below capacity."""
     draw = Random(_SEED)
     return tuple(_any_state(draw) for _ in range(_TRIALS))
 
 
-def _any_state(draw: Random) -> "tuple[System, exact.Masses]":
+def _any_state(draw: Random) -> tuple[System, Masses]:
     parts = [draw.randint(1, 5) for _ in range(draw.randint(2, 4))]
     classes = [
         RequestClass(draw.randint(1, 9), draw.randint(1, 6), Fraction(k, sum(parts))) for k in parts
@@ -31,7 +31,7 @@ def _any_state(draw: Random) -> "tuple[System, exact.Masses]":
     system = System(workload, workload.largest_footprint + draw.randint(1, 20))
     state = [[Fraction(draw.choice([0, 1, 2, 5])) for _ in range(c.decode_length)] for c in classes]
     state[0][0] += 1
-    fill = Fraction(draw.randint(1, 4), 4) * system.capacity / exact.memory_used(system, state)
+    fill = Fraction(draw.randint(1, 4), 4) * system.capacity / memory_used(system, state)
     return system, [[x * fill for x in row] for row in state]
 
 
@@ -39,7 +39,7 @@ def _second_longest(system: System) -> int:
     return sorted(c.decode_length for c in system.workload.classes)[-2]
 
 
-def _proportional(system: System, state: "exact.Masses") -> bool:
+def _proportional(system: System, state: Masses) -> bool:
     """x_kj = p_k y_j at all stages."""
     rows = list(zip(system.workload.classes, state, strict=True))
     return all(
@@ -48,9 +48,9 @@ def _proportional(system: System, state: "exact.Masses") -> bool:
     )
 
 
-def _on_manifold(system: System, state: "exact.Masses") -> list[bool]:
+def _on_manifold(system: System, state: Masses) -> list[bool]:
     """Whether X^0, X^1, ... are proportional, some iterations beyond the longest decode length."""
-    states = islice(exact.iterates(system, state), system.workload.longest_decode + 4)
+    states = islice(iterates(system, state), system.workload.longest_decode + 4)
     return [_proportional(system, x) for x in states]
 
 
@@ -64,7 +64,7 @@ def _on_manifold(system: System, state: "exact.Masses") -> list[bool]:
         f"second class from the top at the latest (met exactly: {any(seen)}), and kept"
     ),
 )
-def _enters_manifold(system: System, state: "exact.Masses") -> bool | Seen:
+def _enters_manifold(system: System, state: Masses) -> bool | Seen:
     """From any feasible state the proportions of the classes hold at every stage after at most d
     iterations, and from then on.
 

@@ -10,6 +10,7 @@ from itertools import combinations
 from math import gcd
 
 from fluidkv import exact
+from fluidkv.exact import roots
 from fluidkv.ledger import Finding, Range, flint
 from fluidkv_papers.congestion.paper import statements
 
@@ -93,9 +94,9 @@ def _mean(mix: "exact.LengthMix") -> Fraction:
 def _none_outside(mix: "exact.LengthMix") -> bool:
     """All roots of (1 - z) A(z) lie in the closed unit disk."""
     # What (1 - z) A shares with its reciprocal lies on the circle, the rest inside.
-    common, rest = exact.split_reciprocal(_whole(mix))
-    on_circle = exact.count_on_circle(common) == common.degree()
-    return on_circle and exact.count_inside(rest) == rest.degree()
+    common, rest = roots.polynomial.split_reciprocal(_whole(mix))
+    on_circle = roots.polynomial.count_on_circle(common) == common.degree()
+    return on_circle and roots.polynomial.count_inside(rest) == rest.degree()
 
 
 @CLAIMS.claim("lemma-11", "Lemma 11", over=_PAIRS)
@@ -103,8 +104,8 @@ def _circle_is_cyclic(mix: "exact.LengthMix") -> bool:
     """A root of (1 - z) A(z) on the unit circle is a g-th root of unity."""
     # With multiplicity one.
     whole, g = _whole(mix), mix.decode_gcd
-    common, _ = exact.split_reciprocal(whole)
-    return exact.count_on_circle(common) == g == whole.gcd(_cyclic(g)).degree()
+    common, _ = roots.polynomial.split_reciprocal(whole)
+    return roots.polynomial.count_on_circle(common) == g == whole.gcd(_cyclic(g)).degree()
 
 
 @CLAIMS.claim("lemma-12", "Lemma 12 and its proof", over=_PAIRS)
@@ -193,7 +194,7 @@ def _invariant(mixes: "list[exact.LengthMix]") -> bool:
 
     Note: About the limit. At finite input the number of growing modes depends on both: see
     congestion.theorem-17."""
-    circles = {tuple(exact.split_reciprocal(_whole(mix))[0].coeffs()) for mix in mixes}
+    circles = {tuple(roots.polynomial.split_reciprocal(_whole(mix))[0].coeffs()) for mix in mixes}
     return len(circles) == 1
 
 

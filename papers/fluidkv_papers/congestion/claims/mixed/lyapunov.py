@@ -7,6 +7,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from fluidkv import exact
+from fluidkv.exact.mass import Masses, memory_used
+from fluidkv.exact.mixed import nearby
 from fluidkv.ledger import (
     Evidence,
     Finding,
@@ -145,14 +147,14 @@ def _steps() -> tuple[_Step, ...]:
             system = near.loaded(mix, L)
             for state in near.class_starts(system, 24):
                 for n in range(1, 5):
-                    step, used = exact.iterate(system, state), exact.memory_used(system, state)
+                    step, used = exact.iterate(system, state), memory_used(system, state)
                     steps.append(
                         _Step(
                             f"{mix.decode_lengths}, L = {L}, n = {n}",
                             _shortest(system),
                             system.capacity,
                             _requests(state),
-                            exact.memory_used(system, step.executed) - used,
+                            memory_used(system, step.executed) - used,
                             _requests(step.evicted),
                         )
                     )
@@ -160,7 +162,7 @@ def _steps() -> tuple[_Step, ...]:
     return tuple(steps)
 
 
-def _requests(masses: "exact.Masses") -> Fraction:
+def _requests(masses: Masses) -> Fraction:
     return sum((x for row in masses for x in row), Fraction(0))
 
 
@@ -265,10 +267,10 @@ def _largest_perturbation(l0: int) -> Fraction:
     state = [[system.capacity / (l0 + 1), Fraction(0)], [Fraction(0)] * 3]
     largest = Fraction(0)
     for _ in range(4):
-        before = tuple(y - rate for y in exact.cohort_masses(system, state))
+        before = tuple(y - rate for y in nearby.transition.cohort_masses(system, state))
         state = exact.iterate(system, state).state
-        after = [y - rate for y in exact.cohort_masses(system, state)]
-        free = exact.transition(weights, before)
+        after = [y - rate for y in nearby.transition.cohort_masses(system, state)]
+        free = nearby.transition.transition(weights, before)
         largest = max(largest, *(abs(a - b) for a, b in zip(after, free, strict=True)))
     return largest
 

@@ -5,6 +5,8 @@ from fractions import Fraction
 from itertools import pairwise, product
 
 from fluidkv import exact
+from fluidkv.exact.mass import memory_used
+from fluidkv.exact.mixed import cycles
 from fluidkv.ledger import Finding, Origin, Outcome, Seen, equals
 from fluidkv_papers.congestion.instances.pulse_cases import (
     HALF,
@@ -34,7 +36,7 @@ def _cohorts_stay(a: int, b: int, l0: int, q: Fraction, m: Fraction) -> bool:
     # Iterations of the literal model from uneven cohorts that fill memory.
     system = pair_system(a, b, l0, q, m)
     state = class_masses(a, q, [Fraction((5 * j * j + 3) % 7) for j in range(b)])
-    used = exact.memory_used(system, state)
+    used = memory_used(system, state)
     state = [[x * m / used for x in row] for row in state]
     for _ in range(20):
         state = exact.iterate(system, state).state
@@ -99,7 +101,7 @@ def _throughput(a: int, b: int, l0: int, q: Fraction, m: Fraction) -> bool:
     # Completions counted in the literal model against the printed closed form.
     cycle = exact.pulse_cycle(pair_system(a, b, l0, q, m))
     printed = printed_throughput(a, b, l0, q, m)
-    return exact.verify_pulse_cycle(cycle) and cycle.throughput == printed
+    return cycles.pulse.verify_pulse_cycle(cycle) and cycle.throughput == printed
 
 
 @CLAIMS.claim(
@@ -173,7 +175,7 @@ def _settles(*push: int) -> bool | Seen:
     for q above (l0 + 2)/(l0 + 4) nothing settles on the pulse cycle."""
     # From x* = 4 pushed by fiftieths, exact: onto the ages of one pulse, then by -27/52.
     system = pair_system(2, 4, 50, HALF, 626)
-    dynamics = exact.CohortMap(system)
+    dynamics = cycles.orbits.CohortMap(system)
     target, *_ = exact.pulse_cycle(system).states
     v = dynamics.weights
     start = [4 + Fraction(k, 50) for k in push]
@@ -210,7 +212,7 @@ def _every_pair() -> Finding:
     orbit = exact.periodic_orbit(system, [0.0, 0.0, 3.6, 0.0], period=4).orbit
     if orbit is None or not orbit.attracts:
         raise ArithmeticError("the orbit of period 4 was not confirmed")
-    stable = exact.pulse_stability(cycle).verdict
+    stable = cycles.pulse_stability.pulse_stability(cycle).verdict
     return Finding(
         stable == "stable",
         f"pulse cycle {stable}; an orbit of period {orbit.period} attracts, throughput "

@@ -7,6 +7,7 @@ from fractions import Fraction
 from itertools import product
 
 from fluidkv import exact
+from fluidkv.exact.mixed import cycles
 from fluidkv.ledger import Finding, Range, Seen, flint, sympy
 from fluidkv_papers.congestion.instances import pulse_cases as pulses
 from fluidkv_papers.congestion.paper import statements
@@ -51,8 +52,10 @@ def _return_spectrum(a: int, b: int, l0: int, q: Fraction, m: Fraction) -> bool:
     Ours: characteristic polynomial z F^(z), {count} systems
     Note: On the ages that carry mass. In the whole state there are b - b/g zeros more."""
     # z times (35) against the characteristic polynomial of the map once round, on the support.
-    matrix, _ = exact.return_map(exact.pulse_cycle(pulses.pair_system(a, b, l0, q, m)))
-    printed = exact.printed_compressed_polynomial((a, b), l0, q)
+    matrix, _ = cycles.pulse_stability.return_map(
+        exact.pulse_cycle(pulses.pair_system(a, b, l0, q, m))
+    )
+    printed = cycles.pulse_stability.printed_compressed_polynomial((a, b), l0, q)
     ascending = [flint.fmpq(c.numerator, c.denominator) for c in reversed(printed)]
     return matrix.charpoly() == flint.fmpq_poly([flint.fmpq(0), *ascending]) / ascending[-1]
 
@@ -69,7 +72,9 @@ _WITH_BOUNDARY = Range(
 
 def _verdict(a: int, b: int, l0: int, q: Fraction, m: Fraction) -> str:
     """By the roots of (35)."""
-    return exact.pulse_stability(exact.pulse_cycle(pulses.pair_system(a, b, l0, q, m))).verdict
+    return cycles.pulse_stability.pulse_stability(
+        exact.pulse_cycle(pulses.pair_system(a, b, l0, q, m))
+    ).verdict
 
 
 @CLAIMS.claim(
@@ -116,7 +121,7 @@ def _large_inputs(a: int, b: int, q: Fraction) -> Seen | str:
     last = 0
     for l0 in (*range(1, 60), *range(60, _SEARCHED + 1, 20)):
         count = exact.count_unstable(
-            exact.compressed_weights(pulses.pair_system(a, b, l0, q, l0 + b + 1))
+            cycles.pulse.compressed_weights(pulses.pair_system(a, b, l0, q, l0 + b + 1))
         )
         if count.outside or count.on_circle:
             last = l0
@@ -137,7 +142,9 @@ def _return_matrix(l0: int, q: Fraction) -> bool:
     Paper: 0, V2 V3/(V0 V1); 0, -V3/V1 = -q(l0+4)/(l0+2)"""
     # Entries from the composed map.
     v = pulses.weights(2, 4, l0, q)
-    matrix, _ = exact.return_map(exact.pulse_cycle(pulses.pair_system(2, 4, l0, q, l0 + 5)))
+    matrix, _ = cycles.pulse_stability.return_map(
+        exact.pulse_cycle(pulses.pair_system(2, 4, l0, q, l0 + 5))
+    )
     ours = [Fraction(int(x.p), int(x.q)) for x in matrix.entries()]
     printed = [Fraction(0), v[2] * v[3] / (v[0] * v[1]), Fraction(0), -v[3] / v[1]]
     return ours == printed and ours[3] == -q * (l0 + 4) / (l0 + 2)

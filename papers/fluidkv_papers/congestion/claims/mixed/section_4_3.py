@@ -15,6 +15,7 @@ from fractions import Fraction
 from functools import cache
 
 from fluidkv import exact
+from fluidkv.exact.mixed import cycles
 from fluidkv.ledger import Evidence, Finding, Origin, decimal
 from fluidkv_papers.congestion.instances import return_survey as surveys
 from fluidkv_papers.congestion.paper import statements
@@ -26,7 +27,7 @@ _ISLAND = ((1, 12), Fraction(1, 2))  # an exception with equal shares
 
 
 @cache
-def coexisting_cycle() -> "exact.PeriodicOrbit":
+def coexisting_cycle() -> "cycles.orbits.PeriodicOrbit":
     """The exact cycle that some starts of `_WITNESS` end on, found by following them."""
     pair, share, l0 = _WITNESS
     mix = exact.two_lengths(*pair, share)
@@ -40,9 +41,9 @@ def coexisting_cycle() -> "exact.PeriodicOrbit":
     return search.orbit
 
 
-def closes(orbit: "exact.PeriodicOrbit") -> bool:
+def closes(orbit: "cycles.orbits.PeriodicOrbit") -> bool:
     """Whether the literal model, class by class, brings the first state back after one period."""
-    dynamics = exact.CohortMap(orbit.system)
+    dynamics = cycles.orbits.CohortMap(orbit.system)
     start = state = dynamics.masses(orbit.states[0])
     evicted = Fraction(0)
     for _ in range(orbit.period):

@@ -5,6 +5,7 @@ from fractions import Fraction
 from itertools import product
 
 from fluidkv import exact
+from fluidkv.exact.mixed import thresholds
 from fluidkv.ledger import Evidence, Finding, Origin, Outcome, Range, Seen, equals
 from fluidkv_papers.congestion.paper import statements
 
@@ -57,7 +58,11 @@ def _not_by_themselves() -> Finding:
     Note: Every input length is looked at; both counts are made once more by themselves."""
     # l0_min from all crossings, and the counts on both sides of it by themselves.
     found = exact.input_threshold(_mix(_ADJUSTED))
-    if found.status is not exact.ThresholdStatus.FOUND or found.at is None or found.below is None:
+    if (
+        found.status is not thresholds.threshold.ThresholdStatus.FOUND
+        or found.at is None
+        or found.below is None
+    ):
         raise ArithmeticError(f"no threshold: {found.status}")
     least = found.least or 0
     holds = bool(found.below.outside) and (found.at.outside, found.at.on_circle) == (0, 0)

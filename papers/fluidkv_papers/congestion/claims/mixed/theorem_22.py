@@ -7,6 +7,7 @@ from fractions import Fraction
 from itertools import islice
 
 from fluidkv import exact
+from fluidkv.exact.mixed import nearby
 from fluidkv.ledger import Evidence, Finding, Range, Seen, decimal, flint
 from fluidkv.workload import System
 from fluidkv_papers.congestion.instances import near_equilibrium as near
@@ -89,9 +90,9 @@ def _entry_bound(l0: int, start: list[Fraction]) -> Seen | bool:
     Checked: decode lengths 2 and 3, equal shares, four l0, 10 starts each"""
     # With M_y from the trajectory, of 60 iterations.
     found = _of_two_and_three(l0)
-    path = list(islice(exact.cohort_iterates(found.system, start), 61))
+    path = list(islice(nearby.transition.cohort_iterates(found.system, start), 61))
     energies = [found.energy(now.deviation) for now in path]
-    entry = exact.entry_time(energies, found.delta_squared)
+    entry = nearby.neighbourhood.entry_time(energies, found.delta_squared)
     if entry.time is None:
         raise ArithmeticError(f"delta^2 at l0 = {l0}: {entry.status}")
     largest = float(max(near.square(now.deviation) for now in path))
@@ -99,7 +100,7 @@ def _entry_bound(l0: int, start: list[Fraction]) -> Seen | bool:
     return entry.time <= bound and Seen((entry.time, bound))
 
 
-def _of_two_and_three(l0: int) -> "exact.Neighbourhood":
+def _of_two_and_three(l0: int) -> "nearby.neighbourhood.Neighbourhood":
     return near.neighbourhood_of(exact.two_lengths(2, 3, HALF), l0)
 
 
@@ -181,14 +182,14 @@ def _ball(mix: "exact.LengthMix", L: int) -> Seen | str:
         part = sum((a * b for a, b in zip(u, memory, strict=True)), Fraction(0))
         if near.square(u) - part**2 / near.square(memory) > near.square(shifted):
             return f"{mix.decode_lengths}, L = {L}, k = {k}"
-        energy = exact.largest_eigenvalue(power.transpose() * P * power)
+        energy = nearby.lyapunov.largest_eigenvalue(power.transpose() * P * power)
         if energy < flint.arb(flint.fmpq(level.numerator, level.denominator)):
             return Seen((k, _growth(found)))
         power = power * phi
     return f"{mix.decode_lengths}, L = {L}: not closed in {_MOST_STEPS} iterations"
 
 
-def _growth(found: "exact.Neighbourhood") -> float:
+def _growth(found: "nearby.neighbourhood.Neighbourhood") -> float:
     """A lower bound on max ||Phi^k y|| / ||y||, k <= 4, on the boundary: two cohorts off."""
     weights, best = found.lyapunov.weights, Fraction(0)
     for s in range(weights.ages - 1):
@@ -196,7 +197,7 @@ def _growth(found: "exact.Neighbourhood") -> float:
         y[s], y[s + 1] = Fraction(1), -Fraction(weights.memory[s], weights.memory[s + 1])
         size = near.square(y)
         for _ in range(4):
-            y = list(exact.transition(weights, y))
+            y = list(nearby.transition.transition(weights, y))
             best = max(best, near.square(y) / size)
     return float(best) ** 0.5
 
@@ -216,7 +217,7 @@ def _transition_norm(mix: "exact.LengthMix", _: int) -> Seen | str:
     # ||Phi||_F^2 <= 5(d-1) exactly where the proof says, |V_s/V_0| <= 2; from which l0 on.
     first = None
     for L in range(1, 201):
-        row = exact.first_row(mix.weights(L))
+        row = nearby.transition.first_row(mix.weights(L))
         small = all(abs(c) <= 2 for c in row)
         if small and near.square(row) + mix.ages - 1 > 5 * (mix.ages - 1):
             return f"{mix.decode_lengths}, L = {L}"
@@ -236,9 +237,12 @@ def _one_step_identity(step: near.Iteration) -> Seen | bool:
     y, e = step.before.deviation, step.now.perturbation
     residual = Fraction(0)
     if step.now.evicted:
-        P, free = step.found.lyapunov.flint, exact.transition(step.found.lyapunov.weights, y)
-        cross = near.rational(exact.inner_product(P, e, free))
-        residual = 2 * cross + near.rational(exact.inner_product(P, e, e))
+        P, free = (
+            step.found.lyapunov.flint,
+            nearby.transition.transition(step.found.lyapunov.weights, y),
+        )
+        cross = near.rational(nearby.lyapunov.inner_product(P, e, free))
+        residual = 2 * cross + near.rational(nearby.lyapunov.inner_product(P, e, e))
     return step.change == residual - near.square(y) and Seen(bool(step.now.evicted))
 
 
@@ -284,7 +288,7 @@ def _energy_rises(lengths: tuple[int, int], input_length: int) -> str | None:
     full = [_filled(found, pattern) for pattern in _RISING[lengths]]
     for start in (*full, *near.cohort_starts(found.system, 12)):
         last: Fraction | None = None
-        for n, now in enumerate(islice(exact.cohort_iterates(found.system, start), 9)):
+        for n, now in enumerate(islice(nearby.transition.cohort_iterates(found.system, start), 9)):
             level = near.rational(found.energy(now.deviation))
             if last is not None and last >= found.delta_squared and level >= last:
                 shown = ", ".join(map(str, start))
@@ -293,7 +297,9 @@ def _energy_rises(lengths: tuple[int, int], input_length: int) -> str | None:
     return None
 
 
-def _filled(found: "exact.Neighbourhood", pattern: tuple[int, ...]) -> list[Fraction]:
+def _filled(
+    found: "nearby.neighbourhood.Neighbourhood", pattern: tuple[int, ...]
+) -> list[Fraction]:
     """The state on the memory boundary with cohorts in these proportions."""
     weights = found.lyapunov.weights
     used = sum(v * y for v, y in zip(weights.memory, pattern, strict=True))

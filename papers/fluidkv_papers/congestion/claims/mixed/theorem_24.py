@@ -6,6 +6,7 @@ from functools import cache
 from itertools import pairwise
 
 from fluidkv import exact
+from fluidkv.exact.mixed import motion
 from fluidkv.ledger import Evidence, Finding, Range, Seen, flint, sympy
 from fluidkv_papers.congestion.instances.coprime_pairs import Case, cases, named, remainder
 from fluidkv_papers.congestion.paper import statements
@@ -37,7 +38,7 @@ _SIMPLE_ROOTS = Range(
 
 
 @cache
-def _roots(a: int, n: int, p: Fraction) -> "tuple[exact.LimitRoot, ...]":
+def _roots(a: int, n: int, p: Fraction) -> "tuple[motion.limit.LimitRoot, ...]":
     """Of the limit, dominant first."""
     return exact.limit_roots(exact.two_lengths(a, n, p))
 
@@ -50,7 +51,7 @@ def _value(polynomial: "flint.fmpz_poly", z: "flint.acb") -> "flint.acb":
 
 
 @CLAIMS.claim("theorem-24.expansion", "Theorem 24, (31)", over=_SIMPLE_ROOTS, refuted=Evidence.BALL)
-def _expansion(case: Case, root: "exact.LimitRoot") -> Seen | str:
+def _expansion(case: Case, root: "motion.limit.LimitRoot") -> Seen | str:
     """A simple root of A continues as alpha (1 + eps) + c_2 eps^2 + O(eps^3), c_2 as in (31).
 
     Ours: {count} simple roots: c_2 as printed, to 20 digits; K and eps exist for each, for every
@@ -62,7 +63,7 @@ def _expansion(case: Case, root: "exact.LimitRoot") -> Seen | str:
 
     mix = exact.two_lengths(*case)
     slope = exact.characteristic_polynomial(mix.limit).derivative()
-    found = exact.drift(mix, root)
+    found = motion.drift.drift(mix, root)
     assert found.first is not None  # the root is simple
     assert found.second is not None
     with working(_BITS):
@@ -74,7 +75,7 @@ def _expansion(case: Case, root: "exact.LimitRoot") -> Seen | str:
     if not (same and sharp):
         return f"{named(*case)}: {found.second}, printed {printed}"
     lengths = (10**k for k in range(1, 9))
-    bounds = ((length, exact.drift_bound(mix, root, length)) for length in lengths)
+    bounds = ((length, motion.drift.drift_bound(mix, root, length)) for length in lengths)
     above = next((length for length, bound in bounds if bound.constant is not None), None)
     if above is None:
         raise ArithmeticError(f"no K for {named(*case)}")
@@ -116,7 +117,7 @@ def _correction_positive(a: int, n: int, p: Fraction) -> Seen | bool:
     Ours: Re d >= {min:.3f} n, from n = 2 on
     Paper: Re d >= c n > 0 for sufficiently large n
     Note: With |z| = |alpha| (1 + eps + Re(d) eps^2 + O(eps^3))."""
-    rates = exact.drift(exact.two_lengths(a, n, p), _roots(a, n, p)[0]).modulus_rates
+    rates = motion.drift.drift(exact.two_lengths(a, n, p), _roots(a, n, p)[0]).modulus_rates
     return rates is not None and bool(rates[1] > 0) and Seen(float(rates[1].lower()) / n)
 
 

@@ -8,6 +8,8 @@ from fractions import Fraction
 from itertools import pairwise
 
 from fluidkv import exact
+from fluidkv.exact.mass import memory_used
+from fluidkv.exact.one_class.collapse import Cascade
 from fluidkv.ledger import Finding, Origin, Outcome, Seen, equals
 from fluidkv_papers.congestion.instances import boundary_states as boundary
 from fluidkv_papers.congestion.instances.one_class import system_of
@@ -95,7 +97,7 @@ def _loss_without_eviction() -> Outcome:
     return equals([loss.iteration, loss.empty_stages, int(loss.evicted)], "1, 1, 0")
 
 
-def _one_level(case: boundary.Case, found: "exact.Cascade", losses: int | None) -> bool | str:
+def _one_level(case: boundary.Case, found: Cascade, losses: int | None) -> bool | str:
     """Whether each of the first losses empties one stage."""
     levels = [found.levels[0], *(s.empty_stages for s in found.support_losses)]
     for loss, (before, after) in zip(found.support_losses[:losses], pairwise(levels), strict=False):
@@ -197,7 +199,7 @@ def _no_revival(case: boundary.Case) -> bool | str:
 )
 def _dead_overflow(case: boundary.Case) -> bool:
     """When a dead position passes the last stage, memory after execution is M plus all masses."""
-    used = exact.memory_used(case.system(), case.step().executed)
+    used = memory_used(case.system(), case.step().executed)
     return used == case.capacity + sum(case.masses)
 
 

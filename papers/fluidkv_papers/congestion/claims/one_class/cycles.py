@@ -8,6 +8,8 @@ from fractions import Fraction
 from math import prod
 
 from fluidkv import exact
+from fluidkv.exact import one_class
+from fluidkv.exact.one_class.cycles import Cycle
 from fluidkv.ledger import Origin
 from fluidkv_papers.congestion.instances.one_class import (
     CYCLES,
@@ -23,7 +25,7 @@ READING = CLAIMS.section(origin=Origin.READING)
 
 
 @CLAIMS.claim("definition-1.no-eviction", "Definition 1 and the sentence after it", over=CYCLES)
-def _fixed_point(cycle: "exact.Cycle", verified: bool) -> bool:
+def _fixed_point(cycle: Cycle, verified: bool) -> bool:
     """A fixed point is a steady regime without eviction.
 
     Ours: of {count} cycles, those with no empty stage, and they evict nothing"""
@@ -33,7 +35,7 @@ def _fixed_point(cycle: "exact.Cycle", verified: bool) -> bool:
 
 
 @CLAIMS.claim("definition-2.period", "Definition 2", over=CYCLES)
-def _period(cycle: "exact.Cycle", verified: bool) -> bool | str:
+def _period(cycle: Cycle, verified: bool) -> bool | str:
     """Every balanced orbit has a smallest period, by which throughput is averaged.
 
     Ours: l1 over the number of rotations that keep the gaps
@@ -51,7 +53,7 @@ def _period(cycle: "exact.Cycle", verified: bool) -> bool | str:
     over=CYCLES,
     kind="lemma",
 )
-def _no_other(cycle: "exact.Cycle", verified: bool) -> bool:
+def _no_other(cycle: Cycle, verified: bool) -> bool:
     """There is no limit cycle besides the balanced ones.
 
     Ours: no return map has a multiplier on the unit circle
@@ -63,7 +65,7 @@ def _no_other(cycle: "exact.Cycle", verified: bool) -> bool:
 
 
 @CLAIMS.claim("lemma-1.minimum", "Lemma 1", over=CYCLES)
-def _minimum(cycle: "exact.Cycle", verified: bool) -> bool | str:
+def _minimum(cycle: Cycle, verified: bool) -> bool | str:
     """No cycle has a lower throughput than M/(l1(l0+l1)), and only the maximal-eviction cycle has
     this one.
 
@@ -108,7 +110,7 @@ def _fixed_point_is_unstable(l0: int, l1: int) -> bool | str:
         "levels 1 ... l1-2", lambda cycle, verified: 1 <= cycle.level <= sum(cycle.gaps) - 2
     ),
 )
-def _intermediate_are_unstable(cycle: "exact.Cycle", verified: bool) -> bool | str:
+def _intermediate_are_unstable(cycle: Cycle, verified: bool) -> bool | str:
     """Limit cycles at the eviction levels 1 ... l1-2 are not linearly stable.
 
     Ours: all m - 1 multipliers outside the unit circle, for {count} cycles
@@ -118,7 +120,7 @@ def _intermediate_are_unstable(cycle: "exact.Cycle", verified: bool) -> bool | s
     l0, l1 = cycle.system.workload.classes[0].input_length, sum(cycle.gaps)
     outside = exact.cycle_stability(cycle.system, cycle.gaps).outside
     # The eigenvalues over one period, and with them those over a whole circuit, have this product.
-    product = exact.return_matrix(cycle.system, cycle.gaps).det()
+    product = one_class.return_map.return_matrix(cycle.system, cycle.gaps).det()
     once_round = abs(Fraction(int(product.p), int(product.q))) ** (l1 // cycle.period)
     expansion = prod((Fraction(l0 + l1, l0 + g) for g in cycle.gaps), start=Fraction(1))
     right = outside == cycle.live - 1 and once_round == expansion > 1
@@ -126,7 +128,7 @@ def _intermediate_are_unstable(cycle: "exact.Cycle", verified: bool) -> bool | s
 
 
 @CLAIMS.claim("proposition-8.throughput", "Proposition 8, equation (25)", over=CYCLES)
-def _formula(cycle: "exact.Cycle", verified: bool) -> bool | str:
+def _formula(cycle: Cycle, verified: bool) -> bool | str:
     """Every gap vector gives an orbit that closes, with the throughput of equation (25).
 
     Paper: M / (l0 l1 + (l1^2 + sum of g_h^2) / 2)"""

@@ -7,6 +7,16 @@ from fractions import Fraction
 from functools import cache
 
 from fluidkv import exact
+from fluidkv.exact import one_class
+from fluidkv.exact.one_class.cycles import (
+    Cycle,
+    adjacent_cycle,
+    contiguous_cycle,
+    evenly_spaced_cycle,
+    fixed_point,
+    maximal_eviction_cycle,
+    opposite_cycle,
+)
 from fluidkv.ledger import Finding, Origin, Outcome, Range, equals, rounds_to
 from fluidkv_papers.congestion.claims.one_class.families import (
     completions,
@@ -29,7 +39,7 @@ _LIVE = Range(
 
 
 @cache
-def _extremes(l0: int, l1: int, m: int) -> "tuple[list[exact.Cycle], list[exact.Cycle]]":
+def _extremes(l0: int, l1: int, m: int) -> tuple[list[Cycle], list[Cycle]]:
     """All cycles with m live positions that attain the least and the most throughput."""
     cycles = [c for c, verified in systems.cycles_of(l0, l1) if verified and c.live == m]
     low, high = (pick(c.throughput for c in cycles) for pick in (min, max))
@@ -110,7 +120,7 @@ def _several(l0: int, l1: int, i: int) -> bool | str:
 def _landscape() -> tuple[tuple[Fraction, Fraction, tuple[Fraction, ...]], ...]:
     """By level: least, most and all throughputs, as shares of x*."""
     system = systems.system_of(2, 12)
-    best = exact.fixed_point(system).throughput
+    best = fixed_point(system).throughput
     rows: list[list[Fraction]] = [[] for _ in range(12)]
     for cycle, verified in systems.cycles_of(2, 12):
         if not verified:
@@ -118,7 +128,7 @@ def _landscape() -> tuple[tuple[Fraction, Fraction, tuple[Fraction, ...]], ...]:
         rows[cycle.level].append(cycle.throughput / best)
     return tuple(
         (point.lowest / best, point.highest / best, tuple(row))
-        for point, row in zip(exact.envelope(system), rows, strict=True)
+        for point, row in zip(one_class.equilibria.envelope(system), rows, strict=True)
     )
 
 
@@ -187,7 +197,7 @@ def _widest() -> Finding:
 _SYSTEM = systems.system_of(2, 4, 48)
 
 
-def _rate(cycle: "exact.Cycle") -> Fraction:
+def _rate(cycle: Cycle) -> Fraction:
     """Completions per iteration; the run decides, not a formula."""
     found = completions(cycle)
     if found is None:
@@ -199,13 +209,13 @@ def _rate(cycle: "exact.Cycle") -> Fraction:
 def _values() -> Outcome:
     """For l0 = 2, l1 = 4, M = 48, the opposite orbit has period 2 and throughput 12/5, the adjacent
     one period 4 and throughput 16/7."""
-    opposite, adjacent = exact.opposite_cycle(_SYSTEM), exact.adjacent_cycle(_SYSTEM)
+    opposite, adjacent = opposite_cycle(_SYSTEM), adjacent_cycle(_SYSTEM)
     values = [opposite.period, _rate(opposite), adjacent.period, _rate(adjacent)]
     return equals(values, "2, 12/5, 4, 16/7")
 
 
 APPENDIX_A1_TWO_ORBITS.claim("fixed-point", "and Figure 9, caption", "x* is 8/3.", kind="example")(
-    lambda: equals(_rate(exact.fixed_point(_SYSTEM)), "8/3")
+    lambda: equals(_rate(fixed_point(_SYSTEM)), "8/3")
 )
 
 
@@ -215,10 +225,10 @@ def _shares() -> Outcome:
     best, *others = (
         _rate(cycle(_SYSTEM))
         for cycle in (
-            exact.fixed_point,
-            exact.opposite_cycle,
-            exact.adjacent_cycle,
-            exact.maximal_eviction_cycle,
+            fixed_point,
+            opposite_cycle,
+            adjacent_cycle,
+            maximal_eviction_cycle,
         )
     )
     return rounds_to([rate / best for rate in others], "0.90, 0.86, 0.75")
@@ -229,7 +239,7 @@ def _both_unstable() -> Finding:
     """Both are unstable.
 
     Paper: both are unstable"""
-    orbits = (exact.opposite_cycle(_SYSTEM), exact.adjacent_cycle(_SYSTEM))
+    orbits = (opposite_cycle(_SYSTEM), adjacent_cycle(_SYSTEM))
     found = [exact.cycle_stability(_SYSTEM, cycle.gaps) for cycle in orbits]
     growth = " and ".join(f"{f.growth[0]:.4f}" for f in found if f.growth)
     return Finding(
@@ -241,15 +251,15 @@ def _both_unstable() -> Finding:
 # --- Example 7 ------------------------------------------------------------------------------------
 
 
-def _level_4() -> "exact.Cycle":
-    return exact.contiguous_cycle(systems.system_of(2, 10), 4)
+def _level_4() -> Cycle:
+    return contiguous_cycle(systems.system_of(2, 10), 4)
 
 
-def _level_5() -> "exact.Cycle":
-    return exact.evenly_spaced_cycle(systems.system_of(2, 10), 5)
+def _level_5() -> Cycle:
+    return evenly_spaced_cycle(systems.system_of(2, 10), 5)
 
 
-def _share(cycle: "exact.Cycle") -> Fraction:
+def _share(cycle: Cycle) -> Fraction:
     """Of the capacity, completed per iteration."""
     return _rate(cycle) / cycle.system.capacity
 

@@ -4,6 +4,7 @@ from fractions import Fraction
 from functools import partial
 
 from fluidkv import exact, symbolic
+from fluidkv.exact.mass import memory_used
 from fluidkv.ledger import Finding, Origin, Verdict, sympy
 from fluidkv_papers.congestion.instances.boundary_states import STARTS, Case
 from fluidkv_papers.congestion.instances.one_class import grid, system_of, weight
@@ -41,9 +42,7 @@ def _reaches_the_boundary(case: Case) -> bool:
     Paper: post-admission states lie on B"""
     system = case.system()
     half = exact.iterate(system, [[Fraction(x, 2) for x in case.masses]])
-    return all(
-        exact.memory_used(system, step.state) == case.capacity for step in (case.step(), half)
-    )
+    return all(memory_used(system, step.state) == case.capacity for step in (case.step(), half))
 
 
 # --- the fixed point and the worst cycle ----------------------------------------------------------

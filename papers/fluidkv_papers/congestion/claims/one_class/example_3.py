@@ -6,6 +6,8 @@ from functools import cache
 from itertools import pairwise
 
 from fluidkv import exact
+from fluidkv.exact.mass import Step, memory_used
+from fluidkv.exact.one_class.collapse import Cascade
 from fluidkv.ledger import (
     Finding,
     Origin,
@@ -51,7 +53,7 @@ _START = vector(_ROWS[0][1])
 
 
 @cache
-def _spiral() -> "tuple[list[list[Fraction]], list[exact.Step]]":
+def _spiral() -> tuple[list[list[Fraction]], list[Step]]:
     """X^0 ... X^30 of the literal model, and the steps between them."""
     states, steps = [_START], []
     for _ in range(_LAST):
@@ -61,7 +63,7 @@ def _spiral() -> "tuple[list[list[Fraction]], list[exact.Step]]":
 
 
 @cache
-def _way() -> "exact.Cascade":
+def _way() -> Cascade:
     """The same states, analysed."""
     return exact.cascade(_spiral()[0], SYSTEM)
 
@@ -103,7 +105,7 @@ def _later_row(n: int, printed: str, level: int) -> Finding:
 
 
 CLAIMS.claim("example-3.start", "Example 3", "The perturbed start lies on the memory boundary.")(
-    lambda: equals(exact.memory_used(SYSTEM, [_START]), "24")
+    lambda: equals(memory_used(SYSTEM, [_START]), "24")
 )
 
 
@@ -118,7 +120,7 @@ for _n, _, _printed in _ROWS:
     )(lambda n=_n, printed=_printed: equals(_spread(n), printed))
 
 # Part of iteration 6, what is stated, as printed, ours from the literal model.
-_OVERFLOW: "tuple[tuple[str, str, str, Callable[[exact.Step], Sequence[Fraction]]], ...]" = (
+_OVERFLOW: tuple[tuple[str, str, str, Callable[[Step], Sequence[Fraction]]], ...] = (
     (
         "executed",
         "Iteration 6 shifts to (0, 6037/1458, 544/243).",
@@ -129,7 +131,7 @@ _OVERFLOW: "tuple[tuple[str, str, str, Callable[[exact.Step], Sequence[Fraction]
         "memory",
         "That state needs 20234/729 tokens, more than 24.",
         "20234/729",
-        lambda step: [exact.memory_used(SYSTEM, step.executed)],
+        lambda step: [memory_used(SYSTEM, step.executed)],
     ),
     (
         "evicted",
@@ -255,7 +257,7 @@ FIGURE_8.claim(
 )(lambda: equals([n for n in _evictions() if n <= 16], "7, 10, 13, 16"))
 
 
-def _severity(measure: "Callable[[exact.Step], Fraction]") -> Finding:
+def _severity(measure: Callable[[Step], Fraction]) -> Finding:
     """Whether a measure grows over the evictions #1 to #4."""
     values = [measure(_spiral()[1][n - 1]) for n in _evictions()[:4]]
     falls = [i for i in range(1, 4) if values[i] <= values[i - 1]]

@@ -5,6 +5,8 @@ from fractions import Fraction
 from functools import cache
 
 from fluidkv import exact
+from fluidkv.exact.mass import Step
+from fluidkv.exact.one_class.collapse import Cascade
 from fluidkv.ledger import Finding, Origin, equals
 from fluidkv_papers.congestion.claims.one_class.examples import vector
 from fluidkv_papers.congestion.instances.boundary_states import STARTS, Case, fallen
@@ -21,7 +23,7 @@ _ORBIT = ("17, 3, 0, 0", "0, 12, 3, 0", "0, 0, 9, 3", "3, 0, 0, 9")
 
 
 @cache
-def _orbit() -> "tuple[list[exact.Step], exact.Cascade]":
+def _orbit() -> tuple[list[Step], Cascade]:
     """The literal steps of one round, and the analysis of two."""
     states = [vector(_ORBIT[0])]
     steps = []

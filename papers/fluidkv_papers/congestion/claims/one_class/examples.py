@@ -5,6 +5,7 @@ from fractions import Fraction
 from functools import cache
 
 from fluidkv import exact
+from fluidkv.exact.mass import Step, memory_used
 from fluidkv.ledger import Finding, Outcome, equals, rounds_to
 from fluidkv_papers.congestion.instances.one_class import system_of
 from fluidkv_papers.congestion.paper import statements
@@ -23,7 +24,7 @@ def vector(printed: str) -> list[Fraction]:
 
 
 @cache
-def _trace() -> "tuple[exact.Step, exact.Step]":
+def _trace() -> tuple[Step, Step]:
     """Two iterations of the literal model that move whole requests, as the example does."""
     first = exact.iterate(SYSTEM, [[1, 1, 2]], waiting=[8], arrivals=[5], whole_requests=True)
     second = exact.iterate(
@@ -33,7 +34,7 @@ def _trace() -> "tuple[exact.Step, exact.Step]":
 
 
 def _memory(state: Sequence[Fraction | int]) -> Fraction:
-    return exact.memory_used(SYSTEM, [state])
+    return memory_used(SYSTEM, [state])
 
 
 def stage_weights() -> list[Fraction]:
@@ -137,7 +138,7 @@ LEVELS = (
 """The printed states of the cycle with 0, 1 and 2 empty stages."""
 
 
-def _steps(level: int) -> "list[exact.Step]":
+def _steps(level: int) -> list[Step]:
     """One iteration of the literal model from each printed state."""
     return [exact.iterate(SYSTEM, [vector(state)]) for state in LEVELS[level]]
 

@@ -8,6 +8,20 @@ from fractions import Fraction
 from itertools import pairwise
 
 from fluidkv import exact
+from fluidkv.exact.mass import memory_used
+from fluidkv.exact.one_class.cycles import (
+    Cycle,
+    State,
+    adjacent_cycle,
+    as_evenly_spaced_gaps,
+    contiguous_cycle,
+    evenly_spaced_cycle,
+    fixed_point,
+    maximal_eviction_cycle,
+    opposite_cycle,
+    throughput,
+)
+from fluidkv.exact.one_class.cycles_verified import verify_cycle
 from fluidkv.ledger import Origin, Range
 from fluidkv_papers.congestion.instances.one_class import (
     INPUTS,
@@ -36,9 +50,9 @@ _WITH_EVICTION = Range(
 )
 
 
-def completions(cycle: "exact.Cycle") -> Fraction | None:
+def completions(cycle: Cycle) -> Fraction | None:
     """Per iteration of a cycle that the map confirms; None if it does not."""
-    if not exact.verify_cycle(cycle.system, cycle):
+    if not verify_cycle(cycle.system, cycle):
         return None
     return sum((state[-1] for state in cycle.states), Fraction(0)) / cycle.period
 
@@ -55,12 +69,12 @@ def even_rate(l0: int, l1: int, k: int, capacity: Fraction) -> Fraction:
     return capacity / (d * sum(weight(l0, q * d - 1) for q in range(1, k + 1)))
 
 
-def _completes(cycle: "exact.Cycle", printed: Fraction) -> bool | str:
+def _completes(cycle: Cycle, printed: Fraction) -> bool | str:
     found = completions(cycle)
     return found == printed or f"{named(cycle)}: {found} for {printed}"
 
 
-def _occupied(state: "exact.State") -> list[int]:
+def _occupied(state: State) -> list[int]:
     return [j for j, x in enumerate(state) if x > 0]
 
 
@@ -74,7 +88,7 @@ def _adjacent(l0: int, l1: int) -> bool | str:
     Paper: M / (w_{l1-1}^2 - w_0 w_{l1-2})"""
     system, last = system_of(l0, l1), weight(l0, l1 - 1)
     printed = system.capacity / (last**2 - weight(l0, 0) * weight(l0, l1 - 2))
-    return _completes(exact.adjacent_cycle(system), printed)
+    return _completes(adjacent_cycle(system), printed)
 
 
 @CLAIMS.claim(
@@ -88,7 +102,7 @@ def _opposite(l0: int, l1: int) -> bool | str:
     Paper: M / (d (w_{d-1} + w_{l1-1}))"""
     system, d = system_of(l0, l1), l1 // 2
     printed = system.capacity / (d * (weight(l0, d - 1) + weight(l0, l1 - 1)))
-    return _completes(exact.opposite_cycle(system), printed)
+    return _completes(opposite_cycle(system), printed)
 
 
 _TWO_STAGES = (
@@ -115,9 +129,9 @@ _TWO_STAGES = (
 )
 def _two_stage_periods(l0: int, l1: int) -> bool | str:
     system = system_of(l0, l1)
-    found = [(exact.adjacent_cycle(system), l1)]
+    found = [(adjacent_cycle(system), l1)]
     if l1 % 2 == 0:
-        found.append((exact.opposite_cycle(system), l1 // 2))
+        found.append((opposite_cycle(system), l1 // 2))
     for cycle, printed in found:
         if completions(cycle) is None or cycle.period != printed or cycle.period < 2:
             return f"{named(cycle)}: smallest period {cycle.period}"
@@ -133,7 +147,7 @@ def _contiguous(l0: int, l1: int, i: int) -> bool | str:
 
     Paper: M / ((i+1) w_i + sum of w_j for j > i)"""
     system = system_of(l0, l1)
-    cycle = exact.contiguous_cycle(system, i)
+    cycle = contiguous_cycle(system, i)
     if cycle.level != i:
         return f"{named(cycle)}: level {cycle.level}"
     return _completes(cycle, contiguous_rate(l0, l1, i, system.capacity))
@@ -155,7 +169,7 @@ def _printed_orbit(l0: int, l1: int, i: int) -> bool | str:
         lead = (system.capacity - held) / weight(l0, r) if r < i else (i + 1) * b
         states.append([lead if j == r else b if j in behind else Fraction(0) for j in range(l1)])
     for state, following in pairwise([*states, states[0]]):
-        full = exact.memory_used(system, [state]) == system.capacity
+        full = memory_used(system, [state]) == system.capacity
         if not full or exact.iterate(system, [state]).state != [following]:
             return f"l0={l0}, l1={l1}, level {i}: from {', '.join(map(str, state))}"
     return True
@@ -167,20 +181,20 @@ def _contiguous_ends(l0: int, l1: int) -> bool:
 
     Paper: c_0 = x*, c_{l1-1} = M / (l1 w_{l1-1})"""
     system = system_of(l0, l1)
-    first, last = exact.contiguous_cycle(system, 0), exact.contiguous_cycle(system, l1 - 1)
+    first, last = contiguous_cycle(system, 0), contiguous_cycle(system, l1 - 1)
     best = 2 * system.capacity / (l1 * (2 * l0 + l1 + 1))
     worst = system.capacity / (l1 * (l0 + l1))
-    same = first == exact.fixed_point(system) and last == exact.maximal_eviction_cycle(system)
+    same = first == fixed_point(system) and last == maximal_eviction_cycle(system)
     return same and (completions(first), completions(last)) == (best, worst)
 
 
-def _in_blocks(blocks: "Callable[[exact.State], int]", l0: int, l1: int, i: int) -> bool | str:
-    cycle = exact.contiguous_cycle(system_of(l0, l1), i)
+def _in_blocks(blocks: Callable[[State], int], l0: int, l1: int, i: int) -> bool | str:
+    cycle = contiguous_cycle(system_of(l0, l1), i)
     bad = next((state for state in cycle.states if blocks(state) != 1), None)
     return bad is None or f"{named(cycle)}: occupied stages {_occupied(bad)}"
 
 
-def _blocks(state: "exact.State") -> int:
+def _blocks(state: State) -> int:
     """Contiguous blocks of occupied stages, in stage order."""
     return sum(x > 0 and (j == 0 or state[j - 1] == 0) for j, x in enumerate(state))
 
@@ -206,7 +220,7 @@ def _contiguous_stages(l0: int, l1: int, i: int) -> bool | str:
 def _contiguous_cyclically(l0: int, l1: int, i: int) -> bool | str:
     """The occupied stages are a contiguous block in cyclic order at every iteration."""
 
-    def joined(state: "exact.State") -> int:
+    def joined(state: State) -> int:
         return _blocks(state) - (state[0] > 0 and state[-1] > 0 and not all(state))
 
     return _in_blocks(joined, l0, l1, i)
@@ -238,7 +252,7 @@ def _evenly_spaced(l0: int, l1: int, k: int) -> bool | str:
 
     Paper: M / (d sum of w_{qd-1}, q = 1 ... k)"""
     system = system_of(l0, l1)
-    cycle = exact.evenly_spaced_cycle(system, k)
+    cycle = evenly_spaced_cycle(system, k)
     for stages in map(_occupied, cycle.states):
         if stages != list(range(stages[0], l1, l1 // k)) or len(stages) != k:
             return f"{named(cycle)}: occupied stages {stages}"
@@ -264,7 +278,7 @@ def _evenly_spaced(l0: int, l1: int, k: int) -> bool | str:
     "which the fixed point is at level 0; Definition 2 asks for a period of at least 2.",
 )
 def _evenly_spaced_period(l0: int, l1: int, k: int) -> bool | str:
-    cycle = exact.evenly_spaced_cycle(system_of(l0, l1), k)
+    cycle = evenly_spaced_cycle(system_of(l0, l1), k)
     limit = completions(cycle) is not None and cycle.period == l1 // k >= 2
     return limit or f"{named(cycle)}, k={k}: smallest period {cycle.period}"
 
@@ -276,5 +290,5 @@ def _evenly_spaced_increases(l0: int, l1: int) -> bool | str:
     Ours: strictly increasing over the divisors, k = 1 among them"""
     system = system_of(l0, l1)
     divisors = [k for k in range(1, l1 + 1) if l1 % k == 0]
-    found = [exact.throughput(system, exact.as_evenly_spaced_gaps(l1, k)) for k in divisors]
+    found = [throughput(system, as_evenly_spaced_gaps(l1, k)) for k in divisors]
     return all(a < b for a, b in pairwise(found)) or f"l0={l0}, l1={l1}: {found}"

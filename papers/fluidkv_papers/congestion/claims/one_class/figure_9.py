@@ -11,6 +11,9 @@ from fractions import Fraction
 from functools import cache, partial
 
 from fluidkv import exact
+from fluidkv.exact.mass import memory_used
+from fluidkv.exact.one_class.collapse import Cascade
+from fluidkv.exact.one_class.positions import distance_from_cycle
 from fluidkv.ledger import Finding, Origin, Outcome, equals
 from fluidkv_papers.congestion.instances.one_class import system_of
 from fluidkv_papers.congestion.paper import statements
@@ -32,7 +35,7 @@ START = (
 
 
 @cache
-def _way(first: tuple[Fraction, ...] = START) -> "exact.Cascade":
+def _way(first: tuple[Fraction, ...] = START) -> Cascade:
     """Forty iterations from a start, exact and analysed."""
     return exact.cascade(exact.trajectory(SYSTEM, first, iterations=40), SYSTEM)
 
@@ -74,7 +77,7 @@ _TEXT = "Appendix A.1 and Figure 9, caption"
 @_claim("appendix-a1.l1-4.start", "Figure 9, caption")
 def _start_is_full() -> Outcome:
     """The start, read as in Example 3, lies on the memory boundary."""
-    return equals(exact.memory_used(SYSTEM, [START]), "48")
+    return equals(memory_used(SYSTEM, [START]), "48")
 
 
 @_claim("appendix-a1.l1-4.evictions", _TEXT)
@@ -123,7 +126,7 @@ def _bypasses() -> Finding:
     Paper: the cascade bypasses them"""
     found = _way()
     nearest = min(
-        exact.distance_from_cycle(x, 2, _CAPACITY)
+        distance_from_cycle(x, 2, _CAPACITY)
         for x, level in zip(found.states, found.levels, strict=True)
         if level == 2
     )

@@ -10,6 +10,10 @@ from functools import cache
 from itertools import combinations, islice, pairwise
 
 from fluidkv import exact, fluid
+from fluidkv.exact.mass import memory_used
+from fluidkv.exact.one_class.capture import states_before, verify_capture
+from fluidkv.exact.one_class.cycles import State, balanced_cycle, fixed_point
+from fluidkv.exact.one_class.trajectory import is_settled, states_from
 from fluidkv.ledger import Evidence, Finding, Origin, Range, Seen
 from fluidkv.verdict import Stability
 from fluidkv.workload import System
@@ -23,12 +27,10 @@ _INPUTS = range(1, 4)
 _HORIZON = 2000  # ten times what the slowest start of these grids takes
 
 
-def settles(
-    system: System, start: Sequence[Fraction]
-) -> "tuple[int, exact.State] | tuple[None, None]":
+def settles(system: System, start: Sequence[Fraction]) -> tuple[int, State] | tuple[None, None]:
     """First n with X^n exactly on a balanced cycle, and X^n; None within the horizon."""
-    for n, state in enumerate(islice(exact.states_from(system, start), _HORIZON + 1)):
-        if exact.is_settled(system, state):
+    for n, state in enumerate(islice(states_from(system, start), _HORIZON + 1)):
+        if is_settled(system, state):
             return n, state
     return None, None
 
@@ -40,7 +42,7 @@ def _live(state: Sequence[Fraction]) -> int:
 # --- what there is --------------------------------------------------------------------------------
 
 
-def _loses_support(system: System, state: "exact.State", size: Fraction) -> bool:
+def _loses_support(system: System, state: State, size: Fraction) -> bool:
     """Whether a start on the same face, off by `size` of its memory, ends with fewer stages."""
     l0 = system.workload.classes[0].input_length
     occupied = [j for j, x in enumerate(state) if x > 0]
@@ -89,7 +91,7 @@ def _is_left(l0: int, gaps: tuple[int, ...]) -> bool | str:
     """
     system = system_of(l0, sum(gaps))
     found = exact.cycle_stability(system, gaps)
-    state = exact.balanced_cycle(system, gaps).states[0]
+    state = balanced_cycle(system, gaps).states[0]
     left = all(_loses_support(system, state, Fraction(1, 10**k)) for k in (3, 9))
     unstable = bool(found.outside) and found.verdict is Stability.UNSTABLE
     return (unstable and left) or f"l0={l0}, gaps {gaps}: {found.verdict}, leaves: {left}"
@@ -101,7 +103,7 @@ def _is_left(l0: int, gaps: tuple[int, ...]) -> bool | str:
 _GRIDS = {2: 24, 3: 12, 4: 8, 5: 5}
 
 
-def _grid(system: System, parts: int) -> "Iterator[exact.State]":
+def _grid(system: System, parts: int) -> Iterator[State]:
     """All states whose stages hold whole numbers of `parts` parts of memory; every face has some,
     and exact ties are frequent."""
     only = system.workload.classes[0]
@@ -112,7 +114,7 @@ def _grid(system: System, parts: int) -> "Iterator[exact.State]":
 
 
 @cache
-def _ends() -> "tuple[tuple[int, int, exact.State, exact.State | None], ...]":
+def _ends() -> tuple[tuple[int, int, State, State | None], ...]:
     """(l0, l1, start, the first state on a cycle) over the grids."""
     return tuple(
         (l0, l1, start, settles(system_of(l0, l1), start)[1])
@@ -133,7 +135,7 @@ def _ends() -> "tuple[tuple[int, int, exact.State, exact.State | None], ...]":
         f"{len(seen) - sum(seen)} land exactly on another balanced cycle"
     ),
 )
-def _basin(l0: int, l1: int, start: "exact.State", end: "exact.State | None") -> bool | Seen:
+def _basin(l0: int, l1: int, start: State, end: State | None) -> bool | Seen:
     """Every start on the memory boundary reaches the maximal-eviction cycle unless a nonmaximal
     balanced orbit captures it exactly.
 
@@ -181,12 +183,12 @@ def _printed_start() -> Finding:
     ]
     path = [start, *cycle, cycle[0]]
     walked = all(tuple(exact.iterate(system, [x]).state[0]) == y for x, y in pairwise(path))
-    on_boundary = exact.memory_used(system, [start]) == 24
+    on_boundary = memory_used(system, [start]) == 24
     ours = exact.captured_start(
         system, cycle[0], iterations=1, shares=lambda n: [1] + [0] * (n - 1)
     )
-    others = len(exact.states_before(system, cycle[0]))
-    holds = on_boundary and walked and ours.start == start and exact.verify_capture(ours)
+    others = len(states_before(system, cycle[0]))
+    holds = on_boundary and walked and ours.start == start and verify_capture(ours)
     return Finding(
         None if holds else "the printed start does not do so",
         note=f"It is one of the {others} ends of a segment of such starts: the states before "
@@ -214,8 +216,8 @@ def _every_cycle_captures(gaps: tuple[int, ...], iterations: int) -> bool:
     Note: Every intermediate cycle has a state with stage 0 empty, and the states before it form a
     simplex of which the cycle holds one point."""
     system = system_of(2, sum(gaps))
-    target = next(x for x in exact.balanced_cycle(system, gaps).states if x[0] == 0)
-    return exact.verify_capture(exact.captured_start(system, target, iterations=iterations))
+    target = next(x for x in balanced_cycle(system, gaps).states if x[0] == 0)
+    return verify_capture(exact.captured_start(system, target, iterations=iterations))
 
 
 @CLAIMS.claim(
@@ -233,8 +235,8 @@ def _captures_nothing(l0: int, l1: int) -> bool:
     cycle, the exceptional set is that one point. The argument needs no sample: stage 0 has mass, so
     nothing was evicted, and the eviction-free map is one-to-one."""
     system = system_of(l0, l1)
-    (state,) = exact.fixed_point(system).states
-    return exact.states_before(system, state) == (state,)
+    (state,) = fixed_point(system).states
+    return states_before(system, state) == (state,)
 
 
 @THEOREM_2.claim("exceptional-set.in-floats", "(ours)", evidence=Evidence.FLOAT, kind="example")
@@ -250,11 +252,11 @@ def _lost_to_rounding() -> Finding:
     captures = [
         exact.captured_start(system, target, iterations=iterations)
         for gaps in intermediate_gaps(5)
-        for target in exact.balanced_cycle(system, gaps).states
+        for target in balanced_cycle(system, gaps).states
         if target[0] == 0
         for iterations in (1, 2, 5)
     ]
-    exactly = all(map(exact.verify_capture, captures))
+    exactly = all(map(verify_capture, captures))
     starts = [[float(x) for x in capture.start] for capture in captures]
     collapsed = fluid.event_log(system, starts, iterations=2000).reached[:, -1].values
     lost = collapsed[collapsed >= 0]

@@ -12,6 +12,17 @@ from functools import cache
 from itertools import islice
 
 from fluidkv import exact
+from fluidkv.exact.one_class.capture import states_before
+from fluidkv.exact.one_class.cycles import (
+    Cycle,
+    State,
+    balanced_cycle,
+    fixed_point,
+    maximal_eviction_cycle,
+)
+from fluidkv.exact.one_class.cycles_verified import verify_cycle
+from fluidkv.exact.one_class.gaps import rotational_order
+from fluidkv.exact.one_class.trajectory import states_from
 from fluidkv.ledger import Origin, Range, Seen, flint
 from fluidkv.workload import System
 from fluidkv_papers.congestion.instances.one_class import grid, intermediate_gaps, system_of, weight
@@ -46,9 +57,9 @@ def safe_residual(system: System) -> Fraction:
 # --- Definitions 1 to 3 ---------------------------------------------------------------------------
 
 
-def _cycles(l0: int, l1: int) -> "Iterator[exact.Cycle]":
+def _cycles(l0: int, l1: int) -> Iterator[Cycle]:
     """All balanced cycles with eviction."""
-    return (exact.balanced_cycle(system_of(l0, l1), g) for g in ((l1,), *intermediate_gaps(l1)))
+    return (balanced_cycle(system_of(l0, l1), g) for g in ((l1,), *intermediate_gaps(l1)))
 
 
 _CYCLES = Range(
@@ -83,21 +94,21 @@ def _one_fixed_point(l0: int, l1: int) -> bool | str:
 
 
 @CLAIMS.claim("definition-2.limit-cycle", "Definition 2", over=_CYCLES)
-def _limit_cycle(cycle: "exact.Cycle") -> bool:
+def _limit_cycle(cycle: Cycle) -> bool:
     """Balanced cycles of a positive level are limit cycles of period at least 2.
 
     Ours: smallest period l1 / (rotations that leave the gaps), at least 2, for {count} cycles
     Paper: p >= 2, the smallest with F^p = identity on the cycle
     Note: The smallest period can be less than l1: (2, 2) has 2. With l1 = 1 the maximal-eviction
     cycle would have period 1, and is no limit cycle by these words."""
-    smallest = sum(cycle.gaps) // exact.rotational_order(cycle.gaps)
-    closes = exact.verify_cycle(cycle.system, cycle)  # no state comes twice
+    smallest = sum(cycle.gaps) // rotational_order(cycle.gaps)
+    closes = verify_cycle(cycle.system, cycle)  # no state comes twice
     return closes and cycle.period == smallest >= 2
 
 
 def near_cycle(
     system: System, rho: Fraction, chance: random.Random, *, mixtures: int
-) -> "Iterator[exact.State]":
+) -> Iterator[State]:
     """Starts with residual `rho`: at each phase, all of it at one other stage, and mixtures."""
     only = system.workload.classes[0]
     weights = range(only.input_length + 1, only.peak_footprint + 1)
@@ -119,7 +130,7 @@ def near_cycle(
 def _starts(shares: Sequence[Fraction], mixtures: int) -> Range:
     """(l0, l1, share of the safe residual, start)."""
 
-    def cases() -> "Iterator[tuple[int, int, Fraction, exact.State]]":
+    def cases() -> Iterator[tuple[int, int, Fraction, State]]:
         for l0, l1 in _SYSTEMS.cases():
             system, chance = system_of(l0, l1), random.Random(l0)
             for share in shares:
@@ -132,14 +143,14 @@ def _starts(shares: Sequence[Fraction], mixtures: int) -> Range:
 
 
 @CLAIMS.claim("definition-3.shift", "Definition 3", over=_starts((Fraction(1, 2),), mixtures=2))
-def _one_shift(l0: int, l1: int, share: Fraction, start: "exact.State") -> bool:
+def _one_shift(l0: int, l1: int, share: Fraction, start: State) -> bool:
     """Near the maximal-eviction cycle a trajectory follows it with one integer shift.
 
     Ours: one shift each, and equality from iteration 2 l1 on, for {count} starts
     Note: The maximal-eviction cycle is reached in finite time, where the definition asks only for
     convergence."""
     system = system_of(l0, l1)
-    cycle = exact.maximal_eviction_cycle(system).states
+    cycle = maximal_eviction_cycle(system).states
     states = exact.trajectory(system, start, iterations=4 * l1)
     tail = range(2 * l1, 4 * l1 + 1)
     shifts = [t for t in range(l1) if all(states[n] == cycle[(n + t) % l1] for n in tail)]
@@ -169,7 +180,7 @@ Gaps = tuple[int, ...]
 
 
 @cache
-def _pieces() -> "tuple[tuple[Gaps, Sequence[exact.State]], ...]":
+def _pieces() -> tuple[tuple[Gaps, Sequence[State]], ...]:
     """Affine pieces of captured starts, up to four iterations back from every intermediate cycle.
 
     Of the points that span one, points before them that have the same stages added, so that the
@@ -178,10 +189,10 @@ def _pieces() -> "tuple[tuple[Gaps, Sequence[exact.State]], ...]":
     found, chance = [], random.Random(0)
     for gaps in (g for l1 in range(3, 6) for g in intermediate_gaps(l1)):
         system = system_of(2, sum(gaps))
-        for target in exact.balanced_cycle(system, gaps).states:
+        for target in balanced_cycle(system, gaps).states:
             points = [target]
             for _ in range(4 if target[0] == 0 else 0):
-                corners = [exact.states_before(system, p) for p in points]
+                corners = [states_before(system, p) for p in points]
                 size = len(corners[0])
                 if any(len(c) != size for c in corners):
                     break  # the points lie in faces with different branches
@@ -192,7 +203,7 @@ def _pieces() -> "tuple[tuple[Gaps, Sequence[exact.State]], ...]":
 
 
 @CLAIMS.claim("lemma-a-9.measure-zero", "Lemma A.9", over=_pieces)
-def _codimension(gaps: Gaps, points: "Sequence[exact.State]") -> bool | str:
+def _codimension(gaps: Gaps, points: Sequence[State]) -> bool | str:
     """Captured starts have relative measure zero in each face.
 
     Checked: all gap vectors, l0 = 2, l1 = 3 ... 5
@@ -208,7 +219,7 @@ def _codimension(gaps: Gaps, points: "Sequence[exact.State]") -> bool | str:
     return missing >= len(gaps) - 1 or f"gaps {gaps}: codimension {missing} in a face"
 
 
-def _dimension(points: "Sequence[exact.State]") -> int:
+def _dimension(points: Sequence[State]) -> int:
     """Of the affine hull, exact."""
     rows = [
         [
@@ -228,7 +239,7 @@ def _dimension(points: "Sequence[exact.State]") -> int:
     "Lemma A.10",
     over=_starts((Fraction(1, 8), Fraction(7, 8)), mixtures=6),
 )
-def _absorbed(l0: int, l1: int, share: Fraction, start: "exact.State") -> bool:
+def _absorbed(l0: int, l1: int, share: Fraction, start: State) -> bool:
     """Starts near the maximal-eviction cycle stay near and reach it in finite time.
 
     Ours: {count} starts with residual below w_0/w_(l1-1)^2 are absorbed within 2 l1 iterations, and
@@ -238,7 +249,7 @@ def _absorbed(l0: int, l1: int, share: Fraction, start: "exact.State") -> bool:
     memory: the exceptional set has no point so near, so that the maximal-eviction cycle is
     asymptotically stable without setting anything apart (Definition 3)."""
     system, growth = system_of(l0, l1), Fraction(l0 + l1, l0 + 1)
-    states = list(islice(exact.states_from(system, start), 2 * l1 + 1))
+    states = list(islice(states_from(system, start), 2 * l1 + 1))
     most = growth * share * safe_residual(system)
     return all(residual(system, x) <= most for x in states) and residual(system, states[-1]) == 0
 
@@ -248,10 +259,10 @@ def nearest_captured(system: System, gaps: Gaps, *, steps: int) -> Fraction:
 
     The share of a stage is linear, so that it is largest at corners of the set of states before.
     """
-    layer = set(exact.balanced_cycle(system, gaps).states)
+    layer = set(balanced_cycle(system, gaps).states)
     least = min(residual(system, x) for x in layer)
     for _ in range(steps):
-        layer = {before for state in layer for before in exact.states_before(system, state)}
+        layer = {before for state in layer for before in states_before(system, state)}
         least = min(least, min(residual(system, x) for x in layer))
     return least
 
@@ -272,8 +283,8 @@ def _at_a_distance(l0: int, l1: int) -> bool | str | Seen:
     nearest that lands within 4 iterations). Sampling cannot find such starts, as they have measure
     zero; corners of the states before find the nearest exactly."""
     system = system_of(l0, l1)
-    (balanced,) = exact.fixed_point(system).states
-    if exact.states_before(system, balanced) != (balanced,):
+    (balanced,) = fixed_point(system).states
+    if states_before(system, balanced) != (balanced,):
         return f"l0={l0}, l1={l1}: the fixed point captures others"
     # Captured starts: the fixed point itself, and those up to four iterations back of the others.
     others = (nearest_captured(system, gaps, steps=4) for gaps in intermediate_gaps(l1))

@@ -10,6 +10,10 @@ from functools import cache
 from itertools import accumulate
 
 from fluidkv import exact
+from fluidkv.exact.one_class.blocks import BlockEnd
+from fluidkv.exact.one_class.cycles import State
+from fluidkv.exact.one_class.trajectory import projected_start
+from fluidkv.exact.one_class.waste import waste_by_iteration
 from fluidkv.ledger import Origin, Range
 from fluidkv_papers.congestion.instances.boundary_states import STARTS, Case, cases
 from fluidkv_papers.congestion.instances.one_class import compositions, system_of, weight
@@ -28,7 +32,7 @@ _CYCLES = Range(
 
 
 @cache
-def _round(l0: int, gaps: tuple[int, ...]) -> "tuple[list[exact.State], Fraction, Fraction]":
+def _round(l0: int, gaps: tuple[int, ...]) -> tuple[list[State], Fraction, Fraction]:
     """l1 iterations of a balanced cycle, their completions, and W.
 
     States are walked by the exact engine from the balanced block-end; that they come back is
@@ -36,8 +40,8 @@ def _round(l0: int, gaps: tuple[int, ...]) -> "tuple[list[exact.State], Fraction
     """
     l1 = sum(gaps)
     system = system_of(l0, l1)
-    first = exact.BlockEnd(0, gaps, tuple(map(Fraction, gaps))).state
-    states = exact.trajectory(system, exact.projected_start(system, first), iterations=l1)
+    first = BlockEnd(0, gaps, tuple(map(Fraction, gaps))).state
+    states = exact.trajectory(system, projected_start(system, first), iterations=l1)
     completed = sum((x[-1] for x in states[:-1]), Fraction(0))
     return states, completed, Fraction(sum(weight(l0, j) for j in range(l1)))
 
@@ -80,7 +84,7 @@ def _adds_up(case: Case) -> bool | str:
     system, states = case.system(), case.states(_LITERAL)
     l1 = len(case.masses)
     *ages, lifetime = accumulate((weight(case.l0, j) for j in range(l1)), initial=0)
-    for n, row in enumerate(exact.waste_by_iteration(states, system)):
+    for n, row in enumerate(waste_by_iteration(states, system)):
         step = exact.iterate(system, [states[n]])
         thrown = sum(a * x for a, x in zip(ages, step.evicted[0], strict=True))
         pairs = zip(ages, states[n], step.state[0], strict=True)

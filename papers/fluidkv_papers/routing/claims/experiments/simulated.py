@@ -10,6 +10,7 @@ import numpy as np
 
 from fluidkv import routing
 from fluidkv.ledger import Evidence, Finding, Instance, Origin
+from fluidkv.routing.affine import SGLANG_0_4_6
 from fluidkv_papers.routing.instances import printed
 from fluidkv_papers.routing.instances.setting import (
     SECONDS_PER_1000,
@@ -92,7 +93,7 @@ def _blind() -> Finding:
     Paper: the threshold is not printed; shared ratio 0.5
     Note: So each request goes to the worker with the smallest tree or the shortest queue. In SGLang
     the match is counted in characters, where some groups are a little above half."""
-    rule = routing.SGLANG_0_4_6
+    rule = SGLANG_0_4_6
     shared = {length: round(float(printed.SHARED) * length) for length in printed.LENGTHS}
     follows = [n for n, part in shared.items() if part > rule.cache_threshold * n]
     return Finding(

@@ -13,6 +13,7 @@ from math import isqrt
 
 from fluidkv import tokenpd
 from fluidkv.ledger import Finding, Origin, Range, sympy
+from fluidkv.tokenpd import knapsack
 from fluidkv_papers.tokenpd.instances import rounds as markets
 from fluidkv_papers.tokenpd.instances.rounds import HALF, ONE, ZERO
 from fluidkv_papers.tokenpd.paper import statements
@@ -153,7 +154,7 @@ def _log_ratio() -> bool | str:
     ratios = {}
     for horizon in markets.HORIZONS:
         pool = pool_of([(ZERO,)] * (horizon - 1))
-        run = tokenpd.literal_rounds(pool, 1, tokenpd.Pricing(1 / isqrt(horizon)))
+        run = knapsack.literal.literal_rounds(pool, 1, tokenpd.Pricing(1 / isqrt(horizon)))
         ratios[horizon] = Fraction(int(run.imbalance[-1]), isqrt(horizon))
     falls = all(ratios[b] < 1.5 * ratios[a] for a, b in pairwise(markets.HORIZONS))
     return not falls or f"{ratios[4]} at T = 4, {ratios[1024]} at T = 1024"

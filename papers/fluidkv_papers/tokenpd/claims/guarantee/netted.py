@@ -11,6 +11,7 @@ from typing import Any
 
 from fluidkv import tokenpd
 from fluidkv.ledger import Evidence, Finding, Origin, Range
+from fluidkv.tokenpd.knapsack.run import PriceRun
 from fluidkv.tokenpd.pricing import Budget
 from fluidkv_papers.theory import price_rule
 from fluidkv_papers.tokenpd.instances import rounds as markets
@@ -49,7 +50,7 @@ def _range(*sizes: tuple[int, int]) -> Range:
 
 def _played(
     memory: int, cost: int, start: Any, step: Any, rounds: markets.Rounds
-) -> "tuple[tokenpd.PriceRun, price_rule.PriceSetting | None]":
+) -> "tuple[PriceRun, price_rule.PriceSetting | None]":
     """The run, and what the bounds depend on; None where no token ever comes."""
     pool, pricing = markets.pool_of(rounds, cost), tokenpd.Pricing(step, start)
     run = price_rule.exact_rounds(pool, memory, pricing)

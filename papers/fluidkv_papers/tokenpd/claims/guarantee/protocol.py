@@ -9,6 +9,8 @@ from typing import Any
 
 from fluidkv import tokenpd
 from fluidkv.ledger import Finding, Origin
+from fluidkv.tokenpd import knapsack
+from fluidkv.tokenpd.knapsack.run import PriceRun
 from fluidkv_papers.tokenpd.instances import rounds as markets
 from fluidkv_papers.tokenpd.instances.rounds import HALF, ONE, ZERO
 from fluidkv_papers.tokenpd.paper import statements
@@ -16,15 +18,13 @@ from fluidkv_papers.tokenpd.paper import statements
 CLAIMS = statements(origin=Origin.READING)
 
 
-def _predicting(
-    market: markets.Market, seen: markets.Rounds, true: markets.Rounds
-) -> "tokenpd.PriceRun":
+def _predicting(market: markets.Market, seen: markets.Rounds, true: markets.Rounds) -> PriceRun:
     """The rule where R is what is seen, over tokens that are there all the time."""
     from fluidkv_papers.theory.price_rule.cases import pool_of
 
     pool = replace(pool_of(true), predicted=pool_of(seen).returns)
     start: Any = market.start
-    return tokenpd.literal_rounds(
+    return knapsack.literal.literal_rounds(
         pool,
         market.memory,
         tokenpd.Pricing(1, start),

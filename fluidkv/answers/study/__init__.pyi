@@ -1,0 +1,2 @@
+from . import simulation as simulation
+from . import study as study

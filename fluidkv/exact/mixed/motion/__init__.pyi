@@ -1,0 +1,2 @@
+from . import drift as drift
+from . import limit as limit

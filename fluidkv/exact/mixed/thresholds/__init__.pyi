@@ -1,0 +1,2 @@
+from . import pencil as pencil
+from . import threshold as threshold

@@ -1,0 +1,2 @@
+from . import polynomial as polynomial
+from . import spectrum as spectrum

@@ -1,1 +1,0 @@
-from .run import run_suite as run_suite

@@ -1,0 +1,2 @@
+from . import heap as heap
+from . import literal as literal
