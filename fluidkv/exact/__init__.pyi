@@ -87,6 +87,7 @@ from .one_class.waste import waste_by_iteration as waste_by_iteration
 from .one_class.whole import whole_cycle as whole_cycle
 from .open_mass import OpenStep as OpenStep
 from .open_mass import iterate_open as iterate_open
+from .precision import to_ball as to_ball
 from .roots.polynomial import characteristic_polynomial as characteristic_polynomial
 from .roots.polynomial import count_inside as count_inside
 from .roots.polynomial import count_on_circle as count_on_circle

@@ -21,7 +21,6 @@ from .theory.best_blind import attained_blind_throughput as attained_blind_throu
 from .theory.best_blind import best_blind_throughput as best_blind_throughput
 from .theory.boundary_queue import eta as eta
 from .theory.boundary_queue import exceedance_probability as exceedance_probability
-from .theory.boundary_queue import to_ball as to_ball
 from .theory.bounds import MemoryBound as MemoryBound
 from .theory.bounds import theorem_1_gap as theorem_1_gap
 from .theory.bounds import theorem_2_memory as theorem_2_memory

@@ -6,7 +6,7 @@ from functools import cache
 from itertools import product
 from random import Random
 
-from fluidkv import wait
+from fluidkv import exact, wait
 from fluidkv.ledger import Evidence, Origin, Range, flint, np
 from fluidkv_papers.wait.paper import statements
 
@@ -107,7 +107,7 @@ def _equation_21(n_prev: int, n: int, shares: list[Fraction]) -> bool | str:
     Paper: the unique positive solution, the smallest, hence the largest memory bound"""
     worst = max(shares)
     root = wait.eta(n_prev, worst, n)
-    smallest, p = root.ball, wait.to_ball(worst)
+    smallest, p = root.ball, exact.to_ball(worst)
     if smallest is None:
         raise ArithmeticError(f"no root for {n_prev}, {worst}, {n}")
 
@@ -118,6 +118,6 @@ def _equation_21(n_prev: int, n: int, shares: list[Fraction]) -> bool | str:
     balls = [wait.eta(n_prev, share, n).ball for share in shares if share != worst]
     ordered = all(ball is not None and ball > smallest for ball in balls)
     least = Fraction(8) * (n - worst * n_prev) / n_prev
-    bounded = smallest >= wait.to_ball(least)
+    bounded = smallest >= exact.to_ball(least)
     found = bool(unique and ordered and bounded)
     return found or f"n = {n_prev}, {n}, shares {[str(share) for share in shares]}"

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from fluidkv import runs, serving, wait
+from fluidkv import exact, runs, serving, wait
 from fluidkv.ledger import Evidence, Finding, Origin, flint
 from fluidkv_papers.wait.instances.measured import counted, first_queue
 from fluidkv_papers.wait.instances.nested import (
@@ -176,7 +176,7 @@ def _windows() -> Finding:
 
     (share,) = _window_shares()
     with working(128):
-        mean = flint.arb(flint.fmpq(_MEAN.numerator, _MEAN.denominator))
+        mean = exact.to_ball(_MEAN)
         term, fewer = flint.arb(1), flint.arb(0)
         for k in range(_BATCH):
             fewer += term
