@@ -136,9 +136,8 @@ def test_a_key_is_one_key(key: Any) -> None:
         lambda: perturbed_starts(key, UNLIKE, count=1, size=0.1),
         lambda: poisson_arrivals(key, np.ones((3, 1))),
     ):
-        with pytest.raises(InputError, match="key: got ") as caught:
+        with pytest.raises(InputError, match="key: got "):
             draw()
-        assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("of", [System(Workload.from_lengths([(2, 3)]), 24), UNLIKE], ids=str)

@@ -111,10 +111,8 @@ def test_what_masses_have_is_observed_of_whole_requests_in_either_precision(wide
 def test_what_does_not_fit_the_step_is_named_while_tracing(model, state, argument):
     traced = jax.jit(lambda: whole_step(model, state))
     for step in (lambda: whole_step(model, state), traced):
-        with pytest.raises(InputError) as error:
+        with pytest.raises(InputError, match=f"^{argument}: "):
             step()
-        assert error.value.argument == argument
-        assert "\n" not in str(error.value)
 
 
 def test_memory_is_never_above_capacity_and_counts_are_whole():
@@ -140,6 +138,5 @@ def test_memory_is_never_above_capacity_and_counts_are_whole():
     ],
 )
 def test_bad_input_is_named(start, options, argument):
-    with pytest.raises(InputError) as error:
+    with pytest.raises(InputError, match=f"^{argument}: "):
         simulate_whole(SMALL, start, **({"iterations": 5} | options))
-    assert error.value.argument == argument

@@ -164,11 +164,8 @@ def test_two_crowds_of_newcomers_evict_each_other_for_ever(backend):
 
 
 def test_so_a_horizon_is_asked_for():
-    with pytest.raises(
-        InputError, match=r"^engine: got 'fcfs-new-first'; .*ends by itself$"
-    ) as caught:
+    with pytest.raises(InputError, match=r"^engine: got 'fcfs-new-first'; .*ends by itself$"):
         serve(Requests([1], [2]), Server(FCFS_NEW_FIRST, Limits(12)))
-    assert "\n" not in str(caught.value)
 
 
 def test_a_light_load_is_served():

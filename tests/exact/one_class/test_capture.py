@@ -113,6 +113,5 @@ def test_only_the_fixed_point_is_captured_by_the_fixed_point():
     ],
 )
 def test_bad_input_is_named(target, options, argument):
-    with pytest.raises(InputError) as error:
+    with pytest.raises(InputError, match=f"^{argument}: "):
         captured_start(SMALL, target, **options)
-    assert error.value.argument == argument

@@ -107,6 +107,5 @@ def test_no_return_within_the_iterations_is_no_cycle():
     ],
 )
 def test_bad_input_is_named(state, iterations, argument):
-    with pytest.raises(InputError) as error:
+    with pytest.raises(InputError, match=f"^{argument}: "):
         whole_cycle(one_class(2, 3, 24), state, iterations=iterations)
-    assert error.value.argument == argument

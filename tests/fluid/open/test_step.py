@@ -166,9 +166,8 @@ def test_derivatives_are_those_of_differences(selection):
     ],
 )
 def test_shapes_and_types_are_named_while_tracing(model, state, named):
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=f"^{named}: "):
         jitted(model, state)
-    assert caught.value.argument == named
 
 
 def test_a_rule_that_is_none_is_named():

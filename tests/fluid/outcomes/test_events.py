@@ -1,5 +1,6 @@
 """The event log against recorded states, against the exact reference, and against the paper."""
 
+import re
 from fractions import Fraction
 from itertools import accumulate
 
@@ -244,10 +245,8 @@ def test_a_single_stage_is_at_its_fixed_point():
     ],
 )
 def test_bad_input_is_named(start, iterations, said):
-    with pytest.raises(InputError) as error:
+    with pytest.raises(InputError, match=re.escape(said)):
         event_log(SMALL, start, iterations=iterations)
-    assert said in str(error.value)
-    assert "\n" not in str(error.value)
 
 
 def test_two_classes_are_refused():

@@ -305,9 +305,8 @@ def test_what_a_step_cannot_take_is_named() -> None:
         ("rate_steps", lambda: fluid_chain(SYSTEM, (4, 5, 3), rate_steps=3)),  # pyright: ignore[reportArgumentType]
     )
     for argument, call in cases:
-        with pytest.raises(InputError) as raised:
+        with pytest.raises(InputError, match=f"^{argument}: "):
             call()
-        assert raised.value.argument == argument
     with pytest.raises(InputError, match="key: got 'key<fry> of shape \\(2,\\)'"):
         jax.jit(step)(counts, empty(counts), several)
     with jax.enable_x64(False), pytest.raises(InputError, match="jax_enable_x64"):
