@@ -22,16 +22,17 @@ from fluidkv.fluid import (
 from fluidkv.fluid.model import cohort_model
 from fluidkv.systems import Systems
 from fluidkv.workload import RequestClass, System, Workload
+from tests.small_systems import one_class
 
 KEY = jax.random.key(5)
 HALF = Fraction(1, 2)
 # Four, and the last three of them, are drawn by one compiled function.
 UNLIKE = Systems.of(
     [
-        System(Workload((RequestClass(3, 1),)), Fraction(20)),
+        one_class(3, 1, 20),
         System(Workload((RequestClass(3, 4, HALF), RequestClass(2, 7, HALF))), Fraction(33, 2)),
-        System(Workload((RequestClass(3, 7),)), Fraction(30)),
-        System(Workload((RequestClass(9, 12),)), Fraction(100)),
+        one_class(3, 7, 30),
+        one_class(9, 12, 100),
     ]
 )
 

@@ -26,10 +26,10 @@ from fluidkv.fluid import (
 )
 from fluidkv.fluid.recorded import RECORDS
 from fluidkv.workload import RequestClass, System, Workload
+from tests.small_systems import SMALL
 from tests.strategies import systems
 
 EPS = np.finfo(np.float64).eps
-SMALL = System(Workload((RequestClass(2, 3),)), Fraction(24))
 MIXED = System(
     Workload((RequestClass(3, 2, Fraction(1, 3)), RequestClass(1, 5, Fraction(2, 3)))), Fraction(60)
 )

@@ -1,6 +1,5 @@
 """The engine of whole requests against its literal reference, step by step."""
 
-from fractions import Fraction
 from itertools import islice
 
 import jax
@@ -14,15 +13,8 @@ from fluidkv.exact.one_class.whole import whole_steps
 from fluidkv.fluid import Cycle, Evictions, Windows, rollout, whole_step
 from fluidkv.fluid.observers import Fronts, Settled
 from fluidkv.fluid.whole import WholeModel, simulate_whole
-from fluidkv.workload import RequestClass, System, Workload
+from tests.small_systems import SMALL, one_class
 from tests.strategies import whole_states
-
-
-def one_class(l0, l1, capacity):
-    return System(Workload((RequestClass(l0, l1),)), Fraction(capacity))
-
-
-SMALL = one_class(2, 3, 24)
 
 
 def assert_equal_to_reference(system, start, found):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from fluidkv import InputError, RequestClass, System, Systems, Workload, simulate
 from fluidkv.systems.rationals import Rationals, rationals
+from tests.small_systems import one_class
 from tests.strategies import systems
 
 HALF = Fraction(1, 2)
@@ -160,7 +161,7 @@ def test_empty_places_come_last_and_hold_nothing() -> None:
 def test_a_hundred_thousand_systems_are_arrays_alone() -> None:
     many = Systems.grid(input_length=np.arange(1, 401), decode_length=range(1, 251), capacity=1000)
     assert len(many) == 100_000
-    assert many[99_999] == System(Workload((RequestClass(400, 250),)), Fraction(1000))
+    assert many[99_999] == one_class(400, 250, 1000)
 
 
 def test_what_is_beyond_64_bits_on_the_way_is_still_exact() -> None:

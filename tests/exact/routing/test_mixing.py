@@ -18,13 +18,8 @@ from fluidkv.exact.routing.partition import best_partition
 from fluidkv.exact.survival import eviction_free_equilibrium, survival_weights
 from fluidkv.verdict import Evidence, Stability
 from fluidkv.workload import RequestClass, System, Workload
+from tests.small_systems import equal_shares
 from tests.strategies import workloads
-
-
-def equal_shares(input_length: int, *decode_lengths: int) -> Workload:
-    share = Fraction(1, len(decode_lengths))
-    return Workload(tuple(RequestClass(input_length, n, share) for n in decode_lengths))
-
 
 FOUR = equal_shares(300, 5, 10, 6, 12)
 

@@ -20,9 +20,10 @@ from fluidkv.fluid.open.system import simulate_open
 from fluidkv.fluid.quantities import QUANTITIES
 from fluidkv.systems import Systems
 from fluidkv.workload import RequestClass, System, Workload
+from tests.small_systems import one_class
 
 EPS = np.finfo(np.float64).eps
-ONE = System(Workload((RequestClass(10, 12),)), 400)
+ONE = one_class(10, 12, 400)
 MIXED = System(
     Workload((RequestClass(3, 2, Fraction(1, 3)), RequestClass(1, 5, Fraction(2, 3)))), 60
 )

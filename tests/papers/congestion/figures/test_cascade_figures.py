@@ -9,8 +9,8 @@ import pytest
 from fluidkv.exact.mass import iterates
 from fluidkv.figures.figure import Figure
 from fluidkv.figures.registry import select
-from fluidkv.workload import RequestClass, System, Workload
 from fluidkv_papers.congestion.figures import figure_7
+from tests.small_systems import one_class
 
 
 def paper_figure(number: int) -> Figure:
@@ -48,7 +48,7 @@ def test_figure_7_is_example_6():
 
 def test_figure_9_is_the_literal_model():
     data = paper_figure(9).data()
-    system = System(Workload((RequestClass(2, 4),)), Fraction(48))
+    system = one_class(2, 4, 48)
     start = [Fraction(p) for p in paper_figure(9).parameters["start"]]  # pyright: ignore[reportGeneralTypeIssues]
     states = [state[0] for state in islice(iterates(system, [start]), 31)]
     masses = np.stack([data[f"stage_{j}"] for j in range(4)], axis=1)
