@@ -191,28 +191,6 @@ def test_columns_of_unequal_length_are_written_as_npz() -> None:
         }
 
 
-def test_committed_figures_are_those_of_the_code() -> None:
-    entries = _manifest(COMMITTED)
-    for figure in select(["congestion_figure_2", QUICK]):
-        data = figure.data()
-        path = COMMITTED / f"{figure.id}.csv"
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        assert entries[figure.id]["data_sha256"] == digest
-        table = np.genfromtxt(path, delimiter=",", names=True, skip_header=_scalars(path))
-        assert table.dtype.names is not None
-        for column in table.dtype.names:
-            # Exact numbers rounded once; the envelope's powers may differ in the last digits.
-            np.testing.assert_allclose(table[column], data[column], rtol=1e-12)
-        assert entries[figure.id]["caption"] == figure.caption(data)
-        assert all((COMMITTED / name).is_file() for name in (f"{figure.id}.png",))
-    with np.load(COMMITTED / "measured_log.npz") as log:
-        assert round(float(log["predicted_in_flight"]), 2) == 34.39
-
-
-def _scalars(path: Path) -> int:
-    return sum(line.startswith("# ") for line in path.read_text().splitlines())
-
-
 def test_listing_the_figures_imports_nothing_heavy() -> None:
     code = (
         "import sys; from fluidkv.figures.registry import figures; figures(); "

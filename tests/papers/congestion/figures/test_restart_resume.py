@@ -81,30 +81,6 @@ def test_the_period_of_a_sine_is_found() -> None:
     assert keeps.strongest_period(5 + np.sin(2 * np.pi * n / 64)) == 64
 
 
-def test_words_say_what_the_numbers_are() -> None:
-    ratio = np.array(keeps.INPUTS) / keeps.OUTPUT
-    flat = np.full(len(ratio), 0.9)
-    data: dict[str, np.ndarray | float] = {"ratio": ratio, "prefill_us": 89.4}
-    again = np.linspace(0.5, 0.75, len(ratio))
-    data |= {"restart.one.prefill": ratio + again, "vllm.one.prefill": ratio + 0.25}
-    data |= {"vllm.one.rate": flat, "restart.one.rate": flat / 2}
-    data |= {f"{e}.seconds.{n}": flat for e in keeps.ENGINES for n in (256, 1024)}
-    text = restart_resume.caption(data)
-    assert "serves 45% of x*, vLLM 90%" in text
-    assert "vLLM prefills 0.25 to 0.25 tokens again, restart 0.50 to 0.75" in text
-    assert "89 µs a prefill token" in text
-
-
-@pytest.mark.thorough
-def test_figure_has_every_curve_over_every_ratio() -> None:
-    data = restart_resume.data()
-    for engine in keeps.ENGINES:
-        for mix in ("one", "pair"):
-            assert len(data[f"{engine}.{mix}.rate"]) == len(keeps.INPUTS)
-    assert (data["vllm.one.rate"] > data["restart.one.rate"]).all()
-    assert (data["cycle.pair"] > data["cycle.one"]).all()
-
-
 @pytest.mark.thorough
 def test_the_page_has_the_shares_in_seconds() -> None:
     page = Path(__file__).parents[4] / "docs" / "experiments.md"
