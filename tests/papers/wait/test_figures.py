@@ -9,6 +9,7 @@ import pytest
 from fluidkv.figures import Figure, MissingInput
 from fluidkv.wait.theory.fluid import fluid_equilibrium
 from fluidkv.wait.theory.thresholds import check_thresholds
+from fluidkv_papers.bands import ratio
 from fluidkv_papers.wait.figures import (
     azure,
     conversations,
@@ -67,8 +68,8 @@ def test_in_overload_wait_serves_most_and_new_first_collapses() -> None:
 @pytest.mark.thorough
 def test_nested_wait_is_ahead_where_the_others_evict() -> None:
     data = figure_11.data((0.6, 1.05), (0,), 7.0, (3.0, 6.0))
-    later = sweeps.ratio(data, "latency_mean", "nested_fixed", "running_first")
-    more = sweeps.ratio(data, "throughput", "nested_fixed", "running_first")
+    later = ratio(data, "latency_mean", "nested_fixed", "running_first")
+    more = ratio(data, "throughput", "nested_fixed", "running_first")
     assert later[0] > 1 > later[1]
     assert more[1] > 1.1
     assert not data["nested_fixed.evictions"].any()
