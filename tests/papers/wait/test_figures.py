@@ -1,6 +1,5 @@
 """What the figures of WAIT say, on fewer and shorter runs where the full ones are slow."""
 
-import csv
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +24,7 @@ from fluidkv_papers.wait.figures import (
     wrong_inputs,
 )
 from fluidkv_papers.wait.instances import server
-
-FIGURES = Path(__file__).parents[3] / "figures"
+from tests.papers.committed import committed
 
 
 def test_the_memory_is_what_the_thresholds_fill() -> None:
@@ -65,17 +63,6 @@ def test_in_overload_wait_serves_most_and_new_first_collapses() -> None:
     assert "wait_least.throughput" not in data  # no thresholds satisfy (11) there
 
 
-@pytest.mark.thorough
-def test_nested_wait_is_ahead_where_the_others_evict() -> None:
-    data = figure_11.data((0.6, 1.05), (0,), 7.0, (3.0, 6.0))
-    later = ratio(data, "latency_mean", "nested_fixed", "running_first")
-    more = ratio(data, "throughput", "nested_fixed", "running_first")
-    assert later[0] > 1 > later[1]
-    assert more[1] > 1.1
-    assert not data["nested_fixed.evictions"].any()
-    assert np.isnan(data["nested.throughput"][1])
-
-
 @pytest.mark.usefixtures("traces_dir")
 def test_ten_outputs_above_capacity() -> None:
     data = conversations.data((130,), 8.0, (4.0, 7.0), (0,))
@@ -97,12 +84,9 @@ def test_least_thresholds_for_a_real_trace_need_more_than_the_machine() -> None:
 
 @pytest.mark.parametrize(("figure", "least"), list(zip(segments.FIGURES, (3, 11, 4), strict=True)))
 def test_titles_name_where_the_committed_bound_is_least(figure: Figure, least: int) -> None:
-    lines = (FIGURES / f"{figure.id}.csv").read_text(encoding="utf-8").splitlines()
-    rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
-    assert len(rows) > 30
+    data = committed(figure)
     for panel in "01":
-        best = min(rows, key=lambda row: float(row[f"{panel}.total"] or "inf"))
-        assert float(best[f"{panel}.count"]) == least
+        assert data[f"{panel}.count"][np.nanargmin(data[f"{panel}.total"])] == least
     assert f"at {least} segments" in figure.title
 
 
@@ -139,6 +123,17 @@ def test_outputs_just_beyond_a_segment_wreck_nested_wait() -> None:
         assert part[f"{key}.served"][1] > 0.97
         assert part[f"{key}.peak"][1] < 1
     assert not wrong_inputs.part_of(data, "rates")["nested.evictions"].any()
+
+
+@pytest.mark.thorough
+def test_nested_wait_is_ahead_where_the_others_evict() -> None:
+    data = figure_11.data((0.6, 1.05), (0,), 7.0, (3.0, 6.0))
+    later = ratio(data, "latency_mean", "nested_fixed", "running_first")
+    more = ratio(data, "throughput", "nested_fixed", "running_first")
+    assert later[0] > 1 > later[1]
+    assert more[1] > 1.1
+    assert not data["nested_fixed.evictions"].any()
+    assert np.isnan(data["nested.throughput"][1])
 
 
 @pytest.mark.thorough

@@ -12,6 +12,7 @@ from fluidkv_papers.congestion.experiments import a100
 from fluidkv_papers.congestion.experiments import keeping as keeps
 from fluidkv_papers.congestion.experiments.a100 import workload
 from fluidkv_papers.congestion.figures import restart_resume
+from tests.papers.committed import committed
 
 _SMOOTH = keeps.Kept(1.0, 1.0, 0.0, 2.0, 0.0, 0.0, 64.0, np.ones(1))
 """A run without eviction whose inputs are twice as long as its outputs."""
@@ -81,12 +82,11 @@ def test_the_period_of_a_sine_is_found() -> None:
     assert keeps.strongest_period(5 + np.sin(2 * np.pi * n / 64)) == 64
 
 
-@pytest.mark.thorough
 def test_the_page_has_the_shares_in_seconds() -> None:
     page = Path(__file__).parents[4] / "docs" / "experiments.md"
     rows = re.findall(r"^\| ([\d/]+) \| ([\d.| ]+) \|$", page.read_text(encoding="utf-8"), re.M)
     assert [ratio for ratio, _ in rows] == ["1/16", "1/4", "1", "4"]
-    data = restart_resume.data()
+    data = committed(restart_resume.FIGURE)
     for ratio, cells in rows:
         i = data["ratio"].tolist().index(float(Fraction(ratio)))
         columns = [f"{e}.seconds.{n}" for e in ("vllm", "restart") for n in (256, 1024)]
