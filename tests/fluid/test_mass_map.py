@@ -50,10 +50,7 @@ MIXED = System(Workload.from_lengths([(3, 5), (4, 7), (4, 7)]), Fraction(200))
 jitted = jax.jit(step)
 
 
-@pytest.fixture(autouse=True)
-def double_precision():
-    with jax.enable_x64(True):
-        yield
+pytestmark = pytest.mark.usefixtures("in_64_bits")
 
 
 def tolerance(model):

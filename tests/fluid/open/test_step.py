@@ -33,10 +33,7 @@ EMPTY = OpenState(np.zeros((2, 5)), np.zeros(2))
 jitted = jax.jit(open_step)
 
 
-@pytest.fixture(autouse=True)
-def double_precision():
-    with jax.enable_x64(True):
-        yield
+pytestmark = pytest.mark.usefixtures("in_64_bits")
 
 
 def test_the_front_is_the_rollout_of_the_step():

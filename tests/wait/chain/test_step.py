@@ -1,7 +1,6 @@
 """The step of WAIT as a pure map: masses against exact ones, counts against masses and calls."""
 
 import dataclasses
-from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -39,10 +38,7 @@ ALL = tuple(CHAIN_RECORDS)
 """Records of most calls, also of other modules here, so that these share a compilation."""
 
 
-@pytest.fixture(autouse=True)
-def _in_64_bits() -> Iterator[None]:
-    with jax.enable_x64(True):
-        yield
+pytestmark = pytest.mark.usefixtures("in_64_bits")
 
 
 @st.composite
