@@ -68,6 +68,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> OneProc
     return OneProcessAFile(config, log) if config.getoption("dist") == "loadfile" else None
 
 
+@pytest.fixture
+def in_64_bits() -> Iterator[None]:
+    """Doubles in JAX, as where the library computes."""
+    with jax.enable_x64(True):
+        yield
+
+
 @pytest.fixture(autouse=True, scope="module")
 def compiled_code_is_let_go() -> Iterator[None]:
     """Each compilation maps pages for ever; a process may hold 65,530 maps, then XLA crashes.

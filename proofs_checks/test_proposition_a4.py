@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from fluidkv.exact.mass import iterate
 from fluidkv.exact.one_class.blocks import BlockEnd, new_batch
-from fluidkv.workload import RequestClass, System, Workload
+from tests.small_systems import one_class
 from tests.strategies import positive_rationals
 
 
@@ -31,7 +31,7 @@ def walk(l0, end):
     used = sum((l0 + 1 + j) * x for j, x in enumerate(state))
     # Masses scale with capacity: enough for one request is all that a system asks for.
     scale = Fraction(2 * (l0 + len(state))) / used
-    system = System(Workload((RequestClass(l0, len(state)),)), used * scale)
+    system = one_class(l0, len(state), used * scale)
     steps, state = [], [x * scale for x in state]
     for _ in range(end.gaps[-1]):
         steps.append(iterate(system, [state]))

@@ -23,7 +23,7 @@ from fluidkv.exact.one_class.cycles import balanced_cycle
 from fluidkv.exact.one_class.return_map import cycle_stability
 from fluidkv.exact.one_class.trajectory import is_settled, states_from
 from fluidkv.verdict import Stability
-from fluidkv.workload import RequestClass, System, Workload
+from tests.small_systems import SMALL, one_class
 from tests.strategies import (
     gap_compositions,
     homogeneous_systems,
@@ -37,8 +37,7 @@ HORIZON = 1500
 """Some ten times what any start of the strategies has needed; masses there have denominators of a
 few digits, so that none starts closer than 1e-6 or so to an unstable cycle it is not on."""
 
-SMALL = System(Workload((RequestClass(2, 3),)), Fraction(24))
-BORDER = System(Workload((RequestClass(1, 3),)), Fraction(14))
+BORDER = one_class(1, 3, 14)
 
 long_systems = systems(
     workloads=workloads(
@@ -81,7 +80,7 @@ def test_two_stages_have_one_exception(system_and_state):
     # l1 = 2: no intermediate cycle, and the fixed point captures itself only.
     system, _ = system_and_state
     only = system.workload.classes[0]
-    system = System(Workload((RequestClass(only.input_length, 2),)), system.capacity + 2)
+    system = one_class(only.input_length, 2, system.capacity + 2)
     x = 2 * system.capacity / (2 * (2 * only.input_length + 3))
     assert states_before(system, (x, x)) == ((x, x),)
     for part in (Fraction(1, 7), Fraction(2, 5), Fraction(1, 2), Fraction(99, 100)):
@@ -167,6 +166,6 @@ def test_the_worst_cycle_completes_what_one_full_last_stage_holds(system, data):
 
 def test_with_one_stage_the_fixed_point_is_stable():
     # l1 = 1, excluded by the theorem: there is one state on the boundary.
-    system = System(Workload((RequestClass(3, 1),)), Fraction(12))
+    system = one_class(3, 1, 12)
     assert iterate(system, [[Fraction(3)]]).state == [[3]]
     assert cycle_stability(system, (1,)).verdict is Stability.STABLE

@@ -21,7 +21,6 @@ def test_lengths_are_positive_integers(bad, field):
     lengths = {"input_length": 2, "decode_length": 3, field: bad}
     with pytest.raises(InputError, match=field) as caught:
         RequestClass(**lengths)
-    assert "\n" not in str(caught.value)
     assert caught.value.allowed == "an integer of at least 1"
 
 

@@ -21,6 +21,7 @@ from .one_class.return_map import cycle_stability as cycle_stability
 from .one_class.trajectory import trajectory as trajectory
 from .one_class.waste import waste as waste
 from .one_class.whole import whole_cycle as whole_cycle
+from .precision import to_ball as to_ball
 from .roots.polynomial import characteristic_polynomial as characteristic_polynomial
 from .roots.spectrum import certify_spectrum as certify_spectrum
 from .roots.spectrum import count_unstable as count_unstable

@@ -24,6 +24,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from typing import TypeVar
 
 from flint import (
@@ -34,6 +35,7 @@ from flint import (
     arb_mat,
     arb_poly,
     ctx,
+    fmpq,
     fmpq_mat,
     fmpq_poly,
     fmpz_mat,
@@ -57,6 +59,22 @@ def working(bits: int) -> Iterator[None]:
             yield
         finally:
             ctx.prec = before
+
+
+def to_fmpq(value: Fraction | int) -> fmpq:
+    """A rational as FLINT's own; exact, whatever the precision."""
+    return fmpq(value.numerator, value.denominator)
+
+
+def to_ball(value: Fraction | int) -> arb:
+    """A rational as a ball in the current precision.
+
+    Examples:
+        >>> from fluidkv.exact import to_ball
+        >>> to_ball(Fraction(1, 3))
+        [0.333333333333333 +/- 3.71e-16]
+    """
+    return arb(to_fmpq(value))
 
 
 def outward(ball: arb) -> tuple[float, float]:

@@ -23,7 +23,7 @@ from fractions import Fraction
 import numpy as np
 from flint import acb, arb
 
-from fluidkv.exact.precision import DOUBLE, outward, shown_alike, working
+from fluidkv.exact.precision import DOUBLE, outward, shown_alike, to_ball, working
 from fluidkv.exact.roots.winding import Series, count_outside
 from fluidkv.footprints.second_moments import Moments, moments
 from fluidkv.footprints.stability import FullServer, footprint_stability
@@ -90,7 +90,7 @@ def certified_variances(server: FullServer) -> CertifiedVariances:
     points = None if largest is None else _enough(largest, rho)
     if largest is None or points is None:
         return CertifiedVariances(None, None, None)
-    rate = _ball(found.equilibrium.rate)
+    rate = to_ball(found.equilibrium.rate)
     away = arb(rho) ** -points
     balls = [
         rate * (mean + arb(0, (2 * bound * away / (1 - away)).upper()))
@@ -152,7 +152,7 @@ def _trapezoid(exact: Moments, points: int) -> tuple[arb, arb]:
         _values(exact.running_memory[about:], two, points),
         _values(behind, two, points),
     )
-    first = [_ball(Fraction(x[0], two)) for x in (exact.memory_memory, exact.running_running)]
+    first = [to_ball(Fraction(x[0], two)) for x in (exact.memory_memory, exact.running_running)]
     totals = [arb(0), arb(0)]
     for k, (A, B, P2, Q2, ahead, back) in enumerate(zip(*rows, strict=True)):
         memory, running = (2 * x.real - c for x, c in zip((P2, Q2), first, strict=True))
@@ -172,7 +172,7 @@ def _values(coefficients: Sequence[int], denominator: int, points: int) -> list[
         return [acb(0)] * (points // 2 + 1)
     series = Series(coefficients, grid_cells=points // 2)
     error = arb(0, float(series.rounding_bounds[0]))
-    scale = _ball(Fraction(top, denominator))
+    scale = to_ball(Fraction(top, denominator))
     values = series.grid().taylor[0]
     return [acb(arb(v.real) + error, arb(v.imag) + error) * scale for v in values]
 
@@ -180,7 +180,3 @@ def _values(coefficients: Sequence[int], denominator: int, points: int) -> list[
 def _square(value: acb) -> arb:
     """|value|^2; a power of a ball around 0 is not defined."""
     return value.real * value.real + value.imag * value.imag
-
-
-def _ball(value: Fraction) -> arb:
-    return arb(value.numerator) / arb(value.denominator)

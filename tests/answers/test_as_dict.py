@@ -19,9 +19,9 @@ from fluidkv.exact.mixed.mix import LengthMix, two_lengths
 from fluidkv.exact.mixed.thresholds.threshold import input_threshold
 from fluidkv.exact.one_class.equilibria import equilibria
 from fluidkv.traces import preset
-from fluidkv.workload import RequestClass, System, Workload
 from tests.cli.answered import answer_in
 from tests.serving.records.record_copies import OURS
+from tests.small_systems import one_class
 
 HALF = Fraction(1, 2)
 
@@ -44,7 +44,7 @@ ASKED: dict[str, tuple[str, Callable[[], Any]]] = {
     ),
     "equilibria": (
         "--class 5:4 --capacity 1000",
-        lambda: equilibria(System(Workload((RequestClass(5, 4),)), 1000)).to_dict(),
+        lambda: equilibria(one_class(5, 4, 1000)).to_dict(),
     ),
     "oracle": (
         str(OURS),

@@ -11,6 +11,7 @@ from fluidkv.exact.linear_stability import stability
 from fluidkv.fluid import class_model, event_log, mode_starts
 from fluidkv.workload import RequestClass, System, Workload
 from tests.cli.answered import json_of, refusal
+from tests.small_systems import one_class
 
 SHORT = ["--iterations", "50"]
 
@@ -62,7 +63,7 @@ def test_equal_requests_get_their_worst_case(capsys):
 def test_who_is_in_the_worst_case_is_what_the_events_say(capsys):
     """Against `event_log`, another engine: first iterations with a single occupied stage."""
     answer = json_of(capsys, "study", "--class", "4:6", "--capacity", "300", "--iterations", "400")
-    system = System(Workload((RequestClass(4, 6),)), 300)
+    system = one_class(4, 6, 300)
     root = complex(stability(system).certificate.leading[0].ball.mid())
     model = class_model(system)
     for size, start in zip((0.01, 0.1), answer["homogeneous"]["starts"], strict=False):

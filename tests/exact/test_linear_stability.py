@@ -27,6 +27,7 @@ from fluidkv.exact.survival import SurvivalWeights, survival_weights
 from fluidkv.traces import read_trace
 from fluidkv.verdict import Evidence, Stability
 from fluidkv.workload import RequestClass, System, Workload
+from tests.small_systems import one_class
 from tests.strategies import workloads
 
 HALF = Fraction(1, 2)
@@ -42,7 +43,7 @@ def two_classes(input_length: int, first: int, second: int) -> Workload:
 @given(st.integers(1, 40), st.integers(2, 30))
 def test_every_mode_of_a_homogeneous_system_grows(input_length, decode_length):
     """V increases with age, so by Enestrom and Kakeya all d-1 roots lie outside the circle."""
-    system = System(Workload((RequestClass(input_length, decode_length),)), 10**4)
+    system = one_class(input_length, decode_length, 10**4)
     result = stability(system)
     assert result.verdict is Stability.UNSTABLE
     assert result.unstable_modes == decode_length - 1
@@ -52,7 +53,7 @@ def test_every_mode_of_a_homogeneous_system_grows(input_length, decode_length):
 
 
 def test_one_iteration_requests_have_no_modes():
-    result = stability(System(Workload((RequestClass(5, 1),)), 100))
+    result = stability(one_class(5, 1, 100))
     assert result.verdict is Stability.STABLE
     assert result.leading_period is None
     assert result.spectral_radius == (0.0, 0.0)
@@ -415,7 +416,7 @@ def test_weights_that_stay_equal_are_not_in_order():
 @pytest.mark.thorough
 def test_long_requests_all_alike_are_judged_and_bracketed():
     """Thousands of roots of nearly equal modulus: the verdict is exact, the radius a bracket."""
-    result = stability(System(Workload((RequestClass(400, 6000),)), 10**5))
+    result = stability(one_class(400, 6000, 10**5))
     assert (result.verdict, result.unstable_modes) == (Stability.UNSTABLE, 5999)
     low, high = result.spectral_radius
     assert 1 < low <= high <= 402 / 401 * (1 + 1e-12)

@@ -7,9 +7,9 @@ from hypothesis import given
 from fluidkv.exact import iterate
 from fluidkv.exact.open_mass import iterate_open
 from fluidkv.workload import RequestClass, System, Workload
+from tests.small_systems import SMALL
 from tests.strategies import open_states
 
-SMALL = System(Workload((RequestClass(2, 3),)), 24)
 MIXED = System(
     Workload((RequestClass(3, 2, Fraction(1, 3)), RequestClass(1, 5, Fraction(2, 3)))), 60
 )

@@ -150,7 +150,6 @@ def test_a_function_refuses_another_kind(name):
             with pytest.raises(fk.InputError) as refused:
                 _call(function, given)
             assert refused.value.argument.split("[")[0] == parameter.name
-            assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize("name", RECORDS)
@@ -163,9 +162,8 @@ def test_a_record_refuses_another_kind(name):
         for value in wrong(kinds[each.name]):
             if isinstance(value, list) and not value:  # an array that a record makes of a list
                 continue
-            with pytest.raises(fk.InputError) as refused:
+            with pytest.raises(fk.InputError):
                 cls(**fine | {each.name: value})
-            assert "\n" not in str(refused.value)
 
 
 def _call(function: Callable[..., Any], given: dict[str, object]) -> Any:

@@ -39,10 +39,7 @@ STABLE = System(Workload.from_lengths([(20, 2), (20, 3)]), 1000)
 START = np.array([4.0, 3.0, 0.0])
 
 
-@pytest.fixture(autouse=True)
-def double_precision():
-    with jax.enable_x64(True):
-        yield
+pytestmark = pytest.mark.usefixtures("in_64_bits")
 
 
 class Seen(Observer):

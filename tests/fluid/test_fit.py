@@ -12,14 +12,15 @@ import fluidkv as fk
 from fluidkv.fluid import burst_state, mode_starts
 from fluidkv.systems import Systems
 from fluidkv.workload import RequestClass, System, Workload
+from tests.small_systems import one_class
 
 KEY = jax.random.key(2)
 HALF = Fraction(1, 2)
 MIXED = System(Workload((RequestClass(2, 3, HALF), RequestClass(2, 5, HALF))), Fraction(60))
-ALIKE = System(Workload((RequestClass(3, 4),)), Fraction(90))
+ALIKE = one_class(3, 4, 90)
 MANY = {
     "mixed": Systems.vary(MIXED, capacity=[60, 80]),
-    "alike": Systems.of([ALIKE, System(Workload((RequestClass(3, 6),)), Fraction(90))]),
+    "alike": Systems.of([ALIKE, one_class(3, 6, 90)]),
 }
 
 STARTS: dict[str, Callable] = {

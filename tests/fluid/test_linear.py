@@ -19,10 +19,7 @@ APART = 0.05
 the m-th root of a rounding."""
 
 
-@pytest.fixture(autouse=True)
-def double_precision():
-    with jax.enable_x64(True):
-        yield
+pytestmark = pytest.mark.usefixtures("in_64_bits")
 
 
 def certified(system):

@@ -35,6 +35,7 @@ from fluidkv.fluid.mass_map import NO_FRONT
 from fluidkv.systems import Systems
 from fluidkv.workload import RequestClass, System, Workload
 from tests.fluid.padded import CLASSES, STAGES, padded, rectangle
+from tests.small_systems import SMALL, one_class
 from tests.strategies import (
     boundary_states,
     cohort_profiles,
@@ -45,15 +46,11 @@ from tests.strategies import (
 )
 
 EPS = np.finfo(np.float64).eps
-SMALL = System(Workload((RequestClass(2, 3),)), Fraction(24))
 MIXED = System(Workload.from_lengths([(3, 5), (4, 7), (4, 7)]), Fraction(200))
 jitted = jax.jit(step)
 
 
-@pytest.fixture(autouse=True)
-def double_precision():
-    with jax.enable_x64(True):
-        yield
+pytestmark = pytest.mark.usefixtures("in_64_bits")
 
 
 def tolerance(model):
@@ -302,7 +299,7 @@ def test_a_stage_that_the_reference_empties_is_exactly_zero(system, data):
 
 
 def test_a_stage_exactly_emptied_leaves_the_next_one_whole():
-    model = class_model(System(Workload((RequestClass(1, 3),)), Fraction(8)))
+    model = class_model(one_class(1, 3, 8))
     after, flows = step(model, np.array([[1.0, 2.0, 0.0]]))
     assert after.tolist() == [[0.0, 0.0, 2.0]]
     assert flows.admitted.tolist() == [0.0]

@@ -26,10 +26,10 @@ from fluidkv.fluid import (
 )
 from fluidkv.fluid.recorded import RECORDS
 from fluidkv.workload import RequestClass, System, Workload
+from tests.small_systems import SMALL
 from tests.strategies import systems
 
 EPS = np.finfo(np.float64).eps
-SMALL = System(Workload((RequestClass(2, 3),)), Fraction(24))
 MIXED = System(
     Workload((RequestClass(3, 2, Fraction(1, 3)), RequestClass(1, 5, Fraction(2, 3)))), Fraction(60)
 )
@@ -243,10 +243,8 @@ def test_bad_input_is_named_before_jax_runs(arguments, named, monkeypatch):
     monkeypatch.setattr("fluidkv.fluid.simulation._roll", None)
     call = {"start": GOOD, "iterations": 4} | arguments
     start = call.pop("start")
-    with pytest.raises(InputError) as error:
+    with pytest.raises(InputError, match=f"^{named}: "):
         simulate(SMALL, start, **call)
-    assert error.value.argument == named
-    assert "\n" not in str(error.value)
 
 
 def test_mass_in_a_stage_that_a_class_does_not_have_is_refused():
@@ -273,9 +271,8 @@ def test_capacities_and_starts_must_agree(starts):
 )
 def test_bad_perturbations_are_named(arguments, named):
     call = {"count": 2, "size": 0.1} | arguments
-    with pytest.raises(InputError) as error:
+    with pytest.raises(InputError, match=f"^{named}: "):
         perturbed_starts(jax.random.key(0), class_model(SMALL), **call)
-    assert error.value.argument == named
 
 
 @pytest.mark.parametrize("of", [MIXED, [MIXED, SMALL]], ids=["one", "many"])

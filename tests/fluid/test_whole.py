@@ -1,6 +1,5 @@
 """The engine of whole requests against its literal reference, step by step."""
 
-from fractions import Fraction
 from itertools import islice
 
 import jax
@@ -14,15 +13,8 @@ from fluidkv.exact.one_class.whole import whole_steps
 from fluidkv.fluid import Cycle, Evictions, Windows, rollout
 from fluidkv.fluid.observers import Fronts, Settled
 from fluidkv.fluid.whole import WholeModel, simulate_whole, whole_step
-from fluidkv.workload import RequestClass, System, Workload
+from tests.small_systems import SMALL, one_class
 from tests.strategies import whole_states
-
-
-def one_class(l0, l1, capacity):
-    return System(Workload((RequestClass(l0, l1),)), Fraction(capacity))
-
-
-SMALL = one_class(2, 3, 24)
 
 
 def assert_equal_to_reference(system, start, found):
@@ -111,10 +103,8 @@ def test_what_masses_have_is_observed_of_whole_requests_in_either_precision(wide
 def test_what_does_not_fit_the_step_is_named_while_tracing(model, state, argument):
     traced = jax.jit(lambda: whole_step(model, state))
     for step in (lambda: whole_step(model, state), traced):
-        with pytest.raises(InputError) as error:
+        with pytest.raises(InputError, match=f"^{argument}: "):
             step()
-        assert error.value.argument == argument
-        assert "\n" not in str(error.value)
 
 
 def test_memory_is_never_above_capacity_and_counts_are_whole():
@@ -140,6 +130,5 @@ def test_memory_is_never_above_capacity_and_counts_are_whole():
     ],
 )
 def test_bad_input_is_named(start, options, argument):
-    with pytest.raises(InputError) as error:
+    with pytest.raises(InputError, match=f"^{argument}: "):
         simulate_whole(SMALL, start, **({"iterations": 5} | options))
-    assert error.value.argument == argument

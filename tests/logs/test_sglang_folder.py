@@ -39,9 +39,8 @@ def test_the_measured_run_is_a_log(sglang_dir) -> None:
 
 
 def test_what_a_replay_of_ticks_lacks_is_said_with_its_command(sglang_dir) -> None:
-    with pytest.raises(InputError, match=r"per-request times.*sglang.bench_serving") as caught:
+    with pytest.raises(InputError, match=r"per-request times.*sglang.bench_serving"):
         read_log(sglang_dir).timed()
-    assert "\n" not in str(caught.value)
 
 
 def test_a_bad_request_is_dropped_and_reported(copy) -> None:

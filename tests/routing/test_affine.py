@@ -113,7 +113,5 @@ def test_load_above_the_mean_takes_off_a_share_of_a_prompt():
     ],
 )
 def test_a_parameter_out_of_range_is_one_line(make, argument):
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=f"^{argument}: "):
         make()
-    assert caught.value.argument == argument
-    assert "\n" not in str(caught.value)

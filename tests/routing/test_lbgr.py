@@ -211,10 +211,8 @@ def test_an_error_is_of_the_model_now_or_of_what_was_said():
     ],
 )
 def test_a_parameter_out_of_range_is_one_line(wrong, argument):
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=f"^{argument}: "):
         LBGR(**wrong)
-    assert caught.value.argument == argument
-    assert "\n" not in str(caught.value)
 
 
 def _one(length: int, *, now: float = 0.0, hits: int = 0):

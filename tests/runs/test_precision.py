@@ -11,9 +11,9 @@ import pytest
 import fluidkv
 from fluidkv.fluid import class_model, perturbed_starts
 from fluidkv.runs.precision import in_float64, random_key
-from fluidkv.workload import RequestClass, System, Workload
+from tests.small_systems import one_class
 
-MODEL = class_model(System(Workload((RequestClass(5, 3),)), 100))
+MODEL = class_model(one_class(5, 3, 100))
 
 
 def test_a_seed_has_one_key_whatever_the_default_generator_is() -> None:

@@ -5,12 +5,11 @@ from dataclasses import replace
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.runs.requests import Requests
 from fluidkv.serving.engines import VLLM
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import Allocation, EngineRules, Gate, Growth, Guard, Keeps, Requeue
-from fluidkv.serving.server import Server
 from fluidkv.serving.stepped import Engine
+from tests.serving.by_hand import engine, indices
 
 BLOCKS, MORE, DOUBLE = (
     replace(VLLM, allocation=allocation)
@@ -22,13 +21,12 @@ BLOCKS, MORE, DOUBLE = (
 )
 
 
-def engine(
+def granted(
     rules: EngineRules, limits: Limits, *rows: tuple[int, int, int], start: tuple[int, ...] = ()
 ) -> Engine:
     """Rows are input, outputs, estimated outputs; all come at 0."""
     inputs, outputs, estimated = map(list, zip(*rows, strict=True))
-    requests = Requests(inputs, outputs, estimated_output=estimated)
-    return Engine(requests, Server(rules, limits), start=start)
+    return engine(rules, inputs, outputs, limits, start=start, estimated_output=estimated)
 
 
 def column(made: Engine, name: str, steps: int) -> list[int]:
@@ -38,7 +36,7 @@ def column(made: Engine, name: str, steps: int) -> list[int]:
 @pytest.mark.parametrize("rules", [BLOCKS, MORE, DOUBLE])
 def test_a_grant_is_held_from_admission_without_the_last_token(rules):
     """4 input + 3 outputs - 1 are 6 tokens: 3 blocks of 2, though 4 are computed at first."""
-    made = engine(rules, Limits(100, block_size=2), (4, 3, 3))
+    made = granted(rules, Limits(100, block_size=2), (4, 3, 3))
     assert column(made, "used_blocks", 3) == [3, 3, 3]
     assert made.all[0].finished
     assert made.all[0].evictions == 0
@@ -47,20 +45,20 @@ def test_a_grant_is_held_from_admission_without_the_last_token(rules):
 def test_the_gate_asks_for_the_grant():
     """Two grants of 6 do not fit in 11 tokens; by block both prompts do."""
     rows = (4, 3, 3), (4, 3, 3)
-    assert engine(BLOCKS, Limits(11), *rows).step()["admit_new"] == 1
-    assert engine(VLLM, Limits(11), *rows).step()["admit_new"] == 2
+    assert granted(BLOCKS, Limits(11), *rows).step()["admit_new"] == 1
+    assert granted(VLLM, Limits(11), *rows).step()["admit_new"] == 2
 
 
 def test_past_its_estimate_it_grows_by_block_and_victims_go():
     """Two with 2 + 2 - 1 = 3 of 6 tokens each; for their third output the second makes room."""
-    made = engine(BLOCKS, Limits(6), (2, 4, 2), (2, 4, 2))
+    made = granted(BLOCKS, Limits(6), (2, 4, 2), (2, 4, 2))
     assert column(made, "used_blocks", 4) == [6, 6, 4, 5]
     assert [request.evictions for request in made.all] == [0, 1]
 
 
 def test_who_outgrows_it_goes_itself_and_asks_for_more():
     """2 + 2 - 1 = 3 tokens; at 2 outputs it needs a fourth, and comes back with 2 + (2 + 5) - 1."""
-    made = engine(MORE, Limits(100, more_outputs=5), (2, 9, 2))
+    made = granted(MORE, Limits(100, more_outputs=5), (2, 9, 2))
     assert column(made, "preempt", 3) == [0, 0, 1]
     assert made.free == 100 - 8  # admitted again at once, as memory is not short
     assert made.all[0].outputs == 3
@@ -70,7 +68,7 @@ def test_who_outgrows_it_goes_itself_and_asks_for_more():
 
 def test_who_outgrows_it_comes_back_with_twice_its_demand():
     """The demand is input and estimate, 2 + 2; twice it 8, of which 7 are stored, and then 16."""
-    made = engine(DOUBLE, Limits(100), (2, 12, 2))
+    made = granted(DOUBLE, Limits(100), (2, 12, 2))
     assert column(made, "preempt", 3) == [0, 0, 1]
     assert made.free == 93
     assert column(made, "preempt", 4) == [0, 0, 0, 1]
@@ -80,7 +78,7 @@ def test_who_outgrows_it_comes_back_with_twice_its_demand():
 def test_who_outgrew_it_does_not_bar_admission_but_what_it_asks_for_may():
     """It comes back at HEAD for 2 + (2 + 3) - 1 = 6; behind it one of 2 is admitted if it fits."""
     for memory, newcomers in ((8, 1), (7, 0)):
-        made = engine(MORE, Limits(memory, more_outputs=3), (2, 9, 2), (2, 1, 1), start=(1,))
+        made = granted(MORE, Limits(memory, more_outputs=3), (2, 9, 2), (2, 1, 1), start=(1,))
         run = made.batch.runs[0]
         run.sequences, sequences = 1, run.sequences  # the second waits
         assert made.step()["admit_new"] == 0
@@ -93,7 +91,7 @@ def test_who_outgrew_it_does_not_bar_admission_but_what_it_asks_for_may():
 def test_who_starts_again_is_given_more_than_it_had():
     """Otherwise it would lose its outputs at the same token for ever."""
     restart = replace(MORE, keeps=Keeps.NOTHING)
-    made = engine(restart, Limits(100, more_outputs=3), (2, 9, 2))
+    made = granted(restart, Limits(100, more_outputs=3), (2, 9, 2))
     while not made.all[0].finished:
         made.step()
     assert made.all[0].evictions == 3  # at 2, 5 and 8 outputs
@@ -106,7 +104,7 @@ def test_who_starts_again_is_given_more_than_it_had():
 def test_a_grant_is_never_more_than_the_memory_holds(rules, growth, guard):
     """It is estimated at a thousand times the memory, and must be admitted all the same."""
     limits = Limits(20, watermark=0.1)  # 2 blocks
-    made = engine(replace(rules, growth=growth, guard=guard), limits, (3, 9, 20_000))
+    made = granted(replace(rules, growth=growth, guard=guard), limits, (3, 9, 20_000))
     left = max(2 if guard is Guard.ALWAYS else 0, 1 if growth is Growth.ONE_FREE else 0)
     assert made.step()["used_blocks"] == 20 - left
     while not made.all[0].finished:
@@ -117,13 +115,13 @@ def test_a_grant_is_never_more_than_the_memory_holds(rules, growth, guard):
 def test_the_outgrown_wait_in_their_order():
     rows = (2, 9, 2), (2, 9, 2), (2, 9, 9)
     for requeue in (Requeue.HEAD, Requeue.TAIL):
-        made = engine(replace(MORE, requeue=requeue), Limits(30), *rows, start=(1, 1, 1))
+        made = granted(replace(MORE, requeue=requeue), Limits(30), *rows, start=(1, 1, 1))
         made.step()
         made.batch.runs[0].sequences = 1  # nobody of them enters again at once
         made.step()
-        waiting = [request.index for request in made.waiting]
+        waiting = indices(made.waiting)
         assert waiting == ([0, 1] if requeue is Requeue.HEAD else [1, 0])
-        assert [request.index for request in made.running] == [2]
+        assert indices(made.running) == [2]
 
 
 @pytest.mark.parametrize("gate", [Gate.FIRST_CHUNK, Gate.PEAK, Gate.RATIO])

@@ -38,7 +38,5 @@ def test_the_watermark_is_a_share_of_the_blocks_and_one():
     ],
 )
 def test_bad_limits_are_named(wrong, argument):
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=f"^{argument}:"):
         Limits(**wrong)
-    assert str(caught.value).startswith(f"{argument}:")
-    assert "\n" not in str(caught.value)

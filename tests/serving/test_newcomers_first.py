@@ -10,28 +10,12 @@ from fluidkv.runs.requests import Requests
 from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.engines import FCFS_NEW_FIRST, FCFS_RUNNING_FIRST
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.rules import EngineRules, Gate, Growth, Guard, Keeps, Requeue, Victim
+from fluidkv.serving.rules import Gate, Growth, Guard, Keeps, Requeue, Victim
 from fluidkv.serving.run import serve
 from fluidkv.serving.server import Server
 from fluidkv.serving.stepped import Engine
 from fluidkv.workload import RequestClass, Workload
-
-
-def engine(
-    inputs: list[int],
-    outputs: list[int],
-    limits: Limits,
-    *,
-    start: tuple[int, ...] = (),
-    rules: EngineRules = FCFS_NEW_FIRST,
-) -> Engine:
-    """On the theory's clock; `start`: outputs of the first requests, which run."""
-    return Engine(Requests(inputs, outputs), Server(rules, limits), start=start)
-
-
-def indices(requests) -> list[int]:
-    return [request.index for request in requests]
-
+from tests.serving.by_hand import engine, indices
 
 # ---------------------------------------------------------------------------- who goes, who stays
 
@@ -41,7 +25,7 @@ def test_iteration_2_of_wait_s_example_2():
 
     The last of those who ran goes first, never a newcomer; who went waits at the tail.
     """
-    made = engine([1] * 10, [2] * 10, Limits(12), start=(1,) * 6)
+    made = engine(FCFS_NEW_FIRST, [1] * 10, [2] * 10, Limits(12), start=(1,) * 6)
     counts = made.step()
     assert (counts["admit_new"], counts["preempt"], counts["completed"]) == (4, 2, 4)
     assert (counts["used_blocks"], counts["kv_tokens"], counts["prefill_tokens"]) == (12, 12, 4)
@@ -50,7 +34,7 @@ def test_iteration_2_of_wait_s_example_2():
 
 
 def test_who_runs_first_lets_nobody_in_then():
-    made = engine([1] * 10, [2] * 10, Limits(12), start=(1,) * 6, rules=FCFS_RUNNING_FIRST)
+    made = engine(FCFS_RUNNING_FIRST, [1] * 10, [2] * 10, Limits(12), start=(1,) * 6)
     counts = made.step()
     assert (counts["admit_new"], counts["preempt"], counts["completed"]) == (0, 0, 6)
 
@@ -65,13 +49,13 @@ def test_the_victim_rule_chooses_among_those_who_ran():
     ):
         rules = replace(FCFS_NEW_FIRST, victim=victim)
         # They would hold 3, 6 and 4 tokens; the newcomer 9: of 19, one has to go.
-        made = engine([1, 1, 1, 9], [9] * 4, Limits(19), start=(2, 5, 3), rules=rules)
+        made = engine(rules, [1, 1, 1, 9], [9] * 4, Limits(19), start=(2, 5, 3))
         assert made.step()["preempt"] == 1
         assert indices(made.waiting) == [gone]
 
 
 def test_newcomers_may_take_the_whole_memory():
-    made = engine([4] * 6, [3] * 6, Limits(12), start=(1, 1))
+    made = engine(FCFS_NEW_FIRST, [4] * 6, [3] * 6, Limits(12), start=(1, 1))
     counts = made.step()
     assert (counts["admit_new"], counts["preempt"], counts["running"]) == (3, 2, 3)
     assert indices(made.waiting) == [5, 1, 0]
@@ -79,14 +63,14 @@ def test_newcomers_may_take_the_whole_memory():
 
 def test_the_first_that_does_not_fit_ends_admission():
     """13 tokens would never fit beside 4 in 16 together; the one of 2 behind it must wait."""
-    made = engine([4, 13, 2], [3] * 3, Limits(16))
+    made = engine(FCFS_NEW_FIRST, [4, 13, 2], [3] * 3, Limits(16))
     assert made.step()["admit_new"] == 1
 
 
 def test_the_evicted_come_back_no_earlier_than_in_the_next_iteration():
     """At the head as well: one of 3 + 2 goes for one of 6 in 10, and 4 stay free."""
     rules = replace(FCFS_NEW_FIRST, requeue=Requeue.HEAD)
-    made = engine([3, 6], [9, 9], Limits(10), start=(2,), rules=rules)
+    made = engine(rules, [3, 6], [9, 9], Limits(10), start=(2,))
     first, second = made.step(), made.step()
     assert (first["admit_new"], first["preempt"], first["used_blocks"]) == (1, 1, 6)
     assert (second["admit_resumed"], second["preempt"], second["used_blocks"]) == (1, 0, 10)
@@ -94,7 +78,7 @@ def test_the_evicted_come_back_no_earlier_than_in_the_next_iteration():
 
 def test_outputs_are_kept_where_the_rule_says_so():
     rules = replace(FCFS_NEW_FIRST, keeps=Keeps.OUTPUTS)
-    made = engine([3, 6], [9, 9], Limits(10), start=(2,), rules=rules)
+    made = engine(rules, [3, 6], [9, 9], Limits(10), start=(2,))
     made.step()
     assert (made.all[0].outputs, made.all[0].computed) == (2, 0)
 
@@ -103,7 +87,7 @@ def test_outputs_are_kept_where_the_rule_says_so():
 
 
 def test_no_room_is_made_in_max_num_seqs():
-    made = engine([1] * 5, [9] * 5, Limits(50, max_num_seqs=3), start=(1, 1))
+    made = engine(FCFS_NEW_FIRST, [1] * 5, [9] * 5, Limits(50, max_num_seqs=3), start=(1, 1))
     counts = made.step()
     assert (counts["admit_new"], counts["preempt"]) == (1, 0)
 
@@ -111,7 +95,7 @@ def test_no_room_is_made_in_max_num_seqs():
 def test_newcomers_take_their_tokens_of_the_budget_first():
     """6 tokens: prompts of 2 and 3, and 1 token left for the first of three that decode."""
     limits = Limits(50, max_num_batched_tokens=6)
-    made = engine([1, 1, 1, 2, 3], [9] * 5, limits, start=(1, 1, 1))
+    made = engine(FCFS_NEW_FIRST, [1, 1, 1, 2, 3], [9] * 5, limits, start=(1, 1, 1))
     counts = made.step()
     assert (counts["admit_new"], counts["tokens"], counts["preempt"]) == (2, 6, 0)
     assert [request.outputs for request in made.all] == [2, 1, 1, 1, 1]
@@ -125,14 +109,16 @@ def test_who_is_given_no_tokens_goes_only_where_its_memory_is_taken(
     """It holds 2, and asks for no block, as the newcomer of 4 takes the whole budget."""
     rules = replace(FCFS_NEW_FIRST, growth=growth)
     limits = Limits(capacity, max_num_batched_tokens=4)
-    counts = engine([1, 4], [9, 9], limits, start=(2,), rules=rules).step()
+    counts = engine(rules, [1, 4], [9, 9], limits, start=(2,)).step()
     assert (counts["admit_new"], counts["preempt"], counts["used_blocks"]) == (1, evicted, used)
 
 
 @pytest.mark.parametrize(("newcomer", "admitted"), [(9, 1), (10, 0)])
 def test_newcomers_leave_the_watermark_and_who_ran_may_use_it(newcomer, admitted):
     """int(0.25 * 13) = 3 of 12: a newcomer of 9 enters, and the next 2 tokens of 1 + 1 fit, too."""
-    counts = engine([1, newcomer], [9, 9], Limits(12, watermark=0.25), start=(1,)).step()
+    counts = engine(
+        FCFS_NEW_FIRST, [1, newcomer], [9, 9], Limits(12, watermark=0.25), start=(1,)
+    ).step()
     assert (counts["admit_new"], counts["preempt"]) == (admitted, 0)
     assert counts["used_blocks"] == 2 + 9 * admitted
 
@@ -140,7 +126,7 @@ def test_newcomers_leave_the_watermark_and_who_ran_may_use_it(newcomer, admitted
 @pytest.mark.parametrize(("guard", "admitted"), [(Guard.WHILE_RUNNING, 1), (Guard.ALWAYS, 0)])
 def test_where_nobody_runs_the_watermark_is_as_the_guard_says(guard, admitted):
     rules = replace(FCFS_NEW_FIRST, guard=guard)
-    made = engine([10, 2], [3, 3], Limits(12, watermark=0.25), rules=rules)
+    made = engine(rules, [10, 2], [3, 3], Limits(12, watermark=0.25))
     assert made.step()["admit_new"] == admitted
 
 
@@ -164,11 +150,8 @@ def test_two_crowds_of_newcomers_evict_each_other_for_ever(backend):
 
 
 def test_so_a_horizon_is_asked_for():
-    with pytest.raises(
-        InputError, match=r"^engine: got 'fcfs-new-first'; .*ends by itself$"
-    ) as caught:
+    with pytest.raises(InputError, match=r"^engine: got 'fcfs-new-first'; .*ends by itself$"):
         serve(Requests([1], [2]), Server(FCFS_NEW_FIRST, Limits(12)))
-    assert "\n" not in str(caught.value)
 
 
 def test_a_light_load_is_served():

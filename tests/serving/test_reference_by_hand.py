@@ -8,35 +8,14 @@ from fractions import Fraction
 
 import pytest
 
-from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import SGLANG, TRTLLM_NO_EVICT, VLLM
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules, NewTokenRatio, RatioReset
-from fluidkv.serving.server import Server
 from fluidkv.serving.stepped import Engine
+from tests.serving.by_hand import engine, share
 
 ESTIMATE = replace(SGLANG, ratio=NewTokenRatio(reset=RatioReset.ESTIMATE, ahead=20))
-
-
-def engine(
-    rules: EngineRules,
-    inputs: list[int],
-    outputs: list[int],
-    limits: Limits,
-    *,
-    start: tuple[int, ...] = (),
-    arrival: list[float] | None = None,
-    max_output: list[int] | None = None,
-    clock: IterationClock | None = None,
-    clients: int | None = None,
-) -> Engine:
-    requests = Requests(inputs, outputs, arrival=arrival, max_output=max_output)
-    return Engine(requests, Server(rules, limits, clock), clients, start=start)
-
-
-def share(made: Engine) -> Fraction:
-    return Fraction(made.ratio, NewTokenRatio.SCALE)
 
 
 # -------------------------------------------------------------------------------------- memory

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fluidkv.runs.requests import Requests
 from fluidkv.serving.engines import (
     RESTART,
     SGLANG,
@@ -18,31 +17,10 @@ from fluidkv.serving.engines import (
     VLLM,
     VLLM_0_11,
 )
-from fluidkv.serving.limits import UNLIMITED, Limits
+from fluidkv.serving.limits import UNLIMITED
 from fluidkv.serving.rules import EngineRules, NewTokenRatio
-from fluidkv.serving.server import Server
 from fluidkv.serving.stepped import Engine
-
-
-def engine(
-    rules: EngineRules,
-    inputs: list[int],
-    outputs: list[int],
-    capacity: int,
-    *,
-    start: tuple[int, ...] = (),
-    arrival: list[float] | None = None,
-    max_output: list[int] | None = None,
-    **caps,
-) -> Engine:
-    """An engine on the theory's clock; `start`: outputs of the first requests, which run."""
-    requests = Requests(inputs, outputs, arrival=arrival, max_output=max_output)
-    return Engine(requests, Server(rules, Limits(capacity, **caps)), start=start)
-
-
-def indices(requests) -> list[int]:
-    return [request.index for request in requests]
-
+from tests.serving.by_hand import engine, indices, share
 
 # ------------------------------------------------------------------------------------- SGLang
 
@@ -90,10 +68,6 @@ def _queue_after_an_eviction(rules: EngineRules) -> list[int]:
     made = engine(rules, [3, 3, 9, 9], [9, 9, 4, 4], 12, start=(4, 3))
     assert made.step()["preempt"] == 1
     return indices(made.waiting)
-
-
-def share(made: Engine) -> Fraction:
-    return Fraction(made.ratio, NewTokenRatio.SCALE)
 
 
 def test_sglang_ratio_decays_from_7_10_to_98_1000_over_600_decodes():

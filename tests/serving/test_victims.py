@@ -7,16 +7,13 @@ import numpy as np
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.runs.requests import Requests
 from fluidkv.serving.arrays import Runs
 from fluidkv.serving.engines import ENGINES, VLLM
 from fluidkv.serving.kernel import lots
 from fluidkv.serving.kernel.victims import Candidate
-from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules, Ranges, Requeue, Victim
 from fluidkv.serving.running.engine import run_batch
-from fluidkv.serving.server import Server
-from fluidkv.serving.stepped import Engine
+from tests.serving.by_hand import engine, indices
 from tests.serving.engine_runs import assert_equal, limited, runs_of, varied
 
 
@@ -153,19 +150,13 @@ def test_anyone_goes_equally_often_and_in_any_order():
 # --------------------------------------------------------------------------------- by priority
 
 
-def served(rules: EngineRules, priority: list[int], *, start: tuple[int, ...], capacity: int):
-    size = len(priority)
-    requests = Requests([3] * size, [9] * size, priority=priority)
-    return Engine(requests, Server(rules, Limits(capacity)), start=start)
-
-
 def test_who_waits_stands_by_priority_and_the_evicted_in_their_place():
     """0, 1 and 2 run and hold 3 each of 10; all ask for one more, and 1 is the least urgent."""
     rules = replace(VLLM, victim=Victim.LEAST_URGENT, requeue=Requeue.BY_PRIORITY)
-    made = served(rules, [1, 2, 1, 2, 1], start=(1, 1, 1), capacity=10)
+    made = engine(rules, [3] * 5, [9] * 5, 10, start=(1, 1, 1), priority=[1, 2, 1, 2, 1])
     assert made.step()["preempt"] == 1
-    assert [each.index for each in made.running] == [0, 2]
-    assert [each.index for each in made.waiting] == [4, 1, 3]
+    assert indices(made.running) == [0, 2]
+    assert indices(made.waiting) == [4, 1, 3]
 
 
 # --------------------------------------------------------------------------------------- in turn
@@ -176,15 +167,15 @@ LEAST = replace(VLLM, victim=Victim.LEAST_COMPUTED)
 @pytest.mark.parametrize(("stays", "gone"), [(False, 0), (True, 2)])
 def test_one_that_asks_may_go_itself_and_those_behind_it_go_on(stays, gone):
     """They hold 3, 5 and 4 of 12. The first asks and has the least computed."""
-    made = served(replace(LEAST, asker_stays=stays), [0, 0, 0], start=(1, 3, 2), capacity=12)
+    made = engine(replace(LEAST, asker_stays=stays), [3] * 3, [9] * 3, 12, start=(1, 3, 2))
     counts = made.step()
-    assert [each.index for each in made.waiting] == [gone]
+    assert indices(made.waiting) == [gone]
     assert (counts["preempt"], counts["sched_reqs"]) == (1, 2)
 
 
 def test_who_runs_alone_among_those_who_ask_may_go_whatever_stays():
     """Nobody else is left; it is too long for this memory, which `serve` would refuse."""
-    made = served(replace(LEAST, asker_stays=True), [0], start=(2,), capacity=4)
+    made = engine(replace(LEAST, asker_stays=True), [3], [9], 4, start=(2,))
     assert made.step()["preempt"] == 1
 
 
@@ -195,27 +186,27 @@ def test_a_victim_that_was_served_hands_its_tokens_to_those_who_ask_later(in_tur
     1 finds no room and 0, who has most computed, goes; 1 keeps its 2, and 2 gets the one.
     """
     rules = replace(VLLM, victim=Victim.MOST_COMPUTED, in_turn=in_turn)
-    made = served(rules, [0, 0, 0], start=(5, 2, 2), capacity=14)
+    made = engine(rules, [3] * 3, [9] * 3, 14, start=(5, 2, 2))
     run, half = made.batch.runs[0], made.batch.space.requests[1]
     run.budget = 3
     run.free, run.cached = run.free + half.blocks - 1, run.cached - half.computed + 1
     half.blocks = half.computed = 1
     before = [request.computed for request in made.all]
     assert made.step()["preempt"] == 1
-    assert [each.index for each in made.waiting] == [0]
+    assert indices(made.waiting) == [0]
     computed = {i: made.all[i].computed - before[i] for i in (1, 2)}
     assert {i: tokens for i, tokens in computed.items() if tokens} == expected
 
 
 def test_in_turn_the_blocks_of_who_was_served_count():
     """0 and 1 hold 4 each of 9. 0 takes a block; now it holds most, and goes for 1."""
-    made = served(replace(VLLM, victim=Victim.MOST_BLOCKS), [0, 0], start=(2, 2), capacity=9)
+    made = engine(replace(VLLM, victim=Victim.MOST_BLOCKS), [3] * 2, [9] * 2, 9, start=(2, 2))
     assert made.step()["preempt"] == 1
-    assert [each.index for each in made.waiting] == [0]
+    assert indices(made.waiting) == [0]
     together = replace(VLLM, victim=Victim.MOST_BLOCKS, in_turn=False)
-    made = served(together, [0, 0], start=(2, 2), capacity=9)
+    made = engine(together, [3] * 2, [9] * 2, 9, start=(2, 2))
     assert made.step()["preempt"] == 1
-    assert [each.index for each in made.waiting] == [1]
+    assert indices(made.waiting) == [1]
 
 
 COUNT_BLOCKS = (Victim.MOST_BLOCKS, Victim.FEWEST_BLOCKS, Victim.COST_AWARE)

@@ -16,7 +16,7 @@ from fluidkv.suite.mass.benchmark import copy_bytes_per_second, measure
 from fluidkv.suite.mass.c_kernel import NoCompilerError
 from fluidkv.suite.mass.plain import run_numpy, run_python
 from fluidkv.suite.settings import LEAST
-from fluidkv.workload import RequestClass, System, Workload
+from tests.small_systems import one_class
 
 SMALL = dataclasses.replace(LEAST, lengths=(8,))
 
@@ -34,7 +34,7 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> c_kernel.Kernel:
 def test_c_and_numpy_find_what_the_loop_finds(
     kernel: c_kernel.Kernel, inputs: int, length: int, iterations: int
 ) -> None:
-    system = System(Workload((RequestClass(inputs, length),)), 7 * (inputs + length))
+    system = one_class(inputs, length, 7 * (inputs + length))
     model = class_model(system)
     weights, capacity = model.weights[0], float(model.capacity)
     starts = np.random.default_rng(iterations).exponential(size=(9, length))
@@ -52,7 +52,7 @@ def test_c_and_numpy_find_what_the_loop_finds(
 
 
 def test_the_loop_is_the_literal_model() -> None:
-    system = System(Workload((RequestClass(2, 4),)), 60)
+    system = one_class(2, 4, 60)
     weights = [float(each) for each in range(3, 7)]
     state = [2.0, 3.0, 4.0, 3.0]
     literal = [[Fraction(mass) for mass in state]]

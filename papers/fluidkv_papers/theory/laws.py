@@ -11,9 +11,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations, pairwise
 
-from flint import arb, fmpq
-
-from fluidkv.exact.precision import working
+from fluidkv.exact.precision import to_ball, working
 
 Law = tuple[tuple[int, Fraction], ...]
 """(length, probability), lengths rising, probabilities above 0 with the sum 1."""
@@ -95,7 +93,7 @@ def at_most_exp(probability: Fraction, exponent: Fraction) -> bool:
     bits = 64
     while True:
         with working(bits):
-            difference = _ball(exponent) + _ball(probability).log()
+            difference = to_ball(exponent) + to_ball(probability).log()
             if difference > 0 or difference < 0:
                 return bool(difference < 0)
         bits *= 2
@@ -180,7 +178,3 @@ def small_laws(*, atoms: int, longest: int, denominator: int) -> Iterator[Law]:
                         continue  # seen with a smaller denominator
                     for lower in combinations(range(1, last), count - 1):
                         yield tuple(zip((*lower, last), parts, strict=True))
-
-
-def _ball(value: Fraction) -> arb:
-    return arb(fmpq(value.numerator, value.denominator))

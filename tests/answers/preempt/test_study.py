@@ -219,9 +219,8 @@ def test_forecasts_by_name():
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_what_is_refused_before_anything_runs(changed, argument):
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=f"^{argument}: "):
         asked(**changed)
-    assert caught.value.argument == argument
 
 
 @pytest.mark.parametrize(

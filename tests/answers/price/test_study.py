@@ -1,6 +1,7 @@
 """Policies on the same weights: what is kept, against what, and what is refused."""
 
 import math
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -167,9 +168,8 @@ def test_predictors_by_name():
     ],
 )
 def test_bad_input_is_one_line(small, asked, said):
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match="^" + re.escape(said)):
         price_tokens(small, **({"budget": BUDGET} | asked))
-    assert str(caught.value).startswith(said)
 
 
 def test_requests_without_rows_after_their_prompts_have_nothing_to_compare(small):

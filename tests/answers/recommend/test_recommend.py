@@ -217,9 +217,8 @@ def test_a_trace_is_a_workload_where_it_is_not_replayed():
     ],
 )
 def test_refused_before_anything_runs(options, argument):
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError, match=f"^{argument}: "):
         small(**options)
-    assert refused.value.argument == argument
 
 
 def test_the_largest_request_is_named_whether_or_not_it_is_drawn():

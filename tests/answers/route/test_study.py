@@ -125,9 +125,8 @@ def test_one_seed_says_nothing_of_others():
     ],
 )
 def test_values_of_other_types_are_refused(argument, given):
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=f"^{argument}: "):
         route_study(*given)
-    assert caught.value.argument == argument
 
 
 def test_routers_by_name():
@@ -144,9 +143,8 @@ def test_routers_by_name():
         "lbgr:",
         "lbgr:rate=1,rate=1",
     ):
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError, match=r"^router: "):
             router_of(wrong)
-        assert caught.value.argument == "router"
     with pytest.raises(InputError, match="decay: got 2"):
         router_of("lbgr:decay=2")
 

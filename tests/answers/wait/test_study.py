@@ -330,9 +330,8 @@ def test_what_differs_from_run_to_run_is_no_difference():
     ],
 )
 def test_bad_input_is_named(options, argument):
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=f"^{argument}: "):
         study(TWO, 9, **options)
-    assert caught.value.argument == argument
 
 
 def test_a_load_that_nobody_serves_and_a_prompt_that_does_not_fit():

@@ -11,12 +11,11 @@ from fluidkv.errors import InputError
 from fluidkv.exact.one_class.blocks import BlockEnd, block_end, block_step
 from fluidkv.exact.one_class.positions import is_block_end
 from fluidkv.exact.one_class.trajectory import trajectory
-from fluidkv.workload import RequestClass, System, Workload
+from tests.small_systems import SMALL, one_class
 from tests.strategies import boundary_states, positive_rationals
 
-SMALL = System(Workload((RequestClass(2, 3),)), Fraction(24))
-EXAMPLE_6 = System(Workload((RequestClass(2, 4),)), Fraction(63))
-FULL = System(Workload((RequestClass(1, 2),)), Fraction(9))
+EXAMPLE_6 = one_class(2, 4, 63)
+FULL = one_class(1, 2, 9)
 
 
 @st.composite
@@ -24,7 +23,7 @@ def longer_systems(draw):
     """One class with up to ten stages, so that blocks are long and several supports are lost."""
     l0, l1 = draw(st.integers(1, 6)), draw(st.integers(1, 10))
     capacity = l0 + l1 + draw(positive_rationals)
-    system = System(Workload((RequestClass(l0, l1),)), capacity)
+    system = one_class(l0, l1, capacity)
     return system, draw(boundary_states(system))
 
 

@@ -10,15 +10,9 @@ from fluidkv.errors import InputError
 from fluidkv.exact.mass import iterate, iterates, memory_used
 from fluidkv.exact.one_class.capture import captured_start, states_before, verify_capture
 from fluidkv.exact.one_class.cycles import balanced_cycle, fixed_point
-from fluidkv.workload import RequestClass, System, Workload
+from tests.small_systems import SMALL, one_class
 from tests.strategies import homogeneous_systems, systems_with_states
 
-
-def one_class(l0, l1, capacity):
-    return System(Workload((RequestClass(l0, l1),)), Fraction(capacity))
-
-
-SMALL = one_class(2, 3, 24)
 TARGET = (Fraction(0), Fraction(48, 13), Fraction(24, 13))
 
 
@@ -113,6 +107,5 @@ def test_only_the_fixed_point_is_captured_by_the_fixed_point():
     ],
 )
 def test_bad_input_is_named(target, options, argument):
-    with pytest.raises(InputError) as error:
+    with pytest.raises(InputError, match=f"^{argument}: "):
         captured_start(SMALL, target, **options)
-    assert error.value.argument == argument

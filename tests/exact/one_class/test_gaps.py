@@ -87,9 +87,8 @@ def test_counts_of_binary_necklaces():
     "gaps", [(), (0, 3), (-1, 4), (1.0, 2), (True, 2), ("1", 2), None, 3, (1, None)]
 )
 def test_gaps_that_are_not_positive_integers_are_refused(gaps):
-    with pytest.raises(InputError, match=r"^gaps: got .*; allowed: positive integers") as error:
+    with pytest.raises(InputError, match=r"^gaps: got .*; allowed: positive integers"):
         canonical_gaps(gaps)
-    assert "\n" not in str(error.value)
 
 
 def test_gaps_with_another_sum_are_refused_and_the_sum_is_said():

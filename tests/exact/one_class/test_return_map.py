@@ -24,12 +24,12 @@ from fluidkv.exact.roots.polynomial import characteristic_polynomial, count_outs
 from fluidkv.exact.roots.spectrum import certify_spectrum
 from fluidkv.exact.survival import survival_weights
 from fluidkv.verdict import Evidence, Stability
-from fluidkv.workload import RequestClass, System, Workload
+from tests.small_systems import one_class
 from tests.strategies import homogeneous_systems, systems_with_gaps
 
 
 def system_of(l0, l1):
-    return System(Workload((RequestClass(l0, l1),)), 1000 * (l0 + l1))
+    return one_class(l0, l1, 1000 * (l0 + l1))
 
 
 def applied(matrix, vector):
@@ -189,7 +189,7 @@ def test_bad_gaps_are_refused():
 
 def test_an_expansion_that_no_float_holds():
     # The fixed point of 400 stages: the product of (5 + 400)/(5 + 1), 400 times, is 67.5^400.
-    found = cycle_stability(System(Workload((RequestClass(5, 400),)), Fraction(1000)), (1,) * 400)
+    found = cycle_stability(one_class(5, 400, 1000), (1,) * 400)
     assert found.verdict is Stability.UNSTABLE
     assert found.expansion == Fraction(135, 2) ** 400
     assert "about 10^732" in found.reason

@@ -31,6 +31,7 @@ from fluidkv.fluid.recorded import RECORDS
 from fluidkv.runs import interpreted
 from fluidkv.workload import RequestClass, System, Workload
 from tests.fluid.labels.cases import exact_tables, packed, rectangle
+from tests.small_systems import one_class
 from tests.strategies import cohort_profiles, feasible_states, systems
 
 EPS = np.finfo(np.float64).eps
@@ -89,7 +90,7 @@ def test_every_bit_is_that_of_the_source_in_more_cases(data):
 
 @pytest.mark.parametrize(("decode_length", "iterations"), [(40, 500), (200, 500)])
 def test_every_bit_is_that_of_the_source_on_a_long_horizon(decode_length, iterations):
-    system = System(Workload((RequestClass(20, decode_length),)), Fraction(12_000))
+    system = one_class(20, decode_length, 12_000)
     (start,) = uniform_starts(jax.random.key(3), system, count=1)
     assert_bits_of_the_source(system, start[None], True, iterations)
 
@@ -169,7 +170,7 @@ def test_many_systems_equal_each_alone(threads):
 
 
 def test_counts_of_evictions():
-    system = System(Workload((RequestClass(2, 4),)), Fraction(63))
+    system = one_class(2, 4, 63)
     found = one(system, np.array([[17.0, 3, 0, 0]]), True, iterations=8)
     # Example 6: iterations 1, 2 and 4 of each turn evict; 17 + 3 ages twice, then 9 completes.
     flows = one(system, np.array([[17.0, 3, 0, 0]]), True, iterations=8, record=["evicted"])
@@ -235,7 +236,7 @@ def test_memory_stays_full_and_requests_are_conserved_for_long():
 
 
 def test_an_iteration_that_finds_memory_full_admits_exactly_nothing():
-    system = System(Workload((RequestClass(2, 3),)), Fraction(24))
+    system = one_class(2, 3, 24)
     found = simulate(system, [[5 / 2, 2, 17 / 10]], iterations=40, record=RECORDS)
     state, admitted = found.state.values[0, :, 0], found.admitted.values[0, :, 0]
     assert np.array_equal(state[:, 0], admitted)
@@ -273,7 +274,7 @@ def test_an_orbit_on_which_eviction_takes_a_whole_label_is_kept(capacity):
 def test_one_compiled_code_serves_all_that_follows_starts(monkeypatch):
     """Arrays of another layout, or such as can only be read, would compile it anew: seconds."""
     monkeypatch.setattr(interpreted, "MOST", 0)
-    single = System(Workload((RequestClass(2, 3),)), Fraction(24))
+    single = one_class(2, 3, 24)
     fixed = np.broadcast_to([[4.0, 3.0, 0.0]], (2, 3))
     simulate(single, fixed, iterations=4, record=("state", "completed"))
     simulate(MIXED, np.asfortranarray(np.zeros((2, 3, 5))), iterations=4, record=())

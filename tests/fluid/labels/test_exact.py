@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from fluidkv.exact import mass
 from fluidkv.exact.one_class.blocks import block_end, block_step
-from fluidkv.workload import RequestClass, System, Workload
 from tests.fluid.labels.cases import exact_rectangle, exact_run, exact_tables
+from tests.small_systems import one_class
 from tests.strategies import cohort_profiles, feasible_states, systems
 
-EXAMPLE_6 = System(Workload((RequestClass(2, 4),)), Fraction(63))
+EXAMPLE_6 = one_class(2, 4, 63)
 
 
 def assert_equal_for(system, state, iterations):
@@ -78,7 +78,7 @@ def test_whole_cycles_and_starts_below_capacity(start):
 def test_between_completions_the_youngest_falls_as_proposition_a4_says():
     # One gap at a time: what the loop says of its last iteration is y'_0 of equation (16).
     start = [Fraction(x) for x in (10, 0, 4, 0, 0, 3)]
-    system = System(Workload((RequestClass(2, 6),)), Fraction(10 * 3 + 4 * 5 + 3 * 8))
+    system = one_class(2, 6, 10 * 3 + 4 * 5 + 3 * 8)
     tables = exact_tables(system, by_class=True)
     run, before, gaps = exact_run(tables, np.array([start]), system.capacity, 40), None, 0
     before = block_end(start, 0)

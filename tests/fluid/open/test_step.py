@@ -33,10 +33,7 @@ EMPTY = OpenState(np.zeros((2, 5)), np.zeros(2))
 jitted = jax.jit(open_step)
 
 
-@pytest.fixture(autouse=True)
-def double_precision():
-    with jax.enable_x64(True):
-        yield
+pytestmark = pytest.mark.usefixtures("in_64_bits")
 
 
 def test_the_front_is_the_rollout_of_the_step():
@@ -166,9 +163,8 @@ def test_derivatives_are_those_of_differences(selection):
     ],
 )
 def test_shapes_and_types_are_named_while_tracing(model, state, named):
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=f"^{named}: "):
         jitted(model, state)
-    assert caught.value.argument == named
 
 
 def test_a_rule_that_is_none_is_named():

@@ -20,9 +20,10 @@ from fluidkv.fluid.open.system import simulate_open
 from fluidkv.fluid.quantities import QUANTITIES
 from fluidkv.systems import Systems
 from fluidkv.workload import RequestClass, System, Workload
+from tests.small_systems import one_class
 
 EPS = np.finfo(np.float64).eps
-ONE = System(Workload((RequestClass(10, 12),)), 400)
+ONE = one_class(10, 12, 400)
 MIXED = System(
     Workload((RequestClass(3, 2, Fraction(1, 3)), RequestClass(1, 5, Fraction(2, 3)))), 60
 )
@@ -188,10 +189,8 @@ def test_one_iteration_is_a_run_of_its_own(cap_on):
 )
 def test_bad_input_is_named_in_one_line(changed, named):
     given = {"model": MIXED, "arrivals": np.ones((4, 2))} | changed
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=f"^{named}: "):
         simulate_open(given.pop("model"), **given)
-    assert caught.value.argument == named
-    assert "\n" not in str(caught.value)
 
 
 def test_jax_is_left_as_it_was():

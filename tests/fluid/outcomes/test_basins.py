@@ -16,12 +16,9 @@ from fluidkv.fluid.outcomes.results import discovered
 from fluidkv.systems import Systems
 from fluidkv.workload import RequestClass, System, Workload
 from tests.conventions import complaints
+from tests.small_systems import one_class
 
 KEY = jax.random.key(11)
-
-
-def one_class(l0, l1, capacity):
-    return System(Workload((RequestClass(l0, l1),)), Fraction(capacity))
 
 
 FOUR = one_class(2, 4, 63)  # the cycles of Example 6 are made of whole numbers

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 import shutil
 
 import numpy as np
@@ -188,10 +189,8 @@ def changed(folder, name, change):
 )
 def test_files_that_contradict_each_other_are_named(folder, name, content, said) -> None:
     (folder / name).write_text(content)
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=re.escape(said)):
         read_log(folder)
-    assert said in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_the_same_version_with_a_commit_is_no_contradiction(folder) -> None:
@@ -234,9 +233,8 @@ def test_more_than_the_whole_cache_is_refused_with_the_tick(tmp_path) -> None:
 @pytest.mark.parametrize("name", ["requests.jsonl", "timeseries.csv", "decode_log.csv"])
 def test_a_recorded_file_that_is_broken_is_refused_by_name(folder, name) -> None:
     (folder / name).write_text("what is this\n")
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=re.escape(name)):
         read_log(folder)
-    assert name in str(caught.value)
 
 
 def test_a_folder_without_a_log_is_refused(tmp_path) -> None:

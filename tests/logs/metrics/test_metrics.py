@@ -1,6 +1,7 @@
 """Polled metrics under their usual names, in each file that they come in, say the same."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -212,10 +213,8 @@ def mixed(path):
     ],
 )
 def test_contradictions_name_their_rows(tmp_path, name, write, said) -> None:
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=re.escape(said)):
         read_log(write(tmp_path / name))
-    assert said in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_the_measured_log_polled_is_the_measured_log(traces_dir, tmp_path) -> None:

@@ -5,39 +5,12 @@ import pytest
 
 from fluidkv_papers.tokenpd.instances.simulated import (
     LEVELS,
-    SEEDS,
     SHARES,
-    Job,
     attention_of,
-    computed,
-    jobs,
     most_held,
     needed,
     recorded,
 )
-
-
-def _rounded(shares: dict[int, float]) -> dict[int, float]:
-    return {level: float(f"{share:.4g}") for level, share in shares.items()}
-
-
-@pytest.mark.thorough
-def test_a_run_is_as_recorded():
-    job = Job("heavy-hitters", 256, "h2o", 200)
-    assert _rounded(computed(job)) == recorded()[job]
-
-
-def test_the_table_has_every_run():
-    assert list(recorded()) == list(jobs())
-
-
-_FIRST = [job for job in jobs() if job.seed == SEEDS[0]]
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("job", _FIRST, ids=lambda job: "-".join(map(str, job)))
-def test_every_setting_is_as_recorded(job):
-    assert _rounded(computed(job)) == recorded()[job]
 
 
 def test_what_is_held_without_evictions_is_counted_round_by_round():

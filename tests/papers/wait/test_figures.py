@@ -1,17 +1,14 @@
 """What the figures of WAIT say, on fewer and shorter runs where the full ones are slow."""
 
-import csv
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from fluidkv.figures import Figure, MissingInput
-from fluidkv.figures.figure import Data
-from fluidkv.figures.render import draw
 from fluidkv.wait.theory.fluid import fluid_equilibrium
 from fluidkv.wait.theory.thresholds import check_thresholds
+from fluidkv_papers.bands import ratio
 from fluidkv_papers.wait.figures import (
     azure,
     conversations,
@@ -26,15 +23,8 @@ from fluidkv_papers.wait.figures import (
     sweeps,
     wrong_inputs,
 )
-from fluidkv_papers.wait.figures.segments import Panel
 from fluidkv_papers.wait.instances import server
-
-FIGURES = Path(__file__).parents[3] / "figures"
-
-
-def _drawn(figure: Figure, data: Data) -> None:
-    assert draw(figure, data, "png").startswith(b"\x89PNG")
-    assert figure.caption(data)
+from tests.papers.committed import committed
 
 
 def test_the_memory_is_what_the_thresholds_fill() -> None:
@@ -62,7 +52,6 @@ def test_low_demand_is_served_by_all_and_later_by_wait() -> None:
         assert data[f"{key}.evictions"] == 0
     assert data["wait.latency_mean"] > data["wait_least.latency_mean"]
     assert data["wait_least.latency_mean"] > data["running_first.latency_mean"]
-    _drawn(demand.FIGURES[0], data)
 
 
 def test_in_overload_wait_serves_most_and_new_first_collapses() -> None:
@@ -72,19 +61,6 @@ def test_in_overload_wait_serves_most_and_new_first_collapses() -> None:
     assert data["wait.evictions"] == 0
     assert data["running_first.evictions"] > 0.1
     assert "wait_least.throughput" not in data  # no thresholds satisfy (11) there
-    _drawn(demand.FIGURES[1], data)
-
-
-@pytest.mark.thorough
-def test_nested_wait_is_ahead_where_the_others_evict() -> None:
-    data = figure_11.data((0.6, 1.05), (0,), 7.0, (3.0, 6.0))
-    later = sweeps.ratio(data, "latency_mean", "nested_fixed", "running_first")
-    more = sweeps.ratio(data, "throughput", "nested_fixed", "running_first")
-    assert later[0] > 1 > later[1]
-    assert more[1] > 1.1
-    assert not data["nested_fixed.evictions"].any()
-    assert np.isnan(data["nested.throughput"][1])
-    _drawn(figure_11.FIGURE, data)
 
 
 @pytest.mark.usefixtures("traces_dir")
@@ -94,7 +70,6 @@ def test_ten_outputs_above_capacity() -> None:
     assert data["full"] < data["last"] < 550  # the paper's heavy load
     assert data["nested_fixed.latency_mean"] > data["running_first.latency_mean"]
     assert data["nested_fixed.peak"] <= 1
-    _drawn(conversations.FIGURES[1], data)
 
 
 @pytest.mark.usefixtures("traces_dir")
@@ -105,43 +80,13 @@ def test_least_thresholds_for_a_real_trace_need_more_than_the_machine() -> None:
     assert data["nested_fixed.latency_mean"] > 3 * data["running_first.latency_mean"]
     excess = data["running_first.throughput"] - data["running_first.offered"]
     assert data["brought"] - data["left"] == pytest.approx(excess, rel=1e-9)
-    _drawn(figure_14.FIGURE, data)
-
-
-@pytest.mark.usefixtures("traces_dir")
-def test_outputs_of_the_trace() -> None:
-    data = figure_15.data()
-    for name in ("share", "cost"):
-        assert data[name].sum() == pytest.approx(1, abs=1e-12)
-    late = data["output"] > 300
-    assert data["share"][late].sum() < 0.5 < data["cost"][late].sum()
-    _drawn(figure_15.FIGURE, data)
-
-
-@pytest.mark.thorough
-@pytest.mark.usefixtures("traces_dir")
-def test_the_bound_over_segments() -> None:
-    """Least at 11, not defined below 5, and a tail above the batch at 18."""
-    panels = [Panel(100, 1, Fraction(1, 10)), Panel(100, 1, Fraction(1, 1000))]  # of figure 17
-    data = segments.data(tuple(panels), (1, 4, 5, 10, 11, 18, 30))
-    assert data["0.count"].tolist() == [5, 10, 11, 18, 30]
-    terms = sum(data[f"0.{name}"] for name in ("batch", "queue", "tail"))
-    assert data["0.total"] == pytest.approx(terms, rel=1e-12)
-    assert data["0.total"].argmin() == 2
-    assert data["0.tail"][3] > data["0.batch"][3]
-    assert (data["0.tightened"] <= data["0.total"]).all()
-    assert (data["1.tail"] >= data["0.tail"]).all()  # less delta, more tail
-    _drawn(segments.FIGURES[1], data)
 
 
 @pytest.mark.parametrize(("figure", "least"), list(zip(segments.FIGURES, (3, 11, 4), strict=True)))
 def test_titles_name_where_the_committed_bound_is_least(figure: Figure, least: int) -> None:
-    lines = (FIGURES / f"{figure.id}.csv").read_text(encoding="utf-8").splitlines()
-    rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
-    assert len(rows) > 30
+    data = committed(figure)
     for panel in "01":
-        best = min(rows, key=lambda row: float(row[f"{panel}.total"] or "inf"))
-        assert float(best[f"{panel}.count"]) == least
+        assert data[f"{panel}.count"][np.nanargmin(data[f"{panel}.total"])] == least
     assert f"at {least} segments" in figure.title
 
 
@@ -167,7 +112,6 @@ def test_at_the_full_rate_wait_is_ahead_of_greedy_and_below_it_behind() -> None:
     p99 = {key: data[f"{key}.latency_p99"] for key in ("wait_least", "cap")}
     assert p99["wait_least"][0] > 1.2 * p99["cap"][0]
     assert p99["wait_least"][1] < p99["cap"][1]
-    _drawn(policies.FIGURE, data)
 
 
 def test_outputs_just_beyond_a_segment_wreck_nested_wait() -> None:
@@ -179,7 +123,17 @@ def test_outputs_just_beyond_a_segment_wreck_nested_wait() -> None:
         assert part[f"{key}.served"][1] > 0.97
         assert part[f"{key}.peak"][1] < 1
     assert not wrong_inputs.part_of(data, "rates")["nested.evictions"].any()
-    _drawn(wrong_inputs.FIGURE, data)
+
+
+@pytest.mark.thorough
+def test_nested_wait_is_ahead_where_the_others_evict() -> None:
+    data = figure_11.data((0.6, 1.05), (0,), 7.0, (3.0, 6.0))
+    later = ratio(data, "latency_mean", "nested_fixed", "running_first")
+    more = ratio(data, "throughput", "nested_fixed", "running_first")
+    assert later[0] > 1 > later[1]
+    assert more[1] > 1.1
+    assert not data["nested_fixed.evictions"].any()
+    assert np.isnan(data["nested.throughput"][1])
 
 
 @pytest.mark.thorough
@@ -191,7 +145,6 @@ def test_gaps_fall_as_the_theorem_says() -> None:
     for key in ("zero", "slack"):
         error = 3 * data[f"{key}.error"]
         assert (data[f"{key}.gap"] - error < data[f"{key}.bound"]).all()
-    _drawn(gap.FIGURE, data)
 
 
 @pytest.mark.thorough
@@ -201,4 +154,3 @@ def test_overflow_is_rarer_than_allowed() -> None:
     assert (data["lower"] >= data["bound"]).all()
     assert (np.diff(data["bound"]) > 0).all()  # delta falls
     assert data["batch"] > data["equilibrium"]
-    _drawn(overflow.FIGURE, data)

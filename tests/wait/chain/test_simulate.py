@@ -394,9 +394,8 @@ _FAST = WaitSystem([PromptType(10**10, 1, 1)], 1, 0)
     ],
 )
 def test_bad_input_is_named(changed: dict[str, Any], argument: str) -> None:
-    with pytest.raises(InputError) as raised:
+    with pytest.raises(InputError, match=f"^{argument}: "):
         _chain(**{"model": SEGMENTS, "iterations": 5} | changed)
-    assert raised.value.argument == argument
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """The step of WAIT as a pure map: masses against exact ones, counts against masses and calls."""
 
 import dataclasses
-from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -39,10 +38,7 @@ ALL = tuple(CHAIN_RECORDS)
 """Records of most calls, also of other modules here, so that these share a compilation."""
 
 
-@pytest.fixture(autouse=True)
-def _in_64_bits() -> Iterator[None]:
-    with jax.enable_x64(True):
-        yield
+pytestmark = pytest.mark.usefixtures("in_64_bits")
 
 
 @st.composite
@@ -305,9 +301,8 @@ def test_what_a_step_cannot_take_is_named() -> None:
         ("rate_steps", lambda: fluid_chain(SYSTEM, (4, 5, 3), rate_steps=3)),  # pyright: ignore[reportArgumentType]
     )
     for argument, call in cases:
-        with pytest.raises(InputError) as raised:
+        with pytest.raises(InputError, match=f"^{argument}: "):
             call()
-        assert raised.value.argument == argument
     with pytest.raises(InputError, match="key: got 'key<fry> of shape \\(2,\\)'"):
         jax.jit(step)(counts, empty(counts), several)
     with jax.enable_x64(False), pytest.raises(InputError, match="jax_enable_x64"):

@@ -141,9 +141,8 @@ def test_a_horizon_is_any_real_number():
 )
 def test_rates_beyond_floats_are_refused(rate, argument):
     system = WaitSystem([PromptType(rate, 7, 2), PromptType(rate, 9, 11)], 1, 0)
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError, match=f"^{argument}: "):
         poisson_prompts(system, rng=0, count=3)
-    assert refused.value.argument == argument
 
 
 @pytest.mark.parametrize(
@@ -175,9 +174,8 @@ def test_rates_beyond_floats_are_refused(rate, argument):
     ],
 )
 def test_what_cannot_come_is_refused(change, argument):
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError, match=f"^{argument}: "):
         poisson_prompts(SYSTEM, **({"rng": 0} | change))
-    assert refused.value.argument == argument
 
 
 @pytest.mark.parametrize(
@@ -198,6 +196,5 @@ def test_what_cannot_come_is_refused(change, argument):
     ],
 )
 def test_rates_out_of_range_are_refused(make, argument):
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError, match=f"^{argument}: "):
         make()
-    assert refused.value.argument == argument

@@ -286,9 +286,8 @@ def test_thresholds_that_nothing_reaches_never_run():
     ],
 )
 def test_what_cannot_run_is_refused(make, argument):
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError, match=f"^{argument}: "):
         make()
-    assert refused.value.argument == argument
 
 
 def test_policies_are_values():

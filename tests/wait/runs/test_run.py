@@ -323,6 +323,5 @@ def test_numpy_numbers_are_numbers(backend):
 )
 def test_what_cannot_run_is_refused(change, argument):
     call = {"requests": Requests([2], [2]), "policy": Wait([1]), "clock": TICK} | change
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError, match=f"^{argument}: "):
         run_policy(call.pop("requests"), call.pop("policy"), **call)
-    assert refused.value.argument == argument

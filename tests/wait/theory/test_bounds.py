@@ -89,9 +89,8 @@ def test_a_queue_that_cannot_grow_adds_no_tail():
 )
 def test_what_the_theorem_assumes_is_asked_for(changed, named):
     given = {"thresholds": (10, 6), "base": 1, "horizon": 100, "delta": HALF} | changed
-    with pytest.raises(InputError, match=f"^{named}: ") as error:
+    with pytest.raises(InputError, match=f"^{named}: "):
         theorem_2_memory(TWO, **given)
-    assert "\n" not in str(error.value)
 
 
 def test_worst_case_of_constant_rates_is_themselves():

@@ -270,9 +270,8 @@ def test_a_load_of_1_is_refused(search):
 )
 @pytest.mark.parametrize("function", [iteration_time, batch_memory, check_thresholds])
 def test_thresholds_that_are_none_are_refused(function, n, message):
-    with pytest.raises(InputError, match=message) as caught:
+    with pytest.raises(InputError, match=message):
         function(HALF_FULL, n)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("bad", [0, -3, 2.5, "12", True])
@@ -289,6 +288,5 @@ def test_a_search_that_is_too_long_says_so(monkeypatch):
     system = WaitSystem(types, 1, near / system.token_rate)
     assert satisfies(system, integer_thresholds(system).thresholds)
     monkeypatch.setattr(least_whole, "MOST_WORK", 1)
-    with pytest.raises(InputError, match="not found at a load of 1 - 1e-06 with 5 types") as caught:
+    with pytest.raises(InputError, match="not found at a load of 1 - 1e-06 with 5 types"):
         integer_thresholds(system)
-    assert "\n" not in str(caught.value)

@@ -24,6 +24,7 @@ from itertools import pairwise
 from flint import fmpq, fmpq_mat, fmpz_poly
 
 from fluidkv.errors import InputError
+from fluidkv.exact.precision import to_fmpq
 from fluidkv.exact.roots.polynomial import count_outside_and_on
 from fluidkv.exact.survival import eviction_free_equilibrium, survival_weights
 from fluidkv.record import Record
@@ -98,7 +99,7 @@ class CohortMap:
         for age in range(front + 1, d):
             rows[age][age - 1] = fmpq(1)
             ratio = self.weights[age] / pivot
-            rows[front][age - 1] = fmpq(-ratio.numerator, ratio.denominator)
+            rows[front][age - 1] = -to_fmpq(ratio)
         return fmpq_mat(rows)
 
     def derivative(self, fronts: Sequence[int]) -> fmpq_mat:
@@ -288,7 +289,7 @@ def _fixed_point(dynamics: CohortMap, fronts: Sequence[int]) -> Cohorts | None:
         matrix = dynamics.matrix(front)
         a, c = matrix * a, matrix * c
         filled = dynamics.capacity / dynamics.weights[front]
-        c[front, 0] += fmpq(filled.numerator, filled.denominator)
+        c[front, 0] += to_fmpq(filled)
     one = fmpq_mat([[fmpq(int(i == j)) for j in range(d)] for i in range(d)])
     try:
         solved = (one - a).solve(c)

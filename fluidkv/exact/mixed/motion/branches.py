@@ -24,7 +24,7 @@ from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.mixed.motion.discs import Disc, alone, combined, modulus, newton_disc, taylor
 from fluidkv.exact.mixed.motion.drift import BranchStatus
 from fluidkv.exact.mixed.motion.limit import BITS, LimitRoot, perturbed
-from fluidkv.exact.precision import shown_alike, working
+from fluidkv.exact.precision import shown_alike, to_ball, working
 from fluidkv.record import Record
 
 _SHORTEST = Fraction(1, 2**48)  # of an interval, relative to 1/d
@@ -133,7 +133,7 @@ class _Walk:
 
     def _cover(self, end: Fraction) -> Disc | None:
         """One disc for all eps from here to `end`; the small disc at `end`, or None."""
-        there = newton_disc(self.p, self.q, _ball(end), self.here.centre)
+        there = newton_disc(self.p, self.q, to_ball(end), self.here.centre)
         if there is None:
             return None
         middle = ((self.here.centre + there.centre) / 2).mid()
@@ -142,10 +142,10 @@ class _Walk:
             key=lambda r: float(r.upper()),
         ).upper()
         centre = (self.eps + end) / 2
-        eps = _ball(centre) + arb(0, 1) * _ball((end - self.eps) / 2)
+        eps = to_ball(centre) + arb(0, 1) * to_ball((end - self.eps) / 2)
         coefficients = combined(taylor(self.p, middle), taylor(self.q, middle), eps)
         for factor in _WIDER:
-            disc = Disc(middle, (needed * _ball(factor)).upper())
+            disc = Disc(middle, (needed * to_ball(factor)).upper())
             if alone(coefficients, disc.radius) and self.here.inside(disc) and there.inside(disc):
                 return there
         return None
@@ -170,7 +170,3 @@ def _short(step: Fraction, *, bits: int = 12) -> Fraction:
     """Rounded down to a few binary digits, so that the rationals of the chain stay short."""
     unit = Fraction(2) ** (step.numerator.bit_length() - step.denominator.bit_length() - bits)
     return (step // unit) * unit
-
-
-def _ball(value: Fraction) -> arb:
-    return arb(value.numerator) / value.denominator

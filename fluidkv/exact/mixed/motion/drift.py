@@ -31,7 +31,7 @@ from fluidkv.errors import InputError
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.mixed.motion.discs import modulus, taylor
 from fluidkv.exact.mixed.motion.limit import BITS, LimitRoot, limit_roots, perturbed, sharp
-from fluidkv.exact.precision import DOUBLE, outward, shown_alike, working
+from fluidkv.exact.precision import DOUBLE, outward, shown_alike, to_ball, working
 from fluidkv.record import Record
 
 
@@ -237,7 +237,7 @@ def outward_rate(mix: LengthMix, above: Fraction | int) -> OutwardRate:
     limit = mean / weighted
     with working(BITS):
         off = arb(max(constants)) * eps
-        centre = arb(limit.numerator) / limit.denominator
+        centre = to_ball(limit)
         # |alpha + z1 eps| is exactly 1 + limit eps, as z1 is a positive multiple of alpha
         low, high = outward(centre - off)[0], outward(centre + off)[1]
     return OutwardRate(BoundStatus.FOUND, Fraction(above), low, high, limit)
@@ -251,7 +251,7 @@ def epsilon(mix: LengthMix, input_length: Fraction | int) -> arb:
     """
     mix.weights(input_length)  # raises InputError
     eps = 1 / (Fraction(input_length) + mix.ages)
-    return arb(eps.numerator) / eps.denominator
+    return to_ball(eps)
 
 
 def _working_bits(polynomial: fmpz_poly) -> int:

@@ -24,7 +24,7 @@ from typing import cast
 from flint import acb, acb_mat, arb, arb_mat, fmpq, fmpq_mat
 
 from fluidkv.exact.mixed.nearby.transition import checked_vector, first_row
-from fluidkv.exact.precision import shown_alike, working
+from fluidkv.exact.precision import shown_alike, to_ball, to_fmpq, working
 from fluidkv.exact.roots.spectrum import count_unstable
 from fluidkv.exact.survival import SurvivalWeights
 from fluidkv.record import Record
@@ -93,7 +93,7 @@ class Lyapunov(Record):
             raise ArithmeticError(f"no Lyapunov matrix: {self.reason}")
         if self.exact:
             rows = cast("tuple[tuple[Fraction, ...], ...]", self.matrix)
-            return fmpq_mat([[_fmpq(x) for x in row] for row in rows])
+            return fmpq_mat([[to_fmpq(x) for x in row] for row in rows])
         balls = cast("tuple[tuple[arb, ...], ...]", self.matrix)
         return arb_mat([list(row) for row in balls])
 
@@ -155,12 +155,12 @@ def inner_product(
     """
     n = len(right)
     if isinstance(matrix, fmpq_mat):
-        row = fmpq_mat(1, n, [_fmpq(u) for u in left])
-        column = fmpq_mat(n, 1, [_fmpq(v) for v in right])
+        row = fmpq_mat(1, n, [to_fmpq(u) for u in left])
+        column = fmpq_mat(n, 1, [to_fmpq(v) for v in right])
         return _fraction((row * matrix * column)[0, 0])
     with working(_WORKING_BITS):
-        row = arb_mat(1, n, [_ball(u) for u in left])
-        column = arb_mat(n, 1, [_ball(v) for v in right])
+        row = arb_mat(1, n, [to_ball(u) for u in left])
+        column = arb_mat(n, 1, [to_ball(v) for v in right])
         return (row * matrix * column)[0, 0]
 
 
@@ -221,7 +221,7 @@ def _roots(count: int) -> str:
 
 def _solve_rational(row: Sequence[Fraction]) -> tuple[tuple[Fraction, ...], ...]:
     d = len(row)
-    system = fmpq_mat(d, d, [_fmpq(x) for x in _equations(row)])
+    system = fmpq_mat(d, d, [to_fmpq(x) for x in _equations(row)])
     right = fmpq_mat(d, 1, [fmpq(d)] + [fmpq(0)] * (d - 1))
     first = [_fraction(x) for x in system.solve(right).entries()]
     return tuple(map(tuple, _from_first_row(row, first)))
@@ -234,14 +234,14 @@ def _solve_balls(row: Sequence[Fraction]) -> tuple[tuple[arb, ...], ...] | None:
     bits = _BITS
     while bits <= _MOST_BITS:
         with working(bits):
-            system = arb_mat(d, d, [_ball(x) for x in entries])
+            system = arb_mat(d, d, [to_ball(x) for x in entries])
             right = arb_mat(d, 1, [arb(d)] + [arb(0)] * (d - 1))
             try:
                 first = system.solve(right).entries()
             except ZeroDivisionError:  # singular as far as these balls tell
                 first = None
             if first is not None:
-                rows = _from_first_row([_ball(c) for c in row], first)
+                rows = _from_first_row([to_ball(c) for c in row], first)
                 if all(_tight(rows[i][i]) for i in range(d)):
                     return tuple(map(tuple, rows))
         bits *= 2
@@ -282,13 +282,5 @@ def _tight(ball: arb) -> bool:
     )
 
 
-def _fmpq(value: Fraction) -> fmpq:
-    return fmpq(value.numerator, value.denominator)
-
-
 def _fraction(value: fmpq) -> Fraction:
     return Fraction(int(value.p), int(value.q))
-
-
-def _ball(value: Fraction) -> arb:
-    return arb(fmpq(value.numerator, value.denominator))

@@ -24,10 +24,10 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import cast
 
-from flint import arb, arb_mat, fmpq, fmpq_mat
+from flint import arb, arb_mat, fmpq_mat
 
 from fluidkv.exact.mixed.nearby.lyapunov import Lyapunov, inner_product, inverse, lyapunov
-from fluidkv.exact.precision import DOUBLE, shown_alike, working
+from fluidkv.exact.precision import DOUBLE, shown_alike, to_ball, working
 from fluidkv.exact.survival import eviction_free_equilibrium, survival_weights
 from fluidkv.record import Record
 from fluidkv.workload import System
@@ -227,4 +227,4 @@ def _nonnegative_level(inverted: fmpq_mat | arb_mat, rate: Fraction) -> Level:
 
 
 def _ball(value: Level) -> arb:
-    return arb(fmpq(value.numerator, value.denominator)) if isinstance(value, Fraction) else value
+    return to_ball(value) if isinstance(value, Fraction) else value

@@ -19,6 +19,7 @@ from flint import fmpq, fmpq_mat
 
 from fluidkv.errors import InputError
 from fluidkv.exact.mass import Masses, iterate, memory_used
+from fluidkv.exact.precision import to_fmpq
 from fluidkv.exact.survival import SurvivalWeights, eviction_free_equilibrium, survival_weights
 from fluidkv.record import Record
 from fluidkv.workload import System
@@ -53,7 +54,7 @@ def transition_matrix(weights: SurvivalWeights) -> fmpq_mat:
     d = weights.ages
     matrix = fmpq_mat(d, d)
     for s, value in enumerate(first_row(weights)):
-        matrix[0, s] = fmpq(value.numerator, value.denominator)
+        matrix[0, s] = to_fmpq(value)
     for s in range(1, d):
         matrix[s, s - 1] = fmpq(1)
     return matrix

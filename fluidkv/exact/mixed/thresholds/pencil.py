@@ -36,7 +36,7 @@ from flint import arb
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.mixed.thresholds.condition import CrossingCondition, sign_of
 from fluidkv.exact.mixed.thresholds.separation import BITS, Bracket, separate, touching_turn
-from fluidkv.exact.precision import shown_alike, working
+from fluidkv.exact.precision import shown_alike, to_ball, working
 from fluidkv.record import Record
 
 _FEW_BITS = 64  # enough for most crossings of lengths below a hundred, at half the cost
@@ -199,5 +199,5 @@ def _at_minus_one(condition: CrossingCondition, sign_before: int) -> Crossing:
         side = condition.sign_of_common(arb(1))
         if side is None:
             raise ArithmeticError("a real value at z = -1 that is not zero was not told from zero")
-        length = arb(exact.numerator) / arb(exact.denominator)
+        length = to_ball(exact)
         return Crossing(length, exact, arb(1), side * sign_before)

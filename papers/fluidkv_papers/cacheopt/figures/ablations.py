@@ -4,6 +4,7 @@ import numpy as np
 
 from fluidkv.figures.figure import Canvas, Data, Figure
 from fluidkv.figures.style import BLUE, ORANGE, name_axes
+from fluidkv_papers.bands import ranged
 from fluidkv_papers.cacheopt.figures.looks import SETTING, TITLES, TRACES
 from fluidkv_papers.cacheopt.instances.runs import SEEDS, values
 from fluidkv_papers.cacheopt.instances.segment import VARIANTS
@@ -27,9 +28,7 @@ def data() -> Data:
         for measure in MEASURES:
             rows = np.array([values("14", trace, name, 0.0, measure) for name in VARIANTS])
             rows = rows / (_REQUESTS[trace] if measure == "preempt" else 1)
-            key = f"{trace}.{measure}"
-            found[key] = rows.mean(axis=1)
-            found[f"{key}_low"], found[f"{key}_high"] = rows.min(axis=1), rows.max(axis=1)
+            found |= ranged(f"{trace}.{measure}", rows)
     return found
 
 

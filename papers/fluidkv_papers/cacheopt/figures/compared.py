@@ -4,6 +4,7 @@ import numpy as np
 
 from fluidkv.figures.figure import Canvas, Data, Figure
 from fluidkv.figures.style import name_axes
+from fluidkv_papers.bands import ranged
 from fluidkv_papers.cacheopt.figures.looks import LOOKS, SETTING, TITLES, TRACES, draw_line
 from fluidkv_papers.cacheopt.instances.runs import RATES, SEEDS, values
 
@@ -15,9 +16,7 @@ def data() -> Data:
         for name in LOOKS:
             for measure in TITLES:
                 rows = np.array([values("12", trace, name, rate, measure) for rate in RATES])
-                key = f"{trace}.{name}.{measure}"
-                found[key] = rows.mean(axis=1)
-                found[f"{key}_low"], found[f"{key}_high"] = rows.min(axis=1), rows.max(axis=1)
+                found |= ranged(f"{trace}.{name}.{measure}", rows)
     return found
 
 

@@ -2,6 +2,7 @@
 
 from fluidkv.figures.figure import Axes, Data
 from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE
+from fluidkv_papers.bands import draw_band
 from fluidkv_papers.cacheopt.instances.runs import SEEDS
 
 LOOKS = {
@@ -35,8 +36,4 @@ SETTING = (
 
 def draw_line(data: Data, ax: Axes, key: str, name: str) -> None:
     """`key` over "x", as the method looks, with the range over the draws."""
-    label, color, style, marker = LOOKS[name]
-    low, high = data[f"{key}_low"], data[f"{key}_high"]
-    ax.fill_between(data["x"], low, high, color=color, alpha=0.12, linewidth=0)
-    line = {"color": color, "linestyle": style, "marker": marker, "markersize": 4, "label": label}
-    ax.plot(data["x"], data[key], **line)
+    draw_band(data, ax, key, LOOKS[name], alpha=0.12)

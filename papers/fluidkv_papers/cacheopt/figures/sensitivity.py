@@ -4,6 +4,7 @@ import numpy as np
 
 from fluidkv.figures.figure import Axes, Canvas, Data, Figure
 from fluidkv.figures.style import BLUE, GREY, ORANGE, name_axes
+from fluidkv_papers.bands import ranged
 from fluidkv_papers.cacheopt.figures.looks import SETTING
 from fluidkv_papers.cacheopt.instances.deviations import deviations
 from fluidkv_papers.cacheopt.instances.runs import CONFIDENCES, SEEDS, SWEEPS, values
@@ -28,9 +29,7 @@ def data() -> Data:
             rows = np.array(
                 [values(f"17{letter}", "alpaca", "cacheopt", x, measure) for x in points]
             )
-            key = f"{letter}.{measure}"
-            found[key] = rows.mean(axis=1)
-            found[f"{key}_low"], found[f"{key}_high"] = rows.min(axis=1), rows.max(axis=1)
+            found |= ranged(f"{letter}.{measure}", rows)
     found["h.x"] = np.array(CONFIDENCES)
     of = deviations()
     for side in ("over", "under"):

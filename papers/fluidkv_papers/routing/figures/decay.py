@@ -8,8 +8,9 @@ import numpy as np
 from fluidkv import routing
 from fluidkv.figures.figure import Canvas, Data, Figure
 from fluidkv.figures.style import BLUE, ORANGE, name_axes
+from fluidkv_papers.bands import listed, plain_numbers
 from fluidkv_papers.routing.figures import sweeps
-from fluidkv_papers.routing.figures.sweeps import draw_line, listed, plain_numbers
+from fluidkv_papers.routing.figures.sweeps import draw_line
 from fluidkv_papers.routing.instances.setting import half, half_documents
 
 SEEDS = sweeps.SEEDS

@@ -6,8 +6,9 @@ import numpy as np
 
 from fluidkv.figures.figure import Axes, Canvas, Data, Figure
 from fluidkv.figures.style import PALE, name_axes
+from fluidkv_papers.bands import listed, plain_numbers, ratio
 from fluidkv_papers.routing.figures import sweeps
-from fluidkv_papers.routing.figures.sweeps import LOOKS, factor, listed, names_of, plain_numbers
+from fluidkv_papers.routing.figures.sweeps import LOOKS, names_of
 from fluidkv_papers.routing.instances import setting as served
 
 SEEDS = sweeps.SEEDS
@@ -69,7 +70,7 @@ def _marks(data: Data, ax: Axes, measure: str, scale: float) -> None:
 def caption(data: Data) -> str:
     generated, chats, documents, slower = (
         [
-            listed([float(factor(data, f"latency_{of}", over, "lbgr+rlt")[place])])
+            listed([float(ratio(data, f"latency_{of}", over, "lbgr+rlt")[place])])
             for over in ("cache-aware+lru", "random+lru")
             for of in ("p50", "p95")
         ]

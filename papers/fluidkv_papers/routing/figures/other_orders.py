@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from fluidkv.figures.figure import Data, Figure
+from fluidkv_papers.bands import listed, ratio
 from fluidkv_papers.routing.figures import sweeps
-from fluidkv_papers.routing.figures.sweeps import Point, factor, listed
+from fluidkv_papers.routing.figures.sweeps import Point
 from fluidkv_papers.routing.instances import setting as served
 
 CLOCKS = (0.5, 1, 2, 3)
@@ -25,7 +26,7 @@ def data(number: int, points: Sequence[Point] | None = None, seeds: Sequence[int
 
 def _lead(data: Data) -> str:
     low, high = (
-        listed(factor(data, f"latency_{of}", "cache-aware+lru", "lbgr+rlt"), ".2f")
+        listed(ratio(data, f"latency_{of}", "cache-aware+lru", "lbgr+rlt"), ".2f")
         for of in ("p50", "p95")
     )
     return (

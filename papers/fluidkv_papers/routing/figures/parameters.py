@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from fluidkv.figures.figure import Data, Figure
+from fluidkv_papers.bands import listed, ratio
 from fluidkv_papers.routing.figures import sweeps
-from fluidkv_papers.routing.figures.sweeps import Point, factor, listed
+from fluidkv_papers.routing.figures.sweeps import Point
 from fluidkv_papers.routing.instances.setting import half
 
 RATES = (4, 8, 12, 16, 20)
@@ -31,8 +32,7 @@ def data(number: int, points: Sequence[Point] | None = None, seeds: Sequence[int
 
 def _caption(data: Data, *, about: str, x: str, paper: str) -> str:
     low, high = (
-        listed(factor(data, f"latency_{of}", "cache-aware+lru", "lbgr+rlt"))
-        for of in ("p50", "p95")
+        listed(ratio(data, f"latency_{of}", "cache-aware+lru", "lbgr+rlt")) for of in ("p50", "p95")
     )
     return (
         f"{about} Half of the experiment: 64 groups of 32 requests that share half of a prompt of "

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from fluidkv.figures.figure import Data, Figure
+from fluidkv_papers.bands import listed, ratio
 from fluidkv_papers.routing.figures import sweeps
-from fluidkv_papers.routing.figures.sweeps import Point, factor, listed
+from fluidkv_papers.routing.figures.sweeps import Point
 from fluidkv_papers.routing.instances.setting import (
     CHUNK,
     SERVER_CLOCK,
@@ -31,10 +32,9 @@ def data(number: int, points: Sequence[Point] | None = None, seeds: Sequence[int
 
 def _caption(data: Data, *, about: str, x: str, paper: str) -> str:
     low, high = (
-        listed(factor(data, f"latency_{of}", "cache-aware+lru", "lbgr+rlt"))
-        for of in ("p50", "p95")
+        listed(ratio(data, f"latency_{of}", "cache-aware+lru", "lbgr+rlt")) for of in ("p50", "p95")
     )
-    gains = listed(factor(data, "latency_p50", "cache-aware+lru", "cache-aware+rlt"), ".2f")
+    gains = listed(ratio(data, "latency_p50", "cache-aware+lru", "cache-aware+rlt"), ".2f")
     pass_s, cached, computed = SERVER_CLOCK
     return (
         f"{about} Each worker is SGLang's scheduler with its own prefix tree, version 0.5.23, "

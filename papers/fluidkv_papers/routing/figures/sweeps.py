@@ -8,6 +8,7 @@ import numpy as np
 from fluidkv.figures.figure import Axes, Canvas, Data
 from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, name_axes
 from fluidkv.processes import cores, shared_out
+from fluidkv_papers.bands import draw_band, plain_numbers, ranged
 from fluidkv_papers.routing.instances import setting
 from fluidkv_papers.routing.instances.setting import Setting
 
@@ -51,10 +52,7 @@ def sweep(
     for name in names:
         for measure in measures:
             found = np.array([runs[place][name][measure] for place in range(len(jobs))])
-            rows = found.reshape(len(points), len(seeds))
-            data[f"{name}.{measure}"] = rows.mean(axis=1)
-            data[f"{name}.{measure}_low"] = rows.min(axis=1)
-            data[f"{name}.{measure}_high"] = rows.max(axis=1)
+            data |= ranged(f"{name}.{measure}", found.reshape(len(points), len(seeds)))
     return data
 
 
@@ -99,45 +97,12 @@ def draw_sweep(data: Data, canvas: Canvas, *, x: str, log: bool = False) -> None
 
 def draw_line(data: Data, ax: Axes, name: str, measure: str, *, scale: float = 1.0) -> None:
     """One measure of one method, with its range over the seeds."""
-    label, color, style, marker = LOOKS[name]
-    low, high = (scale * data[f"{name}.{measure}_{end}"] for end in ("low", "high"))
-    ax.fill_between(data["x"], low, high, color=color, alpha=0.15, linewidth=0)
-    ax.plot(
-        data["x"],
-        scale * data[f"{name}.{measure}"],
-        color=color,
-        linestyle=style,
-        marker=marker,
-        markersize=4,
-        label=label,
-    )
-
-
-def plain_numbers(ax: Axes, axis: str) -> None:
-    """Numbers rather than powers on a logarithmic axis, however short."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    of = getattr(ax, f"{axis}axis")
-    low, high = getattr(ax, f"get_{axis}lim")()
-    subs = (1.0, 2.0, 5.0) if high / low < 100 else (1.0,)
-    of.set_major_locator(LogLocator(10, subs))
-    of.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    of.set_minor_formatter(NullFormatter())
-
-
-def factor(data: Data, measure: str, of: str, over: str) -> np.ndarray:
-    """One measure of a method over that of another, by point: of means over the seeds."""
-    return data[f"{of}.{measure}"] / data[f"{over}.{measure}"]
+    draw_band(data, ax, f"{name}.{measure}", LOOKS[name], scale=scale)
 
 
 def part(data: Data, of: str) -> Data:
     """What is named "OF.NAME", by its name."""
     return {name.removeprefix(f"{of}."): v for name, v in data.items() if name.startswith(f"{of}.")}
-
-
-def listed(values: Sequence[float] | np.ndarray, form: str = ".1f") -> str:
-    """Numbers in a row, for captions."""
-    return ", ".join(format(float(value), form) for value in values)
 
 
 def told(seeds: Sequence[int] = SEEDS) -> str:

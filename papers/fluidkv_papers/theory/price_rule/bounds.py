@@ -77,9 +77,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from flint import arb, fmpq
+from flint import arb
 
-from fluidkv.exact.precision import outward, working
+from fluidkv.exact.precision import outward, to_ball, working
 from fluidkv.record import Record
 from fluidkv.runs.checks import above_0, count, not_negative
 from fluidkv.tokenpd.knapsack.pool import Pool
@@ -242,8 +242,7 @@ def _psi(z: arb) -> arb:
 
 
 def _ball(number: Any) -> arb:
-    exact = Fraction(float(number) if isinstance(number, np.floating) else number)
-    return arb(fmpq(exact.numerator, exact.denominator))
+    return to_ball(Fraction(float(number) if isinstance(number, np.floating) else number))
 
 
 def _up(ball: arb) -> float:

@@ -16,10 +16,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from flint import arb, fmpq
 
 from fluidkv.errors import InputError
-from fluidkv.exact.precision import DOUBLE, working
+from fluidkv.exact.precision import DOUBLE, to_ball, working
 from fluidkv.runs.checks import real
 from fluidkv.tokenpd.knapsack.literal import literal_rounds
 from fluidkv.tokenpd.knapsack.pool import Pool
@@ -54,7 +53,7 @@ class Exponential:
         bits = FIRST_BITS
         while True:  # ends: other / scale is algebraic, exp(exponent) is not
             with working(bits):
-                difference = _ball(self.exponent) - _ball(other / self.scale).log()
+                difference = to_ball(self.exponent) - to_ball(other / self.scale).log()
                 if difference > 0:
                     return False
                 if difference < 0:
@@ -63,7 +62,7 @@ class Exponential:
 
     def __float__(self) -> float:
         with working(DOUBLE):
-            return float((_ball(self.scale) * _ball(self.exponent).exp()).mid())
+            return float((to_ball(self.scale) * to_ball(self.exponent).exp()).mid())
 
 
 def exact_rounds(
@@ -126,7 +125,3 @@ def in_rationals(pool: Pool) -> Pool:
         "predicted": predicted,
     }
     return replace(pool, **changed)
-
-
-def _ball(number: Fraction) -> arb:
-    return arb(fmpq(number.numerator, number.denominator))

@@ -8,16 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from fluidkv import tokenpd
-from fluidkv.ledger import flint, np
+from fluidkv.ledger import np
 from fluidkv.tokenpd import knapsack
 from fluidkv.tokenpd.knapsack.pool import Pool
 from fluidkv.tokenpd.pricing import Budget, Demand
-
-if TYPE_CHECKING:
-    from flint import arb
 
 Values = tuple[Fraction, ...]
 """What the tokens of a round are worth, a = R - lambda sigma^2; each is there for one round."""
@@ -121,11 +118,6 @@ def sequences(
 def shown(rounds: Sequence[Values]) -> str:
     """As a reader sees them: "(1, 1), (1/2), ()"."""
     return ", ".join(f"({', '.join(map(str, values))})" for values in rounds)
-
-
-def ball(number: Fraction) -> "arb":
-    """A rational as a ball, for logarithms."""
-    return flint.arb(flint.fmpq(number.numerator, number.denominator))
 
 
 def outgrows(series: Callable[[int], Fraction | int]) -> str | None:

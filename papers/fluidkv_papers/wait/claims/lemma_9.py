@@ -6,6 +6,7 @@ from functools import cache
 from itertools import product
 from random import Random
 
+from fluidkv import exact
 from fluidkv.ledger import Evidence, Origin, Range, flint, np
 from fluidkv.wait import theory
 from fluidkv.wait.theory.lindley import lindley_path, queue_path
@@ -108,7 +109,7 @@ def _equation_21(n_prev: int, n: int, shares: list[Fraction]) -> bool | str:
     Paper: the unique positive solution, the smallest, hence the largest memory bound"""
     worst = max(shares)
     root = theory.boundary_queue.eta(n_prev, worst, n)
-    smallest, p = root.ball, theory.boundary_queue.to_ball(worst)
+    smallest, p = root.ball, exact.to_ball(worst)
     if smallest is None:
         raise ArithmeticError(f"no root for {n_prev}, {worst}, {n}")
 
@@ -119,6 +120,6 @@ def _equation_21(n_prev: int, n: int, shares: list[Fraction]) -> bool | str:
     balls = [theory.boundary_queue.eta(n_prev, share, n).ball for share in shares if share != worst]
     ordered = all(ball is not None and ball > smallest for ball in balls)
     least = Fraction(8) * (n - worst * n_prev) / n_prev
-    bounded = smallest >= theory.boundary_queue.to_ball(least)
+    bounded = smallest >= exact.to_ball(least)
     found = bool(unique and ordered and bounded)
     return found or f"n = {n_prev}, {n}, shares {[str(share) for share in shares]}"

@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import cache
 from math import factorial
 
+from fluidkv import exact
 from fluidkv.ledger import Evidence, Origin, Range, flint
 from fluidkv_papers.wait.paper import statements
 
@@ -58,7 +59,7 @@ def _lemma_4(name: str) -> bool | str:
 
 def _poisson(mean: Fraction | int, most: int) -> "list[flint.arb]":
     """P(X = 0), ..., P(X = most)."""
-    rate = flint.arb(flint.fmpq(Fraction(mean).numerator, Fraction(mean).denominator))
+    rate = exact.to_ball(mean)
     found = [(-rate).exp()]
     for k in range(1, most + 1):
         found.append(found[-1] * rate / k)
@@ -154,7 +155,7 @@ def _mean_queue(n: int, mean: Fraction, batches: int) -> "tuple[flint.arb, ...]"
                     after[left + x] += chance * weights[x]
             law = after
             drift = Fraction(b) * (mean - n)
-            found.append(n * stuck + flint.arb(drift.numerator) / drift.denominator)
+            found.append(n * stuck + exact.to_ball(drift))
     return tuple(found)
 
 
@@ -207,7 +208,7 @@ def _lemma_5_buffer(n: int, b: int) -> bool | str:
 
 
 def _slack(n: int, b: int, buffer: int) -> bool | str:
-    bound = buffer + flint.arb(_KINGMAN.numerator) / _KINGMAN.denominator
+    bound = buffer + exact.to_ball(_KINGMAN)
     return _below(n, Fraction(3 * n, 4), b, 6, bound)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
 
-from fluidkv import wait
+from fluidkv import exact, wait
 from fluidkv.ledger import Evidence, Finding, Origin, Outcome, Range, equals, flint, sympy
 from fluidkv.wait import theory
 from fluidkv.wait.theory.nested import check_nested
@@ -113,7 +113,7 @@ def _lower(n_prev: int, p: Fraction, n: int) -> bool | str:
     least = 8 * (n - p * n_prev) / n_prev
     if theory.boundary_queue.eta(n_prev, p, n).lower != least:
         raise ArithmeticError("the bound of the laboratory is another")
-    return _ball((n_prev, p, n)) >= theory.boundary_queue.to_ball(least) or _shown(n_prev, p, n)
+    return _ball((n_prev, p, n)) >= exact.to_ball(least) or _shown(n_prev, p, n)
 
 
 @CLAIMS.claim(
@@ -133,7 +133,7 @@ def _small_drift(critical: Fraction) -> bool | str:
     for digits in (3, 6, 12):
         p = critical - Fraction(1, 10**digits)
         near = 2 * (n - p * 90) / (90 * p * (1 - p))
-        off = abs(_ball((90, p, n)) / theory.boundary_queue.to_ball(near) - 1)
+        off = abs(_ball((90, p, n)) / exact.to_ball(near) - 1)
         # The next term of f is of the order of eta times this one; eta is 9 drift or less.
         if not off < 10 ** (1 - digits) or (before is not None and not off < before):
             return f"p = {critical} - 1e-{digits}: off by {off.str(2, radius=False)}"
@@ -150,7 +150,7 @@ def _martingale() -> Outcome:
     values = []
     for p in (Fraction(1, 4), Fraction(1, 3), Fraction(2, 5)):
         z = ((1 - p) / p) ** 2
-        off = _ball((2, p, 1)).exp() / theory.boundary_queue.to_ball(z) - 1
+        off = _ball((2, p, 1)).exp() / exact.to_ball(z) - 1
         if not abs(off) < 1e-15:  # the ball of eta has 64 bits
             raise ArithmeticError("another root")
         values.append((1 - p) ** 2 / z + 2 * p * (1 - p) + p**2 * z)

@@ -8,7 +8,7 @@ satisfy (16), or those that keep a prompt to spare in each line.
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from fluidkv import wait
+from fluidkv import exact, wait
 from fluidkv.ledger import Evidence, Finding, Instance, Origin, flint
 from fluidkv.wait import theory
 from fluidkv.wait.theory.nested import segment_load
@@ -43,7 +43,7 @@ def _written_out(design: "theory.design.SegmentDesign") -> "flint.arb":
         for before in (0, *ends[:-1])
     ]
     batches = int(HORIZON / system.base)
-    folds = theory.boundary_queue.to_ball((len(n) - 1) * batches / DELTA).log()
+    folds = exact.to_ball((len(n) - 1) * batches / DELTA).log()
     total = flint.arb(literal_peak(design.segments, n))
     for k in range(1, len(n)):
         root = theory.boundary_queue.eta(n[k - 1], Fraction(alive[k], alive[k - 1]), n[k]).ball

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from fluidkv import serving, wait
+from fluidkv import exact, serving, wait
 from fluidkv.ledger import Evidence, Finding, Origin, flint
 from fluidkv.runs.rates import VaryingRates
 from fluidkv.wait import theory
@@ -178,7 +178,7 @@ def _windows() -> Finding:
 
     (share,) = _window_shares()
     with working(128):
-        mean = flint.arb(flint.fmpq(_MEAN.numerator, _MEAN.denominator))
+        mean = exact.to_ball(_MEAN)
         term, fewer = flint.arb(1), flint.arb(0)
         for k in range(_BATCH):
             fewer += term

@@ -6,6 +6,7 @@ from functools import partial
 
 from fluidkv import wait
 from fluidkv.figures.figure import Data, Figure
+from fluidkv_papers.bands import ratio
 from fluidkv_papers.wait.figures import azure, nested, sweeps
 from fluidkv_papers.wait.instances import server
 
@@ -75,8 +76,8 @@ def _told(data: Data) -> str:
 
 def _compared(data: Data, key: str) -> str:
     """A policy against the running first, rate by rate."""
-    gain = sweeps.ratio(data, "throughput", key, "running_first")
-    later = sweeps.ratio(data, "latency_mean", key, "running_first")
+    gain = ratio(data, "throughput", key, "running_first")
+    later = ratio(data, "latency_mean", key, "running_first")
     rows = zip(data["x"], gain, later, strict=True)
     return "; ".join(
         f"at {x:.0f}/s {g - 1:+.1%} tokens/s, {t:.2f} times the latency"

@@ -8,7 +8,8 @@ import numpy as np
 
 from fluidkv import wait
 from fluidkv.figures.figure import Data, Figure
-from fluidkv_papers.wait.figures.sweeps import Point, draw_sweep, keys_of, ratio, sweep
+from fluidkv_papers.bands import listed, ratio
+from fluidkv_papers.wait.figures.sweeps import Point, draw_sweep, keys_of, sweep
 from fluidkv_papers.wait.instances import compared, server
 
 LENGTHS = ((60, 20), (60, 40), (60, 80))
@@ -94,16 +95,13 @@ def _high_caption(data: Data) -> str:
     new = ratio(data, "throughput", "new_first", "running_first")
     evicted = data["running_first.evictions"]
 
-    def each(values: np.ndarray, form: str) -> str:
-        return ", ".join(format(value, form) for value in values)
-
     return (
-        f"{_told(data)} At {each(load, '.0%')} of the rate that memory can carry, WAIT "
-        f"completes {each(gain, '+.1%')} output tokens/s against first come, first served with "
-        f"the running first, at {each(later, '+.0%')} mean latency. It evicts nobody: a batch "
+        f"{_told(data)} At {listed(load, '.0%')} of the rate that memory can carry, WAIT "
+        f"completes {listed(gain, '+.1%')} output tokens/s against first come, first served with "
+        f"the running first, at {listed(later, '+.0%')} mean latency. It evicts nobody: a batch "
         "never holds more than its thresholds do. The running first evict "
-        f"{each(evicted, '.2f')} times a prompt. With the new first, "
-        f"{each(new, '.0%')} of the throughput of the running first is left: newcomers evict who "
+        f"{listed(evicted, '.2f')} times a prompt. With the new first, "
+        f"{listed(new, '.0%')} of the throughput of the running first is left: newcomers evict who "
         "runs, who come again as newcomers. Above 100 % latencies grow with the length of the run."
     )
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from fluidkv import wait
 from fluidkv.figures.figure import Data, Figure
+from fluidkv_papers.bands import ratio
 from fluidkv_papers.wait.figures import nested, sweeps
 from fluidkv_papers.wait.instances import server
 
@@ -52,9 +53,9 @@ def _fixed() -> "tuple[wait.NestedWait, Fraction]":
 def caption(data: Data) -> str:
     fixed, _ = _fixed()
     load = data["load"]
-    gain = sweeps.ratio(data, "throughput", "nested_fixed", "running_first") - 1
-    later = sweeps.ratio(data, "latency_mean", "nested_fixed", "running_first")
-    least = sweeps.ratio(data, "latency_mean", "nested", "running_first")
+    gain = ratio(data, "throughput", "nested_fixed", "running_first") - 1
+    later = ratio(data, "latency_mean", "nested_fixed", "running_first")
+    least = ratio(data, "latency_mean", "nested", "running_first")
     evicted = data["nested_fixed.evictions"]
     thresholds = " and ".join(map(str, fixed.thresholds))
     return (

@@ -9,6 +9,7 @@ from fluidkv import runs, serving, wait
 from fluidkv.figures.figure import Canvas, Data, Figure
 from fluidkv.figures.style import BLACK, GREY
 from fluidkv.wait.prompts import prompt_types
+from fluidkv_papers.bands import listed, ratio
 from fluidkv_papers.wait.figures import azure, sweeps
 from fluidkv_papers.wait.figures.conversations import MEMORY
 from fluidkv_papers.wait.instances import compared, server
@@ -136,29 +137,26 @@ def caption(data: Data) -> str:
     x = data["x"]
     step = data["first_threshold"] / (x * data["rate"])
 
-    def each(values: np.ndarray, form: str) -> str:
-        return ", ".join(format(value, form) for value in values)
-
     def later(key: str) -> str:
-        return each(sweeps.ratio(data, "latency_mean", key, "running_first"), ".1f")
+        return listed(ratio(data, "latency_mean", key, "running_first"), ".1f")
 
     return (
-        f"{azure.TOLD}: its first {_SECONDS:.0f} s at {each(x, '.0f')} times its speed, "
+        f"{azure.TOLD}: its first {_SECONDS:.0f} s at {listed(x, '.0f')} times its speed, "
         f"{data['rate']:.2f} prompts/s in the mean. {server.CLOCK_TOLD}. {MEMORY:,} "
         f"tokens for first come, first served; Nested WAIT, {_SEGMENTS} segments of equal width, "
         "is not limited, and evicts nobody. Its least thresholds for the trace's distribution "
-        f"begin with {each(data['first_threshold'], '.0f')}, so that a token takes "
-        f"{each(step, '.2f')} s at least on average, and the runs are too short for balance; "
+        f"begin with {listed(data['first_threshold'], '.0f')}, so that a token takes "
+        f"{listed(step, '.2f')} s at least on average, and the runs are too short for balance; "
         "a full batch of them holds "
-        f"{each(data['segment_memory'] / MEMORY, '.1f')} times this memory, and the runs "
-        f"hold up to {each(data['nested.peak'], '.2f')} times; fixed thresholds of 1 hold "
-        f"up to {each(data['nested_fixed.peak'], '.2f')} times. Latency over that of first "
+        f"{listed(data['segment_memory'] / MEMORY, '.1f')} times this memory, and the runs "
+        f"hold up to {listed(data['nested.peak'], '.2f')} times; fixed thresholds of 1 hold "
+        f"up to {listed(data['nested_fixed.peak'], '.2f')} times. Latency over that of first "
         f"come, first served: {later('nested')} and {later('nested_fixed')}; throughput "
-        f"{each(sweeps.ratio(data, 'throughput', 'nested', 'running_first'), '.2f')} and "
-        f"{each(sweeps.ratio(data, 'throughput', 'nested_fixed', 'running_first'), '.2f')}. First "
+        f"{listed(ratio(data, 'throughput', 'nested', 'running_first'), '.2f')} and "
+        f"{listed(ratio(data, 'throughput', 'nested_fixed', 'running_first'), '.2f')}. First "
         "come, first served completes more than was asked for in the window where prompts that "
-        f"came before it bring more, {each(data['brought'], ',.0f')} output tokens/s, than is "
-        f"left at its end, {each(data['left'], ',.0f')}. The paper has higher throughput and "
+        f"came before it bring more, {listed(data['brought'], ',.0f')} output tokens/s, than is "
+        f"left at its end, {listed(data['left'], ',.0f')}. The paper has higher throughput and "
         "about 0.5 s more a prompt."
     )
 

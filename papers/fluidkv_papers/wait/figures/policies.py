@@ -8,8 +8,9 @@ from fluidkv import wait
 from fluidkv.errors import InputError
 from fluidkv.figures.figure import Canvas, Data, Figure
 from fluidkv.wait.runs.stages import LPF
+from fluidkv_papers.bands import plain_numbers
 from fluidkv_papers.wait.figures import nested, sweeps
-from fluidkv_papers.wait.figures.sweeps import LOOKS, Point, draw_line, plain_ticks
+from fluidkv_papers.wait.figures.sweeps import LOOKS, Point, draw_line
 from fluidkv_papers.wait.instances import compared, server
 
 LENGTHS = ((20, 19), (20, 39))  # decode lengths 20 and 40 of Congestion: a common divisor of 20
@@ -77,7 +78,7 @@ def draw(data: Data, canvas: Canvas) -> None:
         draw_line(data, right, key, "evictions")
     left.set(ylabel="output tokens completed, % of those asked for", ylim=(None, 103))
     middle.set_yscale("log")
-    plain_ticks(middle)
+    plain_numbers(middle, decades=3)
     middle.set_ylabel("99 % of latencies below, s")
     right.set_ylabel("evictions a prompt")
     most = max(data[f"{key}.evictions_high"].max() for key in keys)

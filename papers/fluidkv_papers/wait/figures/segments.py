@@ -10,8 +10,8 @@ from fluidkv import wait
 from fluidkv.figures.figure import Canvas, Data, Figure
 from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, name_axes
 from fluidkv.wait import theory
+from fluidkv_papers.bands import plain_numbers
 from fluidkv_papers.wait.figures import azure
-from fluidkv_papers.wait.figures.sweeps import plain_ticks
 
 INPUT = 62
 PAPERS_SEGMENTS = 10  # of section 6.2, whose choice section 7.2 says the minimum validates
@@ -117,7 +117,7 @@ def _draw(data: Data, canvas: Canvas, *, panels: tuple[Panel, ...]) -> None:
     if all((data[f"{index}.tail"] > 0).all() for index in range(len(panels))):
         # spikes of seven times the least would leave the rest of a linear axis flat
         axes[0].set_yscale("log")
-        plain_ticks(axes[0])
+        plain_numbers(axes[0], decades=3)
     else:
         axes[0].set_ylim(0, None)
     canvas.legend(*axes[0].get_legend_handles_labels(), loc="outside lower left", ncols=3)

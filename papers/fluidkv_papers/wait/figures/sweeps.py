@@ -8,6 +8,7 @@ import numpy as np
 from fluidkv import runs, serving
 from fluidkv.figures.figure import Axes, Canvas, Data
 from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SMALL_NOTE, name_axes
+from fluidkv_papers.bands import draw_band, plain_numbers, ranged
 from fluidkv_papers.wait.instances import compared
 
 LOOKS = {
@@ -63,10 +64,7 @@ def sweep(points: Sequence[Point], *, clock: "serving.IterationClock", capacity:
     measured["served"] = measured["throughput"] / measured["offered"]
     for row, key in enumerate(keys):
         for name, values in measured.items():
-            parts = np.split(values[row], ends)
-            found[f"{key}.{name}"] = np.array([part.mean() for part in parts])
-            found[f"{key}.{name}_low"] = np.array([part.min() for part in parts])
-            found[f"{key}.{name}_high"] = np.array([part.max() for part in parts])
+            found |= ranged(f"{key}.{name}", np.split(values[row], ends))
     return found
 
 
@@ -77,20 +75,15 @@ def keys_of(data: Data) -> list[str]:
 
 def draw_line(data: Data, ax: Axes, key: str, name: str, *, scale: float = 1.0) -> None:
     """One measure of one policy, with its range over the runs."""
-    label, color, style, marker = LOOKS[key]
-    x = data["x"]
-    low, high = (scale * data[f"{key}.{name}_{end}"] for end in ("low", "high"))
-    ax.fill_between(x, low, high, color=color, alpha=0.15, linewidth=0)
-    ax.plot(
-        x,
-        scale * data[f"{key}.{name}"],
-        color=color,
-        linestyle=style,
-        marker=marker,
+    draw_band(
+        data,
+        ax,
+        f"{key}.{name}",
+        LOOKS[key],
+        scale=scale,
         markersize=6 if key == "new_first" else 3.5,
         fillstyle="none" if key == "new_first" else "full",  # it often hides behind another
         zorder=3 if key == "new_first" else 2,
-        label=label,
         clip_on=False,
     )
 
@@ -115,7 +108,7 @@ def draw_sweep(
     left.set(ylabel="1,000 output tokens/s of completed prompts", ylim=(0, None))
     _say_that_they_coincide(data, left, keys)
     name_axes(middle, y=f"{'mean' if latency.endswith('mean') else '99 % of'} latency, s", log="y")
-    plain_ticks(middle)
+    plain_numbers(middle, decades=3)
     _evictions_or_peak(data, right, keys)
     for ax in (left, middle, right):
         ax.set_xlabel(x)
@@ -151,19 +144,3 @@ def count_scale(ax: Axes, most: float, least: float = 0.01) -> None:
     ax.set_ylim(0, max(10 * least, 2 * most))
     powers = [least * 10**k for k in range(9) if least * 10**k <= ax.get_ylim()[1]]
     ax.set_yticks([0, *powers], [f"{y:g}" for y in (0, *powers)], minor=False)
-
-
-def plain_ticks(ax: Axes) -> None:
-    """Numbers rather than powers on a logarithmic axis, however short."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    low, high = ax.get_ylim()
-    subs = (1.0, 2.0, 5.0) if high / low < 1e3 else (1.0,)
-    ax.yaxis.set_major_locator(LogLocator(10, subs))
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
-    ax.yaxis.set_minor_formatter(NullFormatter())
-
-
-def ratio(data: Data, name: str, of: str, over: str) -> np.ndarray:
-    """One measure of a policy over that of another, by point."""
-    return data[f"{of}.{name}"] / data[f"{over}.{name}"]

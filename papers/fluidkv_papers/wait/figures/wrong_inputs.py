@@ -7,8 +7,9 @@ import numpy as np
 from fluidkv import runs, wait
 from fluidkv.figures.figure import Axes, Canvas, Data, Figure
 from fluidkv.figures.style import GREY, name_axes
+from fluidkv_papers.bands import plain_numbers
 from fluidkv_papers.wait.figures import policies, sweeps
-from fluidkv_papers.wait.figures.sweeps import LOOKS, Point, draw_line, plain_ticks
+from fluidkv_papers.wait.figures.sweeps import LOOKS, Point, draw_line
 from fluidkv_papers.wait.instances import compared, server
 
 _LOAD = Fraction(7, 10)  # believed
@@ -116,12 +117,12 @@ def draw(data: Data, canvas: Canvas) -> None:
             sweeps.count_scale(axes[0, column], most)
         elif measure == "latency_p99":
             axes[0, column].set_yscale("log")
-            plain_ticks(axes[0, column])
+            plain_numbers(axes[0, column], decades=3)
         elif measure == "served":
             axes[0, column].set_ylim(0, 110)
         else:
             axes[0, column].set_yscale("log")
-            plain_ticks(axes[0, column])
+            plain_numbers(axes[0, column], decades=3)
             for ax in axes[:, column]:
                 ax.axhline(100, color=GREY, linewidth=0.8)
     canvas.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower left", ncols=4)

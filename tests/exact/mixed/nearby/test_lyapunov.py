@@ -28,6 +28,7 @@ from fluidkv.verdict import Stability, Verdict
 from fluidkv.workload import RequestClass, System, Workload
 from fluidkv_papers.congestion import uniform
 from fluidkv_papers.congestion.uniform import positive_definite, uniform_bound
+from tests.small_systems import one_class
 from tests.strategies import cohort_profiles, systems
 
 HALF = Fraction(1, 2)
@@ -294,7 +295,7 @@ def test_an_entry_that_balls_do_not_tell_is_undecided():
 
 
 def test_one_stage_cannot_evict():
-    found = neighbourhood(System(Workload((RequestClass(3, 1),)), 40))
+    found = neighbourhood(one_class(3, 1, 40))
     assert (found.eviction_level, found.boundary_level, found.ball_squared) == (None, None, None)
     assert found.nonnegative_level == found.rate**2
 

@@ -15,6 +15,7 @@ from fluidkv.systems import Systems
 from fluidkv.verdict import Evidence, Stability
 from fluidkv.workload import RequestClass, System, Workload
 from tests.exact.mixed.mixes import random_mixes
+from tests.small_systems import one_class
 
 
 def systems_at_the_edges(mix: LengthMix) -> list[System]:
@@ -102,7 +103,7 @@ def two(input_length: int, first: int, second: int, share: Fraction) -> System:
 
 
 def test_a_map_of_systems_keeps_their_coordinates():
-    one = System(Workload((RequestClass(20, 4),)), 1000)
+    one = one_class(20, 4, 1000)
     asked = Systems.vary(one, capacity=[500, 600, 700])
     found = stability_map(asked).to_xarray()
     assert found.capacity.values.tolist() == [500, 600, 700]

@@ -24,14 +24,10 @@ from fluidkv.exact.mixed.thresholds.tiers import (
 from fluidkv.exact.modes import growing_modes
 from fluidkv.exact.survival import survival_weights
 from fluidkv.workload import RequestClass, System, Workload
+from tests.small_systems import equal_shares
 from tests.strategies import workloads
 
 DOCS = Path(__file__).parents[4] / "docs" / "study.md"
-
-
-def tiers(input_length: int, *lengths: int) -> Workload:
-    share = Fraction(1, len(lengths))
-    return Workload(tuple(RequestClass(input_length, n, share) for n in lengths))
 
 
 def bracketed(workload: Workload, *, reach: int = 36) -> str:
@@ -71,13 +67,13 @@ def test_long_inputs_leave_one_mode_less_than_the_divisor(common, workload):
 
 
 def test_a_common_divisor_is_named_with_what_it_leaves_growing():
-    long = tiers(512, 128, 256, 512)
+    long = equal_shares(512, 128, 256, 512)
     assert bracketed(long, reach=2) == (
         "output lengths 128, 256 and 512 share the divisor 128: 127 modes go on growing however "
         "long the inputs"
     )
-    assert "1 mode goes on growing" in bracketed(tiers(50, 2, 4), reach=2)
-    assert sentence(tiers(50, 2, 4)) == (
+    assert "1 mode goes on growing" in bracketed(equal_shares(50, 2, 4), reach=2)
+    assert sentence(equal_shares(50, 2, 4)) == (
         "output lengths 2 and 4 share the divisor 2: at least 1 mode grows at any input length"
     )
 
@@ -86,11 +82,11 @@ def test_a_common_divisor_is_named_with_what_it_leaves_growing():
 def test_what_grows_at_any_input_length_grows_at_each(common, parts):
     """Against the counts at single lengths, none of which the windows were made from."""
     lengths = [common * n for n in parts]
-    said = sentence(tiers(7, *lengths))
+    said = sentence(equal_shares(7, *lengths))
     match = re.search(r"at least (\d+) modes? grows? at any input length$", said)
     assert match
     for l0 in (1, 2, 3, 5, 10, 30, 100, 1000, 10**6):
-        count = growing_modes(survival_weights(tiers(l0, *lengths))).count
+        count = growing_modes(survival_weights(equal_shares(l0, *lengths))).count
         assert count is not None
         assert count >= int(match[1])
 
@@ -98,10 +94,10 @@ def test_what_grows_at_any_input_length_grows_at_each(common, parts):
 def test_coprime_tiers_are_stable_only_from_the_length_that_is_named():
     """(5, 9) in equal shares: unstable at 64, stable at 65, both exactly."""
     for l0 in (10, 64, 65, 300):
-        assert sentence(tiers(l0, 5, 9)) == (
+        assert sentence(equal_shares(l0, 5, 9)) == (
             "output lengths 5 and 9 are coprime, but the equilibrium is stable only from l0 = 65 on"
         )
-    counts = [growing_modes(survival_weights(tiers(l0, 5, 9))).count for l0 in (64, 65)]
+    counts = [growing_modes(survival_weights(equal_shares(l0, 5, 9))).count for l0 in (64, 65)]
     assert counts == [2, 0]
 
 
@@ -109,11 +105,11 @@ def test_tiers_that_are_always_stable_and_islands_of_stability():
     rare = Fraction(1, 100)
     always = Workload((RequestClass(9, 1, 1 - rare), RequestClass(9, 2, rare)))
     assert sentence(always).endswith("coprime, and the equilibrium is stable at every input length")
-    threshold = tier_threshold(tiers(10, 5, 9)).threshold
+    threshold = tier_threshold(equal_shares(10, 5, 9)).threshold
     assert threshold is not None
     last = threshold.windows[-1]
     island = InputWindow(20, 22, 0, 0)  # no mix with common inputs and one is known
-    found = stability(System(tiers(10, 5, 9), 1000))
+    found = stability(System(equal_shares(10, 5, 9), 1000))
     with_island = replace(threshold, least=20, windows=(island, *threshold.windows[-2:]))
     assert last.first == 65
     assert tier_sentence(found, InputScale(None, None), with_island).endswith(
@@ -126,17 +122,17 @@ def test_every_input_length_is_looked_at_only_for_short_tiers_of_one_input():
     differ = Workload((RequestClass(10, 5, half), RequestClass(20, 9, half)))
     for workload, status in (
         (differ, TierStatus.INPUTS_DIFFER),
-        (tiers(10, 5, LONGEST_EXACT + 1), TierStatus.TOO_LONG),
-        (tiers(10, 5), TierStatus.NO_TIERS),
-        (tiers(10, *range(1, MOST_TIERS + 2)), TierStatus.NO_TIERS),
+        (equal_shares(10, 5, LONGEST_EXACT + 1), TierStatus.TOO_LONG),
+        (equal_shares(10, 5), TierStatus.NO_TIERS),
+        (equal_shares(10, *range(1, MOST_TIERS + 2)), TierStatus.NO_TIERS),
     ):
         assert tier_threshold(workload) == TierThreshold(status)
-    assert tier_threshold(tiers(10, 1, 2)).status is TierStatus.SEARCHED
+    assert tier_threshold(equal_shares(10, 1, 2)).status is TierStatus.SEARCHED
 
 
 def test_two_certified_inputs_bracket_where_stability_sets_in():
     """(5, 9) in equal shares: unstable at 64, stable at 65, both exactly."""
-    said = bracketed(tiers(10, 5, 9))
+    said = bracketed(equal_shares(10, 5, 9))
     match = re.fullmatch(
         r"output lengths 5 and 9 are coprime, but the equilibrium turns stable only between "
         r"l0 = ([\d.]+) and ([\d.]+)",
@@ -151,7 +147,7 @@ def test_two_certified_inputs_bracket_where_stability_sets_in():
 
 def test_stable_tiers_and_tiers_whose_inputs_differ():
     assert re.search(
-        r"coprime; stability sets in between l0 = 63 and 65$", bracketed(tiers(300, 5, 9))
+        r"coprime; stability sets in between l0 = 63 and 65$", bracketed(equal_shares(300, 5, 9))
     )
     half = Fraction(1, 2)
     differ = Workload((RequestClass(10, 5, half), RequestClass(20, 9, half)))
@@ -159,7 +155,7 @@ def test_stable_tiers_and_tiers_whose_inputs_differ():
 
 
 def test_ends_that_were_not_met_are_not_claimed():
-    found = stability(System(tiers(10, 5, 9), 1000))
+    found = stability(System(equal_shares(10, 5, 9), 1000))
     assert tier_sentence(found, InputScale(None, Fraction(4))).endswith(
         "long enough inputs stabilise the equilibrium, but 4 times these do not"
     )
@@ -172,17 +168,17 @@ def test_ends_that_were_not_met_are_not_claimed():
 
 
 def test_only_a_few_lengths_are_tiers():
-    assert tier_lengths(tiers(10, 4)) == ()
-    assert tier_lengths(tiers(10, 4, 4, 5)) == (4, 5)
-    assert len(tier_lengths(tiers(10, *range(1, MOST_TIERS + 1)))) == MOST_TIERS
-    assert tier_lengths(tiers(10, *range(1, MOST_TIERS + 2))) == ()
-    assert sentence(tiers(10, 4)) == ""
+    assert tier_lengths(equal_shares(10, 4)) == ()
+    assert tier_lengths(equal_shares(10, 4, 4, 5)) == (4, 5)
+    assert len(tier_lengths(equal_shares(10, *range(1, MOST_TIERS + 1)))) == MOST_TIERS
+    assert tier_lengths(equal_shares(10, *range(1, MOST_TIERS + 2))) == ()
+    assert sentence(equal_shares(10, 4)) == ""
 
 
 def test_docs_quote_the_lines():
     text = " ".join(DOCS.read_text(encoding="utf-8").split())
     for lengths in ((128, 256, 512), (127, 255, 509)):
-        assert sentence(tiers(512, *lengths)) in text
+        assert sentence(equal_shares(512, *lengths)) in text
 
 
 @pytest.mark.parametrize(

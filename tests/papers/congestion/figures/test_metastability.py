@@ -62,15 +62,6 @@ def test_the_caption_says_what_the_data_says(data: Data) -> None:
     assert "97% (M = 4,000)" in metastability.caption(far)
 
 
-def test_drawing_takes_the_data(data: Data) -> None:
-    from matplotlib.figure import Figure as Canvas
-
-    canvas = Canvas(figsize=metastability.FIGURE.size)
-    metastability.draw(data, canvas)
-    titles = [ax.get_title(loc="left") or ax.get_title() for ax in canvas.axes]
-    assert sum(title[:3] in {f"({c})" for c in "abcde"} for title in titles) == 5
-
-
 def test_no_queue_is_drawn_below_zero(data: Data) -> None:
     """Also not one whose median is none: it lies on the axis and is drawn there."""
     from matplotlib.figure import Figure as Canvas

@@ -12,6 +12,7 @@ from fluidkv_papers.congestion.experiments import a100
 from fluidkv_papers.congestion.experiments import keeping as keeps
 from fluidkv_papers.congestion.experiments.a100 import workload
 from fluidkv_papers.congestion.figures import restart_resume
+from tests.papers.committed import committed
 
 _SMOOTH = keeps.Kept(1.0, 1.0, 0.0, 2.0, 0.0, 0.0, 64.0, np.ones(1))
 """A run without eviction whose inputs are twice as long as its outputs."""
@@ -81,36 +82,11 @@ def test_the_period_of_a_sine_is_found() -> None:
     assert keeps.strongest_period(5 + np.sin(2 * np.pi * n / 64)) == 64
 
 
-def test_words_say_what_the_numbers_are() -> None:
-    ratio = np.array(keeps.INPUTS) / keeps.OUTPUT
-    flat = np.full(len(ratio), 0.9)
-    data: dict[str, np.ndarray | float] = {"ratio": ratio, "prefill_us": 89.4}
-    again = np.linspace(0.5, 0.75, len(ratio))
-    data |= {"restart.one.prefill": ratio + again, "vllm.one.prefill": ratio + 0.25}
-    data |= {"vllm.one.rate": flat, "restart.one.rate": flat / 2}
-    data |= {f"{e}.seconds.{n}": flat for e in keeps.ENGINES for n in (256, 1024)}
-    text = restart_resume.caption(data)
-    assert "serves 45% of x*, vLLM 90%" in text
-    assert "vLLM prefills 0.25 to 0.25 tokens again, restart 0.50 to 0.75" in text
-    assert "89 µs a prefill token" in text
-
-
-@pytest.mark.thorough
-def test_figure_has_every_curve_over_every_ratio() -> None:
-    data = restart_resume.data()
-    for engine in keeps.ENGINES:
-        for mix in ("one", "pair"):
-            assert len(data[f"{engine}.{mix}.rate"]) == len(keeps.INPUTS)
-    assert (data["vllm.one.rate"] > data["restart.one.rate"]).all()
-    assert (data["cycle.pair"] > data["cycle.one"]).all()
-
-
-@pytest.mark.thorough
 def test_the_page_has_the_shares_in_seconds() -> None:
     page = Path(__file__).parents[4] / "docs" / "experiments.md"
     rows = re.findall(r"^\| ([\d/]+) \| ([\d.| ]+) \|$", page.read_text(encoding="utf-8"), re.M)
     assert [ratio for ratio, _ in rows] == ["1/16", "1/4", "1", "4"]
-    data = restart_resume.data()
+    data = committed(restart_resume.FIGURE)
     for ratio, cells in rows:
         i = data["ratio"].tolist().index(float(Fraction(ratio)))
         columns = [f"{e}.seconds.{n}" for e in ("vllm", "restart") for n in (256, 1024)]

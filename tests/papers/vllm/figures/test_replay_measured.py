@@ -10,23 +10,6 @@ from fluidkv_papers.vllm.figures import replay_measured
 from tests.answers.replay.logs import write_log
 
 
-def test_the_measured_log_has_the_numbers_of_the_page(traces_dir) -> None:
-    """docs/replay.md: 3.2 %, 12.8 % and 6.6 % of the time in the second half; the periods."""
-    data = replay_measured.data()
-    errors = ("main_latency_error", "plain_latency_error", "baseline_latency_error")
-    assert [round(100 * data[name], 1) for name in errors] == [1.2, 4.9, 2.6]
-    in_half = [round(100 * data[f"{name}_in_half"], 1) for name in errors]
-    assert in_half == [3.2, 12.8, 6.6]
-    assert round(data["measured_period_s"], 1) == 21.2
-    assert round(data["main_period_s"], 1) == 20.7
-    ours, theirs = data["main_latency_s"], data["measured_latency_s"]
-    assert np.median(np.abs(ours / theirs - 1)) == data["main_latency_error"]
-    caption = replay_measured.FIGURE.caption(data)
-    assert "off by 3.2% of the time that they spend in that half" in caption
-    assert "As a share of all of a latency, the fitted half included: 1.2%" in caption
-    assert "in the second half alone (93 to 166 s): 19.7 s (p = 0.144" in caption
-
-
 @pytest.mark.parametrize("caching", [False, True])
 def test_any_log_is_drawn(tmp_path, caching) -> None:
     write_log(tmp_path, caching=caching)

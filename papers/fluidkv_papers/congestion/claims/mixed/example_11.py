@@ -15,7 +15,6 @@ from fluidkv.ledger import (
     ball_rounds_to,
     decimal,
     equals,
-    flint,
     root_rounds_to,
     rounds_to,
 )
@@ -133,7 +132,7 @@ def _guaranteed() -> Outcome:
     """delta^2/(2 C_P) is about 0.015."""
     least = near.example().delta_squared / 2
     return ball_rounds_to(
-        flint.arb(flint.fmpq(least.numerator, least.denominator)) / near.example().lyapunov.norm,
+        exact.to_ball(least) / near.example().lyapunov.norm,
         "0.015",
     )
 

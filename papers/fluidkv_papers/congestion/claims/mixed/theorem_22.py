@@ -183,7 +183,7 @@ def _ball(mix: "exact.LengthMix", L: int) -> Seen | str:
         if near.square(u) - part**2 / near.square(memory) > near.square(shifted):
             return f"{mix.decode_lengths}, L = {L}, k = {k}"
         energy = nearby.lyapunov.largest_eigenvalue(power.transpose() * P * power)
-        if energy < flint.arb(flint.fmpq(level.numerator, level.denominator)):
+        if energy < exact.to_ball(level):
             return Seen((k, _growth(found)))
         power = power * phi
     return f"{mix.decode_lengths}, L = {L}: not closed in {_MOST_STEPS} iterations"

@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import pairwise
 from math import isqrt
 
-from fluidkv import tokenpd
+from fluidkv import exact, tokenpd
 from fluidkv.ledger import Finding, Origin, Range, sympy
 from fluidkv.tokenpd import knapsack
 from fluidkv_papers.tokenpd.instances import rounds as markets
@@ -129,13 +129,13 @@ def _repaired(market: markets.Market, rounds: markets.Rounds) -> bool:
     mu_1 = 1/2, 2, e^(eta/M) = 11/10, 2, against prices 0, 1/8, 1 and 3, in balls
     Ours: mirror descent with this regulariser, at one price for all rounds
     Paper: the standard mirror-descent argument"""
-    turns, rate = markets.played(market, rounds), markets.ball(market.growth).log()
+    turns, rate = markets.played(market, rounds), exact.to_ball(market.growth).log()
     squares = sum((turn.price * turn.excess**2 for turn in turns), Fraction())
     for other in (Fraction(), Fraction(1, 8), ONE, Fraction(3)):
         left = sum(((other - turn.price) * turn.excess for turn in turns), Fraction())
-        log = markets.ball(other / market.start).log() if other else 0
-        distance = markets.ball(other) * log - markets.ball(other - market.start)
-        if not rate * markets.ball(left) <= distance + rate * rate * markets.ball(squares):
+        log = exact.to_ball(other / market.start).log() if other else 0
+        distance = exact.to_ball(other) * log - exact.to_ball(other - market.start)
+        if not rate * exact.to_ball(left) <= distance + rate * rate * exact.to_ball(squares):
             return False
     return True
 
