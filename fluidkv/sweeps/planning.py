@@ -153,9 +153,9 @@ def check_some(plan: Plan) -> None:
     Raises:
         InputError: none of them has an answer; says why the first one has none.
     """
-    first: InputError | None = None
+    analysis, first = plan.spec.analysis, None
     for number in range(min(plan.points, _LOOKED_AT)):
-        refused = _refusal(plan, number, plan.spec.analysis.admit)
+        refused = _refusal(plan, number, analysis.answer if analysis.quick else analysis.admit)
         if refused is None:
             return
         first = first or refused
@@ -165,8 +165,7 @@ def check_some(plan: Plan) -> None:
 
 def why_refused(plan: Plan, point: int) -> InputError | None:
     """Why a point, counted in C order, has no answer; None if it has one."""
-    analysis = plan.spec.analysis
-    return _refusal(plan, point, analysis.answer or analysis.admit)
+    return _refusal(plan, point, plan.spec.analysis.answer)
 
 
 def _refusal(plan: Plan, point: int, ask: Callable[[Row], Any]) -> InputError | None:
