@@ -27,7 +27,6 @@ Arrays = dict[str, np.ndarray]
 
 ABSENT, DONE, REFUSED = 0, 1, 2
 _CLASSES = {str(number) for number in range(64)}  # that may be said one by one
-STATUS = "status"
 
 
 @dataclass(frozen=True)
@@ -72,11 +71,12 @@ class Variable:
     Fields:
         title: what it is, in a few words.
         units: as in "request / iteration"; "1" for numbers without one.
-        kind: "float" (NaN where there is none), "int" (-1 where there is none) or "flag".
-        words: of a flag, in the order of its values 0, 1, ...; -1 where there is none.
+        kind: "float" (NaN where there is none), "int" or "flag".
+        words: of a flag, in the order of its values 0, 1, ...
         dims: its own dimensions, besides those of the points; see `Analysis.labels`.
         at: where it is in a result, or in that of several points: a key, or attributes with points
             between them; or what reads it from there. "": under its name.
+        absent: what stands where there is none, of whole numbers and flags.
     """
 
     name: str
@@ -86,6 +86,7 @@ class Variable:
     words: tuple[str, ...] = ()
     dims: tuple[str, ...] = ()
     at: str | Callable[[Any], Any] = field(default="", repr=False)
+    absent: int = -1
 
     @property
     def dtype(self) -> np.dtype:
@@ -94,7 +95,7 @@ class Variable:
     @property
     def fill(self) -> float | int:
         """What stands where there is no value."""
-        return float("nan") if self.kind == "float" else -1
+        return float("nan") if self.kind == "float" else self.absent
 
     def of(self, result: Any) -> Any:
         """Its value in a result, or an array over several points; None where there is none."""
@@ -107,6 +108,16 @@ class Variable:
             return value
         words = [value] if isinstance(value, str) else value
         return [self.words.index(word.lower()) for word in words]
+
+
+STATUS = Variable(
+    "status",
+    "whether a point has been computed, and whether there is an answer",
+    kind="flag",
+    words=("not_computed", "done", "refused"),
+    absent=ABSENT,
+)
+"""What a store has of every point, beside the variables of its analysis."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +189,7 @@ class Analysis:
 
     def compute(self, points: Points) -> Arrays:
         """Arrays of all variables and of `STATUS`; refused points have no values."""
-        arrays: Arrays = {STATUS: np.full(points.size, REFUSED, np.int8)}
+        arrays: Arrays = {STATUS.name: np.full(points.size, REFUSED, STATUS.dtype)}
         for each in self.variables:
             own = tuple(len(self.labels[dim]) for dim in each.dims)
             arrays[each.name] = np.full((points.size, *own), each.fill, each.dtype)
@@ -186,7 +197,7 @@ class Analysis:
             for name, value in values.items():
                 if value is not None:
                     arrays[name][places] = value
-            arrays[STATUS][places] = DONE
+            arrays[STATUS.name][places] = DONE
         return arrays
 
     def _values(self, points: Points) -> Iterator[tuple[list[int], dict[str, Any]]]:

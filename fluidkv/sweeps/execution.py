@@ -52,7 +52,7 @@ class Job:
     def __call__(self, chunk: int) -> Done:
         arrays = compute(self.plan, chunk)
         write(self.store, self.plan, chunk, arrays)
-        status = arrays[STATUS]
+        status = arrays[STATUS.name]
         return Done(chunk, status.size, int((status == REFUSED).sum()))
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from fluidkv.errors import InputError
-from fluidkv.sweeps.analysis import Arrays, Points, Row, Variable
+from fluidkv.sweeps.analysis import STATUS, Arrays, Points, Row, Variable
 from fluidkv.sweeps.spec.spec import Spec, read_spec
 
 _LOOKED_AT = 64  # points that are tried before a store is made
@@ -70,6 +70,11 @@ class Plan:
     @property
     def variables(self) -> tuple[Variable, ...]:
         return self.spec.analysis.variables
+
+    @property
+    def stored(self) -> tuple[Variable, ...]:
+        """What a store has an array of; the status is written last."""
+        return (*self.variables, STATUS)
 
     def place(self, chunk: int) -> tuple[int, ...]:
         """Which one it is along each dimension."""

@@ -25,7 +25,7 @@ def test_names_and_settings_go_together(name: str) -> None:
     analysis = ANALYSES[name]
     settings = [each.name for each in analysis.settings]
     variables = [each.name for each in analysis.variables]
-    assert len({*settings, *variables, *analysis.labels, STATUS, "row", "sample"}) == (
+    assert len({*settings, *variables, *analysis.labels, STATUS.name, "row", "sample"}) == (
         len(settings) + len(variables) + len(analysis.labels) + 3
     )
     for each in analysis.settings:
