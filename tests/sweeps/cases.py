@@ -12,7 +12,10 @@ _TWO_BY_TWO = {"input_length": 5, "decode_length": [2, 4], "capacity": 90}
 
 CASES: dict[str, dict[str, Any]] = {
     "stability": MAP,
-    "stability_map": {k: v for k, v in MAP.items() if k != "analysis"},
+    "stability_map": {
+        "settings": MAP["settings"],
+        "grid": {"share": ["1/10", "9/10"], "input_length": [1, 2, 4, 8, 16]},
+    },
     "threshold": {
         "settings": {"decode_length_0": 3},
         "grid": {"decode_length_1": [4, 6], "share": {"from": "1/4", "to": "3/4", "count": 3}},
