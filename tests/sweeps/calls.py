@@ -169,7 +169,8 @@ def wait(row: Row) -> Said:
 
 def cache(row: Row) -> Said:
     loop = fk.prompted_generator("loop", parameters={"turns": 6})
-    found = fk.cache_study(loop, [row["capacity"]], policies=[row["policy"]], seeds=1)
+    policies, seed = [row["policy"]], row["seed"]
+    found = fk.cache_study(loop, [row["capacity"]], policies=policies, seeds=1, first_seed=seed)
     (curve,) = found.curves
     rates = {"hit_rate": curve.hit_rate[0], "evicted": curve.evicted[0]}
     return found, rates | {"asked": found.prompt_tokens}

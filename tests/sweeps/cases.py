@@ -39,7 +39,7 @@ CASES: dict[str, dict[str, Any]] = {
         "grid": {"engine": ["vllm", "sglang"], "capacity": [32, 64], "seed": [0, 1]},
     },
     "preempt": {
-        "settings": _SERVER | {"capacity": 40, "rate": 0.5, "clock": "0.01:1e-6:1e-5"},
+        "settings": _SERVER | {"capacity": 20, "rate": 50, "clock": "0.01:1e-6:1e-5"},
         "list": {
             "victim": ["none", "least-computed", "longest-remaining"],
             "max_num_seqs": ["none", 4, 3],
@@ -79,8 +79,9 @@ CASES: dict[str, dict[str, Any]] = {
         "grid": {"seed": [0, 1]},
     },
     "cache": {
+        "seed": 7,
         "settings": {"generator": "loop", "turns": 6},
-        "grid": {"capacity": [9, 12, 14], "policy": ["lru", "opt"]},
+        "grid": {"capacity": [9, 12, 14], "policy": ["lru", "opt", "random"]},
     },
 }
 
