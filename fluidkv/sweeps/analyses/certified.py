@@ -16,9 +16,10 @@ from fluidkv.sweeps.analyses.systems import (
     DECODE,
     SHARE,
     SYSTEM,
-    decode_lengths_of,
+    one_class_of,
     shares_of,
     system_of,
+    values_of,
 )
 from fluidkv.sweeps.analysis import Analysis, Row, Setting, Variable
 from fluidkv.verdict import Evidence, Stability
@@ -57,13 +58,6 @@ def _analysis(
     )
 
 
-def _one_class(row: Row) -> System:
-    system = system_of(row)
-    if len(system.workload.classes) != 1:
-        raise InputError("input_length", f"{len(system.workload.classes)} classes", "one class")
-    return system
-
-
 def _divided(row: Row) -> System:
     system = system_of(row)
     if system.workload.decode_gcd == 1:
@@ -74,7 +68,7 @@ def _divided(row: Row) -> System:
 def _mix(row: Row) -> "LengthMix":
     from fluidkv.exact.mixed.mix import LengthMix
 
-    lengths = decode_lengths_of(row)
+    lengths = values_of(row, "decode_length")
     if len(lengths) < 2:
         raise InputError("decode_length", lengths, "at least two classes")
     return LengthMix(lengths, shares_of(row, len(lengths)))
@@ -149,7 +143,7 @@ EQUILIBRIA = _analysis(
     Variable("best", "throughput of the fixed point", _RATE),
     Variable("worst", "throughput of the maximal-eviction cycle", _RATE),
     Variable("worst_case_ratio", "worst over best"),
-    admit=_one_class,
+    admit=one_class_of,
     level=0,
 )
 PULSE = _analysis(

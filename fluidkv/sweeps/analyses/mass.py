@@ -14,7 +14,7 @@ import numpy as np
 
 from fluidkv.errors import InputError
 from fluidkv.questions.kinds import Whole
-from fluidkv.sweeps.analyses.systems import SYSTEM, system_of
+from fluidkv.sweeps.analyses.systems import SYSTEM, one_class_of, system_of
 from fluidkv.sweeps.analysis import SEED, Analysis, Row, Setting, Variable
 from fluidkv.systems import Systems
 from fluidkv.workload import System
@@ -41,10 +41,8 @@ class _Drawn(NamedTuple):
     options: tuple[tuple[str, int], ...]
 
 
-def _drawn(row: Row, *, options: Sequence[str], classes: int | None) -> _Drawn:
-    system = system_of(row)
-    if classes is not None and len(system.workload.classes) != classes:
-        raise InputError("input_length", f"{len(system.workload.classes)} classes", "one class")
+def _drawn(row: Row, *, admit: Callable[[Row], System], options: Sequence[str]) -> _Drawn:
+    system = admit(row)
     stages = system.workload.longest_decode
     if row["starts"] * stages > _MOST_MASSES:
         allowed = f"at most {_MOST_MASSES // stages:,} with {stages:,} stages, which take 4 GB"
@@ -157,7 +155,7 @@ def _analysis(
     settings: tuple[Setting, ...] = (),
     run: Run | None = None,
     endings: tuple[str, tuple[str, ...]] | None = None,
-    classes: int | None = None,
+    admit: Callable[[Row], System] = system_of,
 ) -> Analysis:
     """A question about starts.
 
@@ -174,7 +172,7 @@ def _analysis(
         call=f"fluidkv.{name}",
         settings=(*SYSTEM, _STARTS, iterations, *settings, SEED),
         variables=(_ending(*endings), *variables) if endings else variables,
-        admit=partial(_drawn, options=options, classes=classes),
+        admit=partial(_drawn, admit=admit, options=options),
         find=partial(_outcomes, run=run),
         together=lambda point: point[1:],
         chunk=256,
@@ -192,7 +190,7 @@ BASINS = _analysis(
         "attractor",
         ("maximal-eviction cycle", "fixed point", "balanced cycle", "not settled"),
     ),
-    classes=1,
+    admit=one_class_of,
 )
 CONVERGENCE = _analysis(
     "convergence",
