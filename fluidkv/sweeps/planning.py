@@ -110,13 +110,6 @@ def plan(spec: Mapping[str, Any] | Path | str | Spec) -> Plan:
     Raises:
         InputError: what `read_spec` refuses; a variable that has the name of an axis; too many
             points.
-
-    Examples:
-        >>> from fluidkv.sweeps.planning import plan
-        >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}
-        >>> asked |= {"grid": {"input_length": [1, 4, 8]}, "chunk": 2}
-        >>> plan(asked).points, plan(asked).chunks
-        (3, 2)
     """
     asked = spec if isinstance(spec, Spec) else read_spec(spec)
     shape = tuple(axis.size for axis in asked.axes)

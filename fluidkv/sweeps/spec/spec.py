@@ -44,14 +44,6 @@ class Spec:
         chunk: about how many points are computed and written together.
         settings: what is the same at all points, defaults included.
         axes: the dimensions, in their order.
-
-    Examples:
-        >>> from fluidkv.sweeps import read_spec
-        >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}
-        >>> asked |= {"grid": {"input_length": [1, 4, 8]}, "chunk": 2}
-        >>> spec = read_spec(asked)
-        >>> spec.analysis.name, [axis.dim for axis in spec.axes], spec.chunk
-        ('stability', ['input_length'], 2)
     """
 
     analysis: Analysis

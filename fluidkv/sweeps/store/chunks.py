@@ -24,16 +24,6 @@ class Store:
     Fields:
         path: of the folder.
         parts: a folder in it, where files are written before they are moved into place.
-
-    Examples:
-        >>> from pathlib import Path
-        >>> from fluidkv.sweeps.store.folder import opened
-        >>> from fluidkv.sweeps.planning import plan
-        >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}
-        >>> asked |= {"grid": {"input_length": [1, 4, 8]}, "chunk": 2}
-        >>> with opened(Path("store"), plan(asked)) as store:
-        ...     store.path.name, store.parts.parent == store.path
-        ('store', True)
     """
 
     path: Path
@@ -72,17 +62,6 @@ def missing(store: Store | Path, plan: Plan) -> list[int]:
 
     Raises:
         InputError: a file of a chunk is not what its checksum says.
-
-    Examples:
-        >>> from pathlib import Path
-        >>> from fluidkv.sweeps.store.chunks import missing
-        >>> from fluidkv.sweeps.store.folder import opened
-        >>> from fluidkv.sweeps.planning import plan
-        >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}
-        >>> asked |= {"grid": {"input_length": [1, 4, 8]}, "chunk": 2}
-        >>> with opened(Path("store"), plan(asked)) as store:
-        ...     missing(store, plan(asked))
-        [0, 1]
     """
     path = store.path if isinstance(store, Store) else store
     begun = {f"{STATUS.name}/{each.name}" for each in (path / STATUS.name).iterdir()}
