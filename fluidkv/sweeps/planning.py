@@ -27,12 +27,6 @@ _MOST_POINTS = 10**8  # weeks for the quickest analysis, and gigabytes in memory
 class Plan:
     """What a sweep computes, chunk by chunk. It pickles as the text of its spec.
 
-    Fields:
-        spec: what was asked.
-        dims: names of the dimensions of the points.
-        shape: points along each.
-        chunk_shape: points of a chunk along each; the last chunk of a dimension may have fewer.
-
     Examples:
         >>> from fluidkv.sweeps.planning import plan
         >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}
@@ -45,12 +39,24 @@ class Plan:
     """
 
     spec: Spec
-    dims: tuple[str, ...]
-    shape: tuple[int, ...]
-    chunk_shape: tuple[int, ...]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _planned, (self.spec.text,)
+
+    @cached_property
+    def dims(self) -> tuple[str, ...]:
+        """Names of the dimensions of the points."""
+        return tuple(axis.dim for axis in self.spec.axes)
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """Points along each."""
+        return tuple(axis.size for axis in self.spec.axes)
+
+    @cached_property
+    def chunk_shape(self) -> tuple[int, ...]:
+        """Points of a chunk along each; the last chunk of a dimension may have fewer."""
+        return _chunk_shape(self.shape, self.spec.chunk)
 
     @property
     def points(self) -> int:
@@ -111,18 +117,12 @@ def plan(spec: Mapping[str, Any] | Path | str | Spec) -> Plan:
         InputError: what `read_spec` refuses; a variable that has the name of an axis; too many
             points.
     """
-    asked = spec if isinstance(spec, Spec) else read_spec(spec)
-    shape = tuple(axis.size for axis in asked.axes)
-    if (points := math.prod(shape)) > _MOST_POINTS:
-        sizes = " x ".join(f"{axis.size:,} of {axis.dim}" for axis in asked.axes)
+    made = Plan(spec if isinstance(spec, Spec) else read_spec(spec))
+    if made.points > _MOST_POINTS:
+        sizes = " x ".join(f"{axis.size:,} of {axis.dim}" for axis in made.spec.axes)
         allowed = f"at most {_MOST_POINTS:,}: a coarser grid than {sizes}, or a sobol sample"
-        raise InputError("points", points, allowed)
-    return Plan(
-        spec=asked,
-        dims=tuple(axis.dim for axis in asked.axes),
-        shape=shape,
-        chunk_shape=_chunk_shape(shape, asked.chunk),
-    )
+        raise InputError("points", made.points, allowed)
+    return made
 
 
 def compute(plan: Plan, chunk: int) -> Arrays:

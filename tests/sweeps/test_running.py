@@ -131,6 +131,10 @@ def test_a_summary_says_why_an_admitted_point_has_no_answer_and_the_units_of_the
     with pytest.raises(InputError, match="ttft_p99: got 'none'; allowed: a value, or one of tpot"):
         run(plan(spec), tmp_path / "unbounded")
 
+    settings = {"input_length": 3, "capacity": 10**6}
+    spec = {"analysis": "equilibria", "settings": settings, "grid": {"decode_length": [5, 10_000]}}
+    assert summary(run(plan(spec), tmp_path / "long"))["why"].startswith("decode_length: got 10000")
+
     del server["rate"]
     spec = {"analysis": "serve", "settings": server | {"requests": 2}, "grid": {"capacity": [64]}}
     found = summary(run(plan(spec), tmp_path / "serve"))
