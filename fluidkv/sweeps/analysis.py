@@ -4,17 +4,18 @@ An analysis gets a chunk of points and returns arrays over them. What it finds a
 the settings there alone, a seed among them: never on the chunk that the point came in.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from operator import attrgetter, itemgetter
+from typing import Any, Literal
 
 import numpy as np
 
 from fluidkv.errors import InputError
 from fluidkv.questions.kinds import Kind, Whole
 
-T = TypeVar("T")
 REQUIRED = object()
 """The default of a setting without one."""
 
@@ -26,7 +27,6 @@ Arrays = dict[str, np.ndarray]
 
 ABSENT, DONE, REFUSED = 0, 1, 2
 _CLASSES = {str(number) for number in range(64)}  # that may be said one by one
-STATUS = "status"
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,6 @@ class Setting:
         default: where a spec does not say; REQUIRED: it has to.
         each_class: it may be a list with a value for each class, and `name_0`, `name_1` ... are
             that of one class alone.
-        optional: "none" is a value too.
     """
 
     name: str
@@ -50,7 +49,11 @@ class Setting:
     units: str = "1"
     default: Any = REQUIRED
     each_class: bool = False
-    optional: bool = False
+
+    @property
+    def optional(self) -> bool:
+        """Whether "none" is a value too; without shares of classes, these are all alike."""
+        return self.default is None and not self.each_class
 
 
 SEED = Setting(
@@ -68,10 +71,12 @@ class Variable:
     Fields:
         title: what it is, in a few words.
         units: as in "request / iteration"; "1" for numbers without one.
-        kind: "float" (NaN where there is none), "int" (-1 where there is none) or "flag".
-        words: of a flag, in the order of its values 0, 1, ...; -1 where there is none.
+        kind: "float" (NaN where there is none), "int" or "flag".
+        words: of a flag, in the order of its values 0, 1, ...
         dims: its own dimensions, besides those of the points; see `Analysis.labels`.
-        path: where it is in a result, as of `value_at`; "": under its name.
+        at: where it is in a result, or in that of several points: a key, or attributes with points
+            between them; or what reads it from there. "": under its name.
+        absent: what stands where there is none, of whole numbers and flags.
     """
 
     name: str
@@ -80,7 +85,8 @@ class Variable:
     kind: Literal["float", "int", "flag"] = "float"
     words: tuple[str, ...] = ()
     dims: tuple[str, ...] = ()
-    path: str = ""
+    at: str | Callable[[Any], Any] = field(default="", repr=False)
+    absent: int = -1
 
     @property
     def dtype(self) -> np.dtype:
@@ -89,16 +95,29 @@ class Variable:
     @property
     def fill(self) -> float | int:
         """What stands where there is no value."""
-        return float("nan") if self.kind == "float" else -1
+        return float("nan") if self.kind == "float" else self.absent
 
     def of(self, result: Any) -> Any:
-        """Its value in a result, a flag's in small letters; where it is a number and there are
-        several things, how many.
-        """
-        value = value_at(result, self.path or self.name)
-        if self.kind == "flag":
-            return value.lower()
-        return len(value) if self.kind == "int" and isinstance(value, tuple) else value
+        """Its value in a result, or an array over several points; None where there is none."""
+        if callable(self.at):
+            value = self.at(result)
+        else:
+            reads = itemgetter if isinstance(result, Mapping) else attrgetter
+            value = reads(self.at or self.name)(result)
+        if self.kind != "flag":
+            return value
+        words = [value] if isinstance(value, str) else value
+        return [self.words.index(word.lower()) for word in words]
+
+
+STATUS = Variable(
+    "status",
+    "whether a point has been computed, and whether there is an answer",
+    kind="flag",
+    words=("not_computed", "done", "refused"),
+    absent=ABSENT,
+)
+"""What a store has of every point, beside the variables of its analysis."""
 
 
 @dataclass(frozen=True)
@@ -121,12 +140,6 @@ class Points:
         for values in zip(*self.columns.values(), strict=True):
             yield {**self.fixed, **dict(zip(names, values, strict=True))}
 
-    def admitted(self, admit: Callable[[Row], T]) -> Iterator[tuple[int, Row, T]]:
-        """Place and settings of each point that is not refused, and what it stands for."""
-        for place, row in enumerate(self.rows()):
-            with suppress(InputError):
-                yield place, row, admit(row)
-
 
 @dataclass(frozen=True)
 class Analysis:
@@ -140,11 +153,13 @@ class Analysis:
         variables: what it finds.
         admit: what a row of settings stands for, a system or whatever the function takes; raises
             InputError where there is no such thing. Quick.
-        compute: (points) -> arrays of all variables and of `STATUS`.
+        find: the result for what a point stands for; may raise InputError, too. Where points go
+            together it gets a list, and each variable of its result is an array over them.
+        together: points of which it says the same go together; None: each is by itself.
         chunk: points in a chunk unless a spec says otherwise: some seconds of work.
+        quick: whether the first points are answered before a store is made, not just admitted.
         alone: it keeps all cores busy by itself, so that more processes are no use.
         labels: dimension of variables -> the names along it.
-        answer: all of what is done at one row, where an admitted one may still be refused.
     """
 
     name: str
@@ -153,11 +168,12 @@ class Analysis:
     settings: tuple[Setting, ...]
     variables: tuple[Variable, ...]
     admit: Callable[[Row], Any] = field(repr=False)
-    compute: Callable[[Points], Arrays] = field(repr=False)
+    find: Callable[[Any], Any] = field(repr=False)
     chunk: int
+    together: Callable[[Any], Hashable] | None = field(default=None, repr=False)
+    quick: bool = False
     alone: bool = False
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    answer: Callable[[Row], Any] | None = field(default=None, repr=False)
 
     def setting(self, name: str) -> Setting | None:
         """The setting of a key; of `decode_length_1` that of `decode_length`."""
@@ -166,64 +182,41 @@ class Analysis:
                 return each
         return None
 
+    def answer(self, row: Row) -> Any:
+        """What one point has; raises InputError where it is refused."""
+        admitted = self.admit(row)
+        return self.find(admitted if self.together is None else [admitted])
 
-class Sheet:
-    """Arrays for some points, filled point by point; what is not said stays absent."""
+    def compute(self, points: Points) -> Arrays:
+        """Arrays of all variables and of `STATUS`; refused points have no values."""
+        arrays: Arrays = {STATUS.name: np.full(points.size, REFUSED, STATUS.dtype)}
+        for each in self.variables:
+            own = tuple(len(self.labels[dim]) for dim in each.dims)
+            arrays[each.name] = np.full((points.size, *own), each.fill, each.dtype)
+        for places, values in self._values(points):
+            for name, value in values.items():
+                if value is not None:
+                    arrays[name][places] = value
+            arrays[STATUS.name][places] = DONE
+        return arrays
 
-    def __init__(
-        self, size: int, variables: Sequence[Variable], labels: Mapping[str, tuple[str, ...]]
-    ) -> None:
-        self._flags = {each.name: each.words for each in variables if each.kind == "flag"}
-        self.arrays: Arrays = {
-            each.name: np.full(
-                (size, *(len(labels[dim]) for dim in each.dims)), each.fill, each.dtype
-            )
-            for each in variables
-        }
-        self.arrays[STATUS] = np.full(size, REFUSED, np.int8)
-
-    def put(self, place: int, found: Mapping[str, Any]) -> None:
-        """What was found at a point; None leaves a variable absent, flags are said in words."""
-        for name, value in found.items():
-            if value is not None:
-                words = self._flags.get(name)
-                self.arrays[name][place] = value if words is None else words.index(value)
-        self.arrays[STATUS][place] = DONE
-
-
-def one_by_one(
-    variables: Sequence[Variable],
-    admit: Callable[[Row], Any],
-    find: Callable[[Any], Any],
-) -> Callable[[Points], Arrays]:
-    """Compute points in a loop: `find` of what each row stands for; refused ones have no values."""
-
-    def compute(points: Points) -> Arrays:
-        sheet = Sheet(points.size, variables, {})
+    def _values(self, points: Points) -> Iterator[tuple[list[int], dict[str, Any]]]:
+        """Places of points that are not refused, and the value there of each variable."""
+        groups: dict[Hashable, tuple[list[int], list[Any]]] = defaultdict(lambda: ([], []))
         for place, row in enumerate(points.rows()):
             with suppress(InputError):
-                result = find(admit(row))
-                sheet.put(place, {each.name: each.of(result) for each in variables})
-        return sheet.arrays
+                admitted = self.admit(row)
+                if self.together is None:
+                    yield [place], self._read(self.find(admitted))
+                    continue
+                places, members = groups[self.together(admitted)]
+                places.append(place)
+                members.append(admitted)
+        for places, members in groups.values():
+            yield places, self._read(self.find(members))
 
-    return compute
-
-
-def value_at(result: Any, path: str) -> Any:
-    """The value under names with points between them: of attributes, of keys, or places in a tuple;
-    None where there is none. Of several answers and of an array it is the first: at a point there
-    is one.
-    """
-    value = result
-    for name in path.split("."):
-        if isinstance(value, tuple) and name.isdigit():
-            value = value[int(name)]
-            continue
-        value = value[0] if isinstance(value, tuple) else value
-        if value is None:
-            return None
-        value = value.get(name) if isinstance(value, Mapping) else getattr(value, name)
-    return value[0] if value is not None and getattr(value, "ndim", 0) else value
+    def _read(self, result: Any) -> dict[str, Any]:
+        return {each.name: each.of(result) for each in self.variables}
 
 
 def _of_one_class(name: str, base: str) -> bool:

@@ -15,13 +15,7 @@ from fluidkv.sweeps.store.chunks import Store, write
 
 
 class Done(NamedTuple):
-    """What came of a chunk: its number, its points, and how many of them have no answer.
-
-    Examples:
-        >>> from fluidkv.sweeps.execution import Done, serial
-        >>> [done.points for done in serial(lambda chunk: Done(chunk, 100, 0), [3, 7])]
-        [100, 100]
-    """
+    """What came of a chunk: its number, its points, and how many of them have no answer."""
 
     chunk: int
     points: int
@@ -52,7 +46,7 @@ class Job:
     def __call__(self, chunk: int) -> Done:
         arrays = compute(self.plan, chunk)
         write(self.store, self.plan, chunk, arrays)
-        status = arrays[STATUS]
+        status = arrays[STATUS.name]
         return Done(chunk, status.size, int((status == REFUSED).sum()))
 
 
@@ -80,12 +74,6 @@ def processes(workers: int) -> Executor:
 
     This one begins by itself. The others start once what is left, at the pace of the chunks so far,
     takes longer here than they need to load.
-
-    Examples:
-        >>> from fluidkv.sweeps.execution import processes
-        >>> executor = processes(2)
-        >>> list(executor(abs, []))  # a sweep that is complete: nobody has to start
-        []
     """
 
     def share(job: Callable[[int], Done], chunks: Sequence[int]) -> Iterator[Done]:

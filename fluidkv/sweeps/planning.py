@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from fluidkv.errors import InputError
-from fluidkv.sweeps.analysis import Arrays, Points, Row, Variable
+from fluidkv.sweeps.analysis import STATUS, Arrays, Points, Row, Variable
 from fluidkv.sweeps.spec.spec import Spec, read_spec
 
 _LOOKED_AT = 64  # points that are tried before a store is made
@@ -26,12 +26,6 @@ _MOST_POINTS = 10**8  # weeks for the quickest analysis, and gigabytes in memory
 @dataclass(frozen=True, eq=False)
 class Plan:
     """What a sweep computes, chunk by chunk. It pickles as the text of its spec.
-
-    Fields:
-        spec: what was asked.
-        dims: names of the dimensions of the points.
-        shape: points along each.
-        chunk_shape: points of a chunk along each; the last chunk of a dimension may have fewer.
 
     Examples:
         >>> from fluidkv.sweeps.planning import plan
@@ -45,12 +39,24 @@ class Plan:
     """
 
     spec: Spec
-    dims: tuple[str, ...]
-    shape: tuple[int, ...]
-    chunk_shape: tuple[int, ...]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _planned, (self.spec.text,)
+
+    @cached_property
+    def dims(self) -> tuple[str, ...]:
+        """Names of the dimensions of the points."""
+        return tuple(axis.dim for axis in self.spec.axes)
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """Points along each."""
+        return tuple(axis.size for axis in self.spec.axes)
+
+    @cached_property
+    def chunk_shape(self) -> tuple[int, ...]:
+        """Points of a chunk along each; the last chunk of a dimension may have fewer."""
+        return _chunk_shape(self.shape, self.spec.chunk)
 
     @property
     def points(self) -> int:
@@ -70,6 +76,11 @@ class Plan:
     @property
     def variables(self) -> tuple[Variable, ...]:
         return self.spec.analysis.variables
+
+    @property
+    def stored(self) -> tuple[Variable, ...]:
+        """What a store has an array of; the status is written last."""
+        return (*self.variables, STATUS)
 
     def place(self, chunk: int) -> tuple[int, ...]:
         """Which one it is along each dimension."""
@@ -105,26 +116,13 @@ def plan(spec: Mapping[str, Any] | Path | str | Spec) -> Plan:
     Raises:
         InputError: what `read_spec` refuses; a variable that has the name of an axis; too many
             points.
-
-    Examples:
-        >>> from fluidkv.sweeps.planning import plan
-        >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}
-        >>> asked |= {"grid": {"input_length": [1, 4, 8]}, "chunk": 2}
-        >>> plan(asked).points, plan(asked).chunks
-        (3, 2)
     """
-    asked = spec if isinstance(spec, Spec) else read_spec(spec)
-    shape = tuple(axis.size for axis in asked.axes)
-    if (points := math.prod(shape)) > _MOST_POINTS:
-        sizes = " x ".join(f"{axis.size:,} of {axis.dim}" for axis in asked.axes)
+    made = Plan(spec if isinstance(spec, Spec) else read_spec(spec))
+    if made.points > _MOST_POINTS:
+        sizes = " x ".join(f"{axis.size:,} of {axis.dim}" for axis in made.spec.axes)
         allowed = f"at most {_MOST_POINTS:,}: a coarser grid than {sizes}, or a sobol sample"
-        raise InputError("points", points, allowed)
-    return Plan(
-        spec=asked,
-        dims=tuple(axis.dim for axis in asked.axes),
-        shape=shape,
-        chunk_shape=_chunk_shape(shape, asked.chunk),
-    )
+        raise InputError("points", made.points, allowed)
+    return made
 
 
 def compute(plan: Plan, chunk: int) -> Arrays:
@@ -153,9 +151,9 @@ def check_some(plan: Plan) -> None:
     Raises:
         InputError: none of them has an answer; says why the first one has none.
     """
-    first: InputError | None = None
+    analysis, first = plan.spec.analysis, None
     for number in range(min(plan.points, _LOOKED_AT)):
-        refused = _refusal(plan, number, plan.spec.analysis.admit)
+        refused = _refusal(plan, number, analysis.answer if analysis.quick else analysis.admit)
         if refused is None:
             return
         first = first or refused
@@ -165,8 +163,7 @@ def check_some(plan: Plan) -> None:
 
 def why_refused(plan: Plan, point: int) -> InputError | None:
     """Why a point, counted in C order, has no answer; None if it has one."""
-    analysis = plan.spec.analysis
-    return _refusal(plan, point, analysis.answer or analysis.admit)
+    return _refusal(plan, point, plan.spec.analysis.answer)
 
 
 def _refusal(plan: Plan, point: int, ask: Callable[[Row], Any]) -> InputError | None:

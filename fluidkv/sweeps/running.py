@@ -36,16 +36,6 @@ class Ran:
         computed: points that it has computed.
         refused: of these, points that have no answer.
         seconds: that it took.
-
-    Examples:
-        >>> from pathlib import Path
-        >>> from fluidkv.sweeps.planning import plan
-        >>> from fluidkv.sweeps.running import run
-        >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}
-        >>> asked |= {"grid": {"input_length": [1, 4, 8]}, "chunk": 2}
-        >>> ran = run(plan(asked), Path("store"))
-        >>> ran.before, ran.computed, ran.refused
-        (0, 3, 1)
     """
 
     plan: Plan
@@ -175,15 +165,6 @@ def executor_of(
     Raises:
         InputError: a number of processes that is none, or beside a scheduler; what `connected`
             refuses.
-
-    Examples:
-        >>> from fluidkv.sweeps.running import executor_of
-        >>> from fluidkv.sweeps.planning import plan
-        >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}
-        >>> asked |= {"grid": {"input_length": [1, 4, 8]}, "chunk": 2}
-        >>> with executor_of(plan(asked), workers=1) as executor:
-        ...     executor.__name__
-        'serial'
     """
     if scheduler is not None:
         if workers is not None:

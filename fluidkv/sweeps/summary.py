@@ -56,6 +56,6 @@ def _counted(ran: Ran) -> tuple[dict[str, dict[str, int]], int | None, str | Non
             values = found[each.name].to_numpy().ravel()
             counts = np.bincount(values[values >= 0], minlength=len(each.words))
             answers[each.name] = dict(zip(each.words, counts.tolist(), strict=True))
-    without = np.flatnonzero(found[STATUS].to_numpy() == REFUSED)
+    without = np.flatnonzero(found[STATUS.name].to_numpy() == REFUSED)
     error = why_refused(ran.plan, int(without[0])) if without.size else None
     return answers, int(without.size), None if error is None else str(error)

@@ -13,8 +13,8 @@ from fluidkv.cli import main
 from fluidkv.cli.app import app
 from fluidkv.cli.asking import command_of
 from fluidkv.sweeps import open_sweep
-from fluidkv.sweeps.analyses.asked import analysis_of
 from fluidkv.sweeps.analyses.named import ANALYSES
+from fluidkv.sweeps.analyses.questions import analysis_of
 from fluidkv.sweeps.planning import plan
 from fluidkv.sweeps.running import run
 from tests.cli.answered import refusal

@@ -12,7 +12,10 @@ _TWO_BY_TWO = {"input_length": 5, "decode_length": [2, 4], "capacity": 90}
 
 CASES: dict[str, dict[str, Any]] = {
     "stability": MAP,
-    "stability_map": {k: v for k, v in MAP.items() if k != "analysis"},
+    "stability_map": {
+        "settings": MAP["settings"],
+        "grid": {"share": ["1/10", "9/10"], "input_length": [1, 2, 4, 8, 16]},
+    },
     "threshold": {
         "settings": {"decode_length_0": 3},
         "grid": {"decode_length_1": [4, 6], "share": {"from": "1/4", "to": "3/4", "count": 3}},
@@ -36,7 +39,7 @@ CASES: dict[str, dict[str, Any]] = {
         "grid": {"engine": ["vllm", "sglang"], "capacity": [32, 64], "seed": [0, 1]},
     },
     "preempt": {
-        "settings": _SERVER | {"capacity": 40, "rate": 0.5, "clock": "0.01:1e-6:1e-5"},
+        "settings": _SERVER | {"capacity": 20, "rate": 50, "clock": "0.01:1e-6:1e-5"},
         "list": {
             "victim": ["none", "least-computed", "longest-remaining"],
             "max_num_seqs": ["none", 4, 3],
@@ -76,8 +79,9 @@ CASES: dict[str, dict[str, Any]] = {
         "grid": {"seed": [0, 1]},
     },
     "cache": {
+        "seed": 7,
         "settings": {"generator": "loop", "turns": 6},
-        "grid": {"capacity": [9, 12, 14], "policy": ["lru", "opt"]},
+        "grid": {"capacity": [9, 12, 14], "policy": ["lru", "opt", "random"]},
     },
 }
 

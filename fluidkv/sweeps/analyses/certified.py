@@ -6,7 +6,8 @@ certified depends on what is asked together, so that is not among its variables;
 numbers of modes do not.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import replace
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
@@ -15,20 +16,12 @@ from fluidkv.sweeps.analyses.systems import (
     DECODE,
     SHARE,
     SYSTEM,
-    decode_lengths_of,
+    one_class_of,
     shares_of,
     system_of,
+    values_of,
 )
-from fluidkv.sweeps.analysis import (
-    Analysis,
-    Arrays,
-    Points,
-    Row,
-    Setting,
-    Sheet,
-    Variable,
-    one_by_one,
-)
+from fluidkv.sweeps.analysis import Analysis, Row, Setting, Variable
 from fluidkv.verdict import Evidence, Stability
 from fluidkv.workload import System
 
@@ -43,37 +36,26 @@ _VERDICT = Variable(
 
 
 def _analysis(
-    name: str,
-    title: str,
     function: str,
-    variables: Sequence[Variable],
+    title: str,
+    *variables: Variable,
+    name: str = "",
     admit: Callable[[Row], Any] = system_of,
     settings: tuple[Setting, ...] = SYSTEM,
     chunk: int = 1024,
     **options: Any,
 ) -> Analysis:
     """A function of the library, with options, of what each point stands for."""
-
-    def find(admitted: Any) -> Any:
-        return resolve_name(f"fluidkv:{function}")(admitted, **options)
-
     return Analysis(
-        name=name,
+        name=name or function,
         title=title,
         call=f"fluidkv.{function}",
         settings=settings,
-        variables=tuple(variables),
+        variables=variables,
         admit=admit,
-        compute=one_by_one(variables, admit, find),
+        find=lambda admitted: resolve_name(f"fluidkv:{function}")(admitted, **options),
         chunk=chunk,
     )
-
-
-def _one_class(row: Row) -> System:
-    system = system_of(row)
-    if len(system.workload.classes) != 1:
-        raise InputError("input_length", f"{len(system.workload.classes)} classes", "one class")
-    return system
 
 
 def _divided(row: Row) -> System:
@@ -86,7 +68,7 @@ def _divided(row: Row) -> System:
 def _mix(row: Row) -> "LengthMix":
     from fluidkv.exact.mixed.mix import LengthMix
 
-    lengths = decode_lengths_of(row)
+    lengths = values_of(row, "decode_length")
     if len(lengths) < 2:
         raise InputError("decode_length", lengths, "at least two classes")
     return LengthMix(lengths, shares_of(row, len(lengths)))
@@ -95,54 +77,62 @@ def _mix(row: Row) -> "LengthMix":
 STABILITY = _analysis(
     "stability",
     "Is the eviction-free equilibrium stable?",
-    "stability",
-    (
-        _VERDICT,
-        Variable(
-            "evidence", "how the verdict is known", kind="flag", words=tuple(map(str, Evidence))
-        ),
-        Variable(
-            "radius_low", "spectral radius, at least", "1 / iteration", path="spectral_radius.0"
-        ),
-        Variable(
-            "radius_high", "spectral radius, at most", "1 / iteration", path="spectral_radius.1"
-        ),
-        Variable("unstable_modes", "roots outside the unit circle", kind="int"),
-        Variable("leading_period", "one turn of the leading mode", "iteration"),
-        Variable(
-            "admission_rate", "requests admitted at the equilibrium", _RATE, path="equilibrium.rate"
-        ),
-        Variable(
-            "in_flight",
-            "requests running at the equilibrium",
-            "request",
-            path="equilibrium.in_flight",
-        ),
+    _VERDICT,
+    Variable("evidence", "how the verdict is known", kind="flag", words=tuple(map(str, Evidence))),
+    Variable(
+        "radius_low",
+        "spectral radius, at least",
+        "1 / iteration",
+        at=lambda found: found.spectral_radius[0],
+    ),
+    Variable(
+        "radius_high",
+        "spectral radius, at most",
+        "1 / iteration",
+        at=lambda found: found.spectral_radius[1],
+    ),
+    Variable("unstable_modes", "roots outside the unit circle", kind="int"),
+    Variable("leading_period", "one turn of the leading mode", "iteration"),
+    Variable(
+        "admission_rate", "requests admitted at the equilibrium", _RATE, at="equilibrium.rate"
+    ),
+    Variable(
+        "in_flight", "requests running at the equilibrium", "request", at="equilibrium.in_flight"
     ),
 )
-THRESHOLD = _analysis(
-    "threshold",
-    "From which input length on is a mix stable?",
-    "input_threshold",
-    (
-        Variable("l0_min", "smallest stable input length", "token", "int", path="least"),
-        Variable("at_most", "a stable length above an unstable one", "token", "int"),
-        Variable(
-            "known",
-            "what is known of the threshold",
-            kind="flag",
-            words=_STATUS,
-            path="status.name",
-        ),
-        Variable("stable_windows", "stretches of stable input lengths", kind="int"),
-        Variable(
-            "common_divisor",
-            "greatest common divisor of the decode lengths",
-            "token",
-            "int",
-            path="mix.decode_gcd",
-        ),
+STABILITY_MAP = replace(
+    _analysis(
+        "stability_map",
+        "Which of many systems are stable?",
+        _VERDICT,
+        Variable("growing_modes", "roots outside the unit circle", kind="int"),
+        Variable("neutral_modes", "roots on the unit circle", kind="int"),
+        chunk=8192,
     ),
+    together=lambda system: None,
+)
+THRESHOLD = _analysis(
+    "input_threshold",
+    "From which input length on is a mix stable?",
+    Variable("l0_min", "smallest stable input length", "token", "int", at="least"),
+    Variable("at_most", "a stable length above an unstable one", "token", "int"),
+    Variable(
+        "known", "what is known of the threshold", kind="flag", words=_STATUS, at="status.name"
+    ),
+    Variable(
+        "stable_windows",
+        "stretches of stable input lengths",
+        kind="int",
+        at=lambda found: len(found.stable_windows),
+    ),
+    Variable(
+        "common_divisor",
+        "greatest common divisor of the decode lengths",
+        "token",
+        "int",
+        at="mix.decode_gcd",
+    ),
+    name="threshold",
     admit=_mix,
     settings=(DECODE, SHARE),
     chunk=256,
@@ -150,56 +140,18 @@ THRESHOLD = _analysis(
 EQUILIBRIA = _analysis(
     "equilibria",
     "Between which throughputs does one class stay?",
-    "equilibria",
-    (
-        Variable("best", "throughput of the fixed point", _RATE),
-        Variable("worst", "throughput of the maximal-eviction cycle", _RATE),
-        Variable("worst_case_ratio", "worst over best"),
-    ),
-    admit=_one_class,
+    Variable("best", "throughput of the fixed point", _RATE),
+    Variable("worst", "throughput of the maximal-eviction cycle", _RATE),
+    Variable("worst_case_ratio", "worst over best"),
+    admit=one_class_of,
     level=0,
 )
 PULSE = _analysis(
-    "pulse",
-    "What does a mix achieve on its pulse cycle?",
     "pulse_cycle",
-    (
-        Variable("throughput", "requests completed on the pulse cycle", _RATE),
-        Variable("share_of_best", "the same over that of the equilibrium"),
-        Variable("period", "of the pulse cycle", "iteration", "int"),
-    ),
+    "What does a mix achieve on its pulse cycle?",
+    Variable("throughput", "requests completed on the pulse cycle", _RATE),
+    Variable("share_of_best", "the same over that of the equilibrium"),
+    Variable("period", "of the pulse cycle", "iteration", "int"),
+    name="pulse",
     admit=_divided,
-)
-
-
-# --- many at once ---------------------------------------------------------------------------------
-
-_MAP = (
-    _VERDICT,
-    Variable("growing_modes", "roots outside the unit circle", kind="int"),
-    Variable("neutral_modes", "roots on the unit circle", kind="int"),
-)
-
-
-def _map(points: Points) -> Arrays:
-    from fluidkv.exact.mixed.thresholds.many import stability_map
-
-    sheet = Sheet(points.size, _MAP, {})
-    admitted = list(points.admitted(system_of))
-    if admitted:
-        answer = stability_map([system for _, _, system in admitted])
-        for number, (place, _, _) in enumerate(admitted):
-            sheet.put(place, {each.name: getattr(answer, each.name)[number] for each in _MAP})
-    return sheet.arrays
-
-
-STABILITY_MAP = Analysis(
-    name="stability_map",
-    title="Which of many systems are stable?",
-    call="fluidkv.stability_map",
-    settings=SYSTEM,
-    variables=_MAP,
-    admit=system_of,
-    compute=_map,
-    chunk=8192,
 )

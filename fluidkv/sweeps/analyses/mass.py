@@ -4,104 +4,85 @@ The starts of a point are drawn uniformly on the memory boundary, from its seed;
 share of them, or a mean over them. All systems of a chunk go in one call.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pkgutil import resolve_name
+from typing import NamedTuple
 
 import numpy as np
 
 from fluidkv.errors import InputError
 from fluidkv.questions.kinds import Whole
-from fluidkv.sweeps.analyses.systems import SYSTEM, system_of
-from fluidkv.sweeps.analysis import SEED, Analysis, Arrays, Points, Row, Setting, Sheet, Variable
+from fluidkv.sweeps.analyses.systems import SYSTEM, one_class_of, system_of
+from fluidkv.sweeps.analysis import SEED, Analysis, Row, Setting, Variable
 from fluidkv.systems import Systems
 from fluidkv.workload import System
 
-if TYPE_CHECKING:
-    import xarray as xr
-
 _MOST_MASSES = 2**27  # in one call: starts x stages; at 29 bytes each, 4 GB
-STARTS = Setting("starts", Whole(most=2**24), "starts drawn on the memory boundary", default=16)
+_STARTS = Setting("starts", Whole(most=2**24), "starts drawn on the memory boundary", default=16)
 _PERIOD = Setting(
     "longest_period", Whole(most=10**6), "longest period looked for", "iteration", default=600
 )
-_SHARES = "share of the starts that end so"
-_ASKED: tuple[str, ...] = ("starts", "iterations", "longest_period", "seed")
 
-Find = Callable[[Systems, np.ndarray, Row], Mapping[str, np.ndarray]]
-"""Systems, their starts (system, batch, stage) and what else was asked -> arrays (system, ...)."""
+Outcomes = Mapping[str, np.ndarray]
+"""Name -> (system, batch), of each start of each system."""
 
-
-def _horizon(default: int) -> Setting:
-    return Setting("iterations", Whole(2, 10**9), "horizon", "iteration", default=default)
+Run = Callable[..., Outcomes]
+"""Takes systems, their starts (system, batch, stage), and settings by their names."""
 
 
-def _system(row: Row, *, classes: int | None = None) -> System:
-    system = system_of(row)
-    if classes is not None and len(system.workload.classes) != classes:
-        raise InputError("input_length", f"{len(system.workload.classes)} classes", "one class")
+class _Drawn(NamedTuple):
+    """A system, its starts and what else is asked of them."""
+
+    system: System
+    starts: int
+    seed: int
+    options: tuple[tuple[str, int], ...]
+
+
+def _drawn(row: Row, *, admit: Callable[[Row], System], options: Sequence[str]) -> _Drawn:
+    system = admit(row)
     stages = system.workload.longest_decode
     if row["starts"] * stages > _MOST_MASSES:
         allowed = f"at most {_MOST_MASSES // stages:,} with {stages:,} stages, which take 4 GB"
         raise InputError("starts", row["starts"], allowed)
-    return system
+    return _Drawn(system, row["starts"], row["seed"], tuple((name, row[name]) for name in options))
 
 
-def drawn(systems: Systems, seed: int, count: int) -> np.ndarray:
-    """The starts of each, (system, batch, stage): as if each were asked about alone."""
+def _outcomes(points: Sequence[_Drawn], run: Run) -> Outcomes:
+    """Of all points in one call, or in as few as memory allows."""
+    stages = max(each.system.workload.longest_decode for each in points)
+    size = max(1, _MOST_MASSES // (points[0].starts * stages))
+    parts = [_together(points[i : i + size], run) for i in range(0, len(points), size)]
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _together(points: Sequence[_Drawn], run: Run) -> Outcomes:
     from fluidkv.fluid.starts import uniform_starts
     from fluidkv.runs.precision import random_key
 
-    return uniform_starts(random_key(seed), systems, count=count)
+    _, count, seed, options = points[0]
+    # Each draws by its own number, which is not to depend on who else is there.
+    systems = Systems.of([each.system for each in points])
+    systems = replace(systems, index=np.zeros(len(points), np.int64))
+    starts = uniform_starts(random_key(seed), systems, count=count)
+    return run(systems, starts, **dict(options))
 
 
-def _together(
-    variables: tuple[Variable, ...],
-    labels: Mapping[str, tuple[str, ...]],
-    admit: Callable[[Row], System],
-    find: Find,
-) -> Callable[[Points], Arrays]:
-    """All systems of which the same is asked in one call."""
-
-    def compute(points: Points) -> Arrays:
-        sheet = Sheet(points.size, variables, labels)
-        groups: dict[tuple[Any, ...], list[tuple[int, System]]] = defaultdict(list)
-        for place, row, system in points.admitted(admit):
-            groups[tuple(row.get(name) for name in _ASKED)].append((place, system))
-        for asked, group in groups.items():
-            row = dict(zip(_ASKED, asked, strict=True))
-            stages = max(system.workload.longest_decode for _, system in group)
-            together = max(1, _MOST_MASSES // (row["starts"] * stages))
-            for first in range(0, len(group), together):
-                members = group[first : first + together]
-                systems = Systems.of([system for _, system in members])
-                # Each draws by its own number, which is not to depend on who else is there.
-                systems = replace(systems, index=np.zeros(len(members), np.int64))
-                found = find(systems, drawn(systems, row["seed"], row["starts"]), row)
-                for number, (place, _) in enumerate(members):
-                    sheet.put(place, {name: values[number] for name, values in found.items()})
-        return sheet.arrays
-
-    return compute
+def _labelled(systems: Systems, starts: np.ndarray, *, function: str, **options: int) -> Outcomes:
+    """What a function of `fluid.outcomes` says of each start."""
+    by_start = resolve_name(f"fluidkv.fluid.outcomes.{function}:{function}")
+    found = by_start(systems, starts, **options)
+    of_starts = {name: each for name, each in found.items() if {*each.dims} == {"system", "batch"}}
+    return {name: each.transpose("system", "batch").values for name, each in of_starts.items()}
 
 
-def _basins(systems: Systems, starts: np.ndarray, row: Row) -> Mapping[str, np.ndarray]:
-    from fluidkv.fluid.outcomes.basins import basins
-
-    found = basins(systems, starts, iterations=row["iterations"])
-    return {
-        "starts_ending": _shares(_each(found, "attractor"), _ONE_CLASS),
-        "settled_mean": _mean_of_settled(_each(found, "settled")),
-    }
-
-
-def _simulate(systems: Systems, starts: np.ndarray, row: Row) -> Mapping[str, np.ndarray]:
+def _second_half(systems: Systems, starts: np.ndarray, *, iterations: int) -> Outcomes:
     from fluidkv.exact.survival import eviction_free_equilibrium
     from fluidkv.fluid.simulation import simulate
 
-    half = row["iterations"] // 2
+    half = iterations // 2
     found = simulate(
         systems,
         starts,
@@ -110,55 +91,19 @@ def _simulate(systems: Systems, starts: np.ndarray, row: Row) -> Mapping[str, np
         record=("completed", "evicted"),
         final_state=False,
     ).isel(iteration=-1)
-    completed, evicted = (
+    throughput, evicted = (
         _total(found[name].transpose("system", "batch", "class").values) / half
         for name in ("completed", "evicted")
     )
     best = np.array([float(eviction_free_equilibrium(each).rate) for each in systems])
-    return {
-        "throughput_mean": _mean(completed),
-        "throughput_min": completed.min(axis=-1),
-        "share_of_best_mean": _mean(completed) / best,
-        "evicted_mean": _mean(evicted),
-    }
+    return {"throughput": throughput, "evicted": evicted, "best": best}
 
 
-def _convergence(systems: Systems, starts: np.ndarray, row: Row) -> Mapping[str, np.ndarray]:
-    from fluidkv.fluid.outcomes.convergence import convergence
-
-    found = convergence(systems, starts, iterations=row["iterations"])
-    return {
-        "starts_ending": _shares(_each(found, "outcome"), _OUTCOMES),
-        "settled_mean": _mean_of_settled(_each(found, "settled")),
-        "evicted_mean": _mean(_each(found, "evicted")),
-    }
+# --- what is said of the starts of each system ----------------------------------------------------
 
 
-def _attractors(systems: Systems, starts: np.ndarray, row: Row) -> Mapping[str, np.ndarray]:
-    from fluidkv.fluid.outcomes.attractors import attractors
-
-    found = attractors(
-        systems, starts, iterations=row["iterations"], longest_period=row["longest_period"]
-    )
-    periods, best = _each(found, "period").max(axis=-1), _each(found, "share_of_best")
-    return {
-        "starts_ending": _shares(_each(found, "attractor"), _ALL),
-        "attractors_found": _each(found, "id").max(axis=-1) + 1,
-        "throughput_mean": _mean(_each(found, "throughput")),
-        "share_of_best_mean": _mean(best),
-        "share_of_best_min": best.min(axis=-1),
-        "evicted_mean": _mean(_each(found, "evicted")),
-        "longest_period_found": np.where(periods > 0, periods, -1),
-    }
-
-
-def _each(found: "xr.Dataset", name: str) -> np.ndarray:
-    """A variable over systems and their starts."""
-    return found[name].transpose("system", "batch").values
-
-
-def _shares(values: np.ndarray, words: tuple[str, ...]) -> np.ndarray:
-    return np.stack([(values == word).mean(axis=-1) for word in words], axis=-1)
+def _mean(values: np.ndarray) -> np.ndarray:
+    return _total(np.asarray(values, np.float64)) / values.shape[-1]
 
 
 def _total(values: np.ndarray) -> np.ndarray:
@@ -166,98 +111,122 @@ def _total(values: np.ndarray) -> np.ndarray:
     return np.add.accumulate(values, axis=-1)[..., -1]
 
 
-def _mean(values: np.ndarray) -> np.ndarray:
-    return _total(np.asarray(values, np.float64)) / values.shape[-1]
-
-
-def _mean_of_settled(settled: np.ndarray) -> np.ndarray:
+def _mean_of_settled(found: Outcomes) -> np.ndarray:
     """Over the starts that settled; NaN where none did."""
+    settled = found["settled"]
     there = settled >= 0
     with np.errstate(invalid="ignore"):
         return np.where(there, settled, 0).sum(axis=-1) / there.sum(axis=-1)
 
 
-_ONE_CLASS = ("maximal-eviction cycle", "fixed point", "balanced cycle", "not settled")
-_OUTCOMES = ("returned", "periodic", "not settled")
-_ALL = ("equilibrium", "pulse cycle", "other periodic", "not settled")
+def _longest_period(found: Outcomes) -> np.ndarray:
+    periods = found["period"].max(axis=-1)
+    return np.where(periods > 0, periods, -1)
+
+
+def _over_starts(name: str, title: str, units: str = "1") -> Variable:
+    """A statistic of an outcome: "throughput_mean"."""
+    outcome, _, statistic = name.rpartition("_")
+    over = {"mean": _mean, "min": partial(np.min, axis=-1)}[statistic]
+    return Variable(name, title, units, at=lambda found: over(found[outcome]))
+
+
 _RATE = "request / iteration"
-_SETTLED = Variable("settled_mean", "until a start has settled, mean over those", "iteration")
-_EVICTED = Variable("evicted_mean", "evictions, mean over starts", _RATE)
-_THROUGHPUT = Variable("throughput_mean", "completions, mean over starts", _RATE)
-_OF_BEST = Variable("share_of_best_mean", "throughput over that of the equilibrium, mean")
+_SETTLED = Variable(
+    "settled_mean", "until a start has settled, mean over those", "iteration", at=_mean_of_settled
+)
+_EVICTED = _over_starts("evicted_mean", "evictions, mean over starts", _RATE)
+_THROUGHPUT = _over_starts("throughput_mean", "completions, mean over starts", _RATE)
+_OF_BEST = _over_starts("share_of_best_mean", "throughput over that of the equilibrium, mean")
+
+
+def _ending(name: str, words: tuple[str, ...]) -> Variable:
+    def shares(found: Outcomes) -> np.ndarray:
+        return np.stack([(found[name] == word).mean(axis=-1) for word in words], axis=-1)
+
+    return Variable("starts_ending", "share of the starts that end so", dims=("ending",), at=shares)
 
 
 def _analysis(
     name: str,
     title: str,
-    variables: tuple[Variable, ...],
-    find: Find,
-    settings: tuple[Setting, ...],
-    endings: tuple[str, ...] = (),
-    classes: int | None = None,
+    *variables: Variable,
+    horizon: int,
+    settings: tuple[Setting, ...] = (),
+    run: Run | None = None,
+    endings: tuple[str, tuple[str, ...]] | None = None,
+    admit: Callable[[Row], System] = system_of,
 ) -> Analysis:
-    labels = {"ending": endings} if endings else {}
-    if endings:
-        variables = (Variable("starts_ending", _SHARES, dims=("ending",)), *variables)
-    admit = partial(_system, classes=classes)
+    """A question about starts.
+
+    Args:
+        horizon: iterations unless a spec says otherwise.
+        endings: which of the outcomes names how a start ends, and the names.
+    """
+    iterations = Setting("iterations", Whole(2, 10**9), "horizon", "iteration", default=horizon)
+    options = [each.name for each in (iterations, *settings)]
+    run = run or partial(_labelled, function=name)
     return Analysis(
         name=name,
         title=title,
         call=f"fluidkv.{name}",
-        settings=(*SYSTEM, STARTS, *settings, SEED),
-        variables=variables,
-        admit=admit,
-        compute=_together(variables, labels, admit, find),
+        settings=(*SYSTEM, _STARTS, iterations, *settings, SEED),
+        variables=(_ending(*endings), *variables) if endings else variables,
+        admit=partial(_drawn, admit=admit, options=options),
+        find=partial(_outcomes, run=run),
+        together=lambda point: point[1:],
         chunk=256,
         alone=True,
-        labels=labels,
+        labels={"ending": endings[1]} if endings else {},
     )
 
 
 BASINS = _analysis(
     "basins",
     "Where do the starts of one class end?",
-    (_SETTLED,),
-    _basins,
-    (_horizon(5000),),
-    _ONE_CLASS,
-    classes=1,
+    _SETTLED,
+    horizon=5000,
+    endings=(
+        "attractor",
+        ("maximal-eviction cycle", "fixed point", "balanced cycle", "not settled"),
+    ),
+    admit=one_class_of,
 )
 CONVERGENCE = _analysis(
     "convergence",
     "Which starts return to the eviction-free equilibrium?",
-    (
-        _SETTLED,
-        Variable("evicted_mean", "requests evicted on the way, mean over starts", "request"),
-    ),
-    _convergence,
-    (_horizon(50_000),),
-    _OUTCOMES,
+    _SETTLED,
+    _over_starts("evicted_mean", "requests evicted on the way, mean over starts", "request"),
+    horizon=50_000,
+    endings=("outcome", ("returned", "periodic", "not settled")),
 )
 ATTRACTORS = _analysis(
     "attractors",
     "What do the starts of a mix settle on?",
-    (
-        Variable("attractors_found", "attractors that starts lead to", kind="int"),
-        _THROUGHPUT,
-        _OF_BEST,
-        Variable("share_of_best_min", "throughput over that of the equilibrium, least"),
-        _EVICTED,
-        Variable("longest_period_found", "of the starts that settled", "iteration", "int"),
+    Variable(
+        "attractors_found",
+        "attractors that starts lead to",
+        kind="int",
+        at=lambda found: found["id"].max(axis=-1) + 1,
     ),
-    _attractors,
-    (_horizon(20_000), _PERIOD),
-    _ALL,
+    _THROUGHPUT,
+    _OF_BEST,
+    _over_starts("share_of_best_min", "throughput over that of the equilibrium, least"),
+    _EVICTED,
+    Variable(
+        "longest_period_found", "of the starts that settled", "iteration", "int", at=_longest_period
+    ),
+    horizon=20_000,
+    settings=(_PERIOD,),
+    endings=("attractor", ("equilibrium", "pulse cycle", "other periodic", "not settled")),
 )
 SIMULATE = _analysis(
     "simulate",
     "What do drawn starts achieve in the second half of a run?",
-    (
-        _THROUGHPUT,
-        Variable("throughput_min", "completions, least over starts", _RATE),
-        _OF_BEST,
-        _EVICTED,
-    ),
-    _simulate,
-    (_horizon(2000),),
+    _THROUGHPUT,
+    _over_starts("throughput_min", "completions, least over starts", _RATE),
+    replace(_OF_BEST, at=lambda found: _mean(found["throughput"]) / found["best"]),
+    _EVICTED,
+    horizon=2000,
+    run=_second_half,
 )

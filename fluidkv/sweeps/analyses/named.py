@@ -2,7 +2,6 @@
 
 from fluidkv.answers.questions import QUESTIONS
 from fluidkv.errors import InputError
-from fluidkv.sweeps.analyses.asked import analysis_of
 from fluidkv.sweeps.analyses.certified import (
     EQUILIBRIA,
     PULSE,
@@ -11,6 +10,7 @@ from fluidkv.sweeps.analyses.certified import (
     THRESHOLD,
 )
 from fluidkv.sweeps.analyses.mass import ATTRACTORS, BASINS, CONVERGENCE, SIMULATE
+from fluidkv.sweeps.analyses.questions import analysis_of
 from fluidkv.sweeps.analyses.served import PREEMPT, SERVE
 from fluidkv.sweeps.analyses.wait import WAIT
 from fluidkv.sweeps.analysis import Analysis

@@ -4,10 +4,10 @@ Points of one seed, workload, rate and number of requests see the same requests,
 and its settings: so engines are compared on the same draws.
 """
 
-from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, lru_cache, partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fluidkv.errors import InputError
@@ -15,16 +15,7 @@ from fluidkv.questions.kinds import Number, Whole, Word
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.sweeps.analyses.systems import SYSTEM, workload_of
-from fluidkv.sweeps.analysis import (
-    SEED,
-    Analysis,
-    Arrays,
-    Points,
-    Row,
-    Setting,
-    Sheet,
-    Variable,
-)
+from fluidkv.sweeps.analysis import SEED, Analysis, Row, Setting, Variable
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -61,7 +52,22 @@ def _rule(kind: str, text: str) -> Any:
     return rules.rule_of(getattr(rules, kind), text)
 
 
-_LOAD = (
+_ENGINE = Setting("engine", Word(check=_engine, what="an engine"), "engine whose rules are run")
+_RULES = (
+    Setting(
+        "victim",
+        Word(check=partial(_rule, "Victim"), what="a rule"),
+        "whom to preempt; none: as the engine does",
+        default=None,
+    ),
+    Setting(
+        "allocation",
+        Word(check=partial(_rule, "Allocation"), what="a rule"),
+        "what memory a request is given; none: as the engine does",
+        default=None,
+    ),
+)
+_SERVER = (
     Setting("requests", Whole(1, 10**6), "requests in a run", default=1000),
     Setting(
         "rate",
@@ -69,19 +75,11 @@ _LOAD = (
         "Poisson arrivals; none: all wait from the start",
         "request / time",
         default=None,
-        optional=True,
     ),
-)
-_SERVER = (
     Setting("block_size", _COUNT, "tokens a block", "token", default=16),
-    Setting("max_num_seqs", _COUNT, "most requests running at once", default=None, optional=True),
+    Setting("max_num_seqs", _COUNT, "most requests running at once", default=None),
     Setting(
-        "max_num_batched_tokens",
-        _COUNT,
-        "most tokens an iteration computes",
-        "token",
-        default=None,
-        optional=True,
+        "max_num_batched_tokens", _COUNT, "most tokens an iteration computes", "token", default=None
     ),
     Setting(
         "watermark", Number(least=0, below=1), "share of blocks left free at admission", default=0.0
@@ -91,7 +89,6 @@ _SERVER = (
         Word(check=clock_of, what="a clock"),
         "duration of an iteration; none: each lasts 1",
         default=None,
-        optional=True,
     ),
     Setting(
         "iterations",
@@ -99,37 +96,26 @@ _SERVER = (
         "horizon; none: until all are served",
         "iteration",
         default=None,
-        optional=True,
     ),
+    SEED,
 )
-ENGINE = Setting("engine", Word(check=_engine, what="an engine"), "engine whose rules are run")
-_VICTIM = Setting(
-    "victim",
-    Word(check=partial(_rule, "Victim"), what="a rule"),
-    "whom to preempt; none: as the engine does",
-    default=None,
-    optional=True,
-)
-_ALLOCATION = Setting(
-    "allocation",
-    Word(check=partial(_rule, "Allocation"), what="a rule"),
-    "what memory a request is given; none: as the engine does",
-    default=None,
-    optional=True,
-)
-
 _OF_REQUESTS = {
     "ttft": "from arrival to first token",
     "tpot": "between tokens of a request",
     "latency": "from arrival to last token",
 }
-VARIABLES = (
+_VARIABLES = (
     Variable("completions", "requests completed", "request", "int"),
     Variable("preemptions", "preemptions", "request", "int"),
-    Variable("iterations_run", "iterations of the run", "iteration", "int"),
+    Variable("iterations_run", "iterations of the run", "iteration", "int", at="iterations"),
     Variable("duration", "what the clock ran", "time"),
-    Variable("throughput", "requests completed", "request / time"),
-    Variable("output_throughput", "tokens that clients see", "token / time"),
+    Variable("throughput", "requests completed", "request / time", at="throughput_per_time"),
+    Variable(
+        "output_throughput",
+        "tokens that clients see",
+        "token / time",
+        at="output_throughput_per_time",
+    ),
     Variable("recompute_tax", "share of the computed tokens that were computed before"),
     Variable("utilisation", "share of the blocks held, mean over iterations"),
     Variable("running_mean", "requests running, mean over iterations", "request"),
@@ -140,15 +126,9 @@ VARIABLES = (
         for statistic in ("mean", "p50", "p99")
     ),
 )
-_NAMED = {  # of `metrics` -> here
-    "iterations": "iterations_run",
-    "throughput_per_time": "throughput",
-    "output_throughput_per_time": "output_throughput",
-}
-_LEFT_OUT = ("throughput", "output_throughput")  # an iteration
 
 
-class _Asked(NamedTuple):
+class _Served(NamedTuple):
     """What a point stands for: the arguments of `serve`, and what may share a batch."""
 
     requests: "Requests"
@@ -159,7 +139,7 @@ class _Asked(NamedTuple):
     batch: tuple[Any, ...]
 
 
-def _asked(row: Row) -> _Asked:
+def _served(row: Row) -> _Served:
     from fluidkv.serving.checks import check_horizon, check_runs
 
     workload, engine, clock = workload_of(row), _engine(row["engine"]), clock_of(row["clock"])
@@ -181,10 +161,10 @@ def _asked(row: Row) -> _Asked:
     check_runs([table], engine.rules, [limits], [clock], [None])
     check_horizon(row["iterations"], 1, engine.rules)
     if not clock.jumps and row["iterations"] is None and table.arrival.max() > _LAST:
-        said = f"{table.arrival.max():.3g} iterations until the last request comes"
-        raise InputError("rate", row["rate"], f"at most 10^9 of them, or a clock; {said}")
+        last = f"{table.arrival.max():.3g} iterations until the last request comes"
+        raise InputError("rate", row["rate"], f"at most 10^9 of them, or a clock; {last}")
     batch = (row["engine"], chosen, clock.jumps, row["iterations"])
-    return _Asked(table, engine, limits, clock, row["iterations"], batch)
+    return _Served(table, engine, limits, clock, row["iterations"], batch)
 
 
 def _engine_of(rules: Any) -> "ServedEngine":
@@ -204,69 +184,32 @@ def _drawn(
     return poisson(workload, rate, requests, rng=seed, per_iteration=not timed)
 
 
-def _compute(points: Points) -> Arrays:
+def _metrics(points: Sequence[_Served]) -> "xr.Dataset":
     """All points of one engine in one batch; what a run finds does not depend on the others."""
     from fluidkv.runs.measuring import metrics
     from fluidkv.serving.run import serve
     from fluidkv.serving.server import Server
 
-    sheet = Sheet(points.size, VARIABLES, {})
-    batches: dict[tuple[Any, ...], list[tuple[int, _Asked]]] = defaultdict(list)
-    for place, _, asked in points.admitted(_asked):
-        batches[asked.batch].append((place, asked))
-    for batch in batches.values():
-        each = [asked for _, asked in batch]
-        run = serve(
-            [asked.requests for asked in each],
-            Server(
-                each[0].engine,
-                [asked.limits for asked in each],
-                clock=[asked.clock for asked in each],
-            ),
-            iterations=each[0].iterations,
-        )
-        found = metrics(run)
-        for number, (place, _) in enumerate(batch):
-            sheet.put(place, _values(found, number))
-    return sheet.arrays
-
-
-def _values(found: "xr.Dataset", run: int) -> Mapping[str, Any]:
-    said = {
-        _NAMED.get(str(name), str(name)): column.values[run]
-        for name, column in found.data_vars.items()
-        if name not in _LEFT_OUT
-    }
-    return {each.name: said[each.name] for each in VARIABLES}
+    requests, engines, limits, clocks, iterations, _ = zip(*points, strict=True)
+    server = Server(engines[0], list(limits), clock=list(clocks))
+    return metrics(serve(list(requests), server, iterations=iterations[0]))
 
 
 SERVE = Analysis(
     name="serve",
     title="How does a server perform on random requests?",
     call="fluidkv.serve",
-    settings=(*SYSTEM, ENGINE, *_LOAD, *_SERVER, SEED),
-    variables=VARIABLES,
-    admit=_asked,
-    compute=_compute,
+    settings=(*SYSTEM, _ENGINE, *_SERVER),
+    variables=_VARIABLES,
+    admit=_served,
+    find=_metrics,
+    together=attrgetter("batch"),
     chunk=64,
     alone=True,
 )
-PREEMPT = Analysis(
+PREEMPT = replace(
+    SERVE,
     name="preempt",
     title="What does each choice of victim cost?",
-    call="fluidkv.serve",
-    settings=(
-        *SYSTEM,
-        replace(ENGINE, default="vllm"),
-        _VICTIM,
-        _ALLOCATION,
-        *_LOAD,
-        *_SERVER,
-        SEED,
-    ),
-    variables=VARIABLES,
-    admit=_asked,
-    compute=_compute,
-    chunk=64,
-    alone=True,
+    settings=(*SYSTEM, replace(_ENGINE, default="vllm"), *_RULES, *_SERVER),
 )

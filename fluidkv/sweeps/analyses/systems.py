@@ -42,9 +42,16 @@ def system_of(row: Row) -> System:
     return System(workload_of(row), row["capacity"])
 
 
-def decode_lengths_of(row: Row) -> tuple[int, ...]:
-    """Those of the classes of a point."""
-    return _of_classes(row, "decode_length")
+def one_class_of(row: Row) -> System:
+    """The system of a point whose requests are all alike.
+
+    Raises:
+        InputError: as `system_of`; several classes.
+    """
+    system = system_of(row)
+    if len(system.workload.classes) != 1:
+        raise InputError("input_length", f"{len(system.workload.classes)} classes", "one class")
+    return system
 
 
 def shares_of(row: Row, classes: int) -> tuple[Fraction, ...]:
@@ -53,15 +60,14 @@ def shares_of(row: Row, classes: int) -> tuple[Fraction, ...]:
     Raises:
         InputError: more or fewer than there are classes; a sum that is not 1.
     """
-    said: tuple[Fraction, ...] = _of_classes(row, "share")
-    if not said:
-        return (Fraction(1, classes),) * classes
-    if len(said) == classes - 1:
-        said = (*said, 1 - sum(said, Fraction(0)))
-    if len(said) != classes or sum(said) != 1 or min(said) <= 0:
-        shown = " ".join(map(str, _of_classes(row, "share")))
-        raise InputError("share", shown, f"shares of {classes} classes that sum to 1")
-    return said
+    said: tuple[Fraction, ...] = values_of(row, "share")
+    shares = said or (Fraction(1, classes),) * classes
+    if len(shares) == classes - 1:
+        shares = (*shares, 1 - sum(shares, Fraction(0)))
+    if len(shares) != classes or sum(shares) != 1 or min(shares) <= 0:
+        allowed = f"shares of {classes} classes that sum to 1"
+        raise InputError("share", " ".join(map(str, said)), allowed)
+    return shares
 
 
 def classes_of(row: Row, *names: str) -> list[tuple[Any, ...]]:
@@ -70,13 +76,20 @@ def classes_of(row: Row, *names: str) -> list[tuple[Any, ...]]:
     Raises:
         InputError: numbers of classes that differ.
     """
-    found = [_of_classes(row, name) for name in names]
-    classes = max(map(len, found))
-    return [_filled(name, each, classes) for name, each in zip(names, found, strict=True)]
+    columns = {name: values_of(row, name) for name in names}
+    classes = max(map(len, columns.values()))
+    for name, values in columns.items():
+        if len(values) not in (1, classes):
+            raise InputError(name, f"{len(values)} values", f"one, or {classes} of the classes")
+    return [each * classes if len(each) == 1 else each for each in columns.values()]
 
 
-def _of_classes(row: Row, name: str) -> tuple[Any, ...]:
-    """The values of all classes that are said, those of single classes in place of the common."""
+def values_of(row: Row, name: str) -> tuple[Any, ...]:
+    """The values of all classes that are said, those of single classes in place of the common.
+
+    Raises:
+        InputError: a class without one.
+    """
     common = row.get(name)
     values = list(common) if isinstance(common, tuple) else []
     singles = {
@@ -84,17 +97,10 @@ def _of_classes(row: Row, name: str) -> tuple[Any, ...]:
     }
     if not singles:
         return tuple(values) or (() if common is None else (common,))
-    missing = common if not isinstance(common, tuple) else None
-    values += [missing] * (max(singles) + 1 - len(values))
+    usual = None if isinstance(common, tuple) else common
+    values += [usual] * (max(singles) + 1 - len(values))
     for number, value in singles.items():
         values[number] = value
     if None in values:
         raise InputError(f"{name}_{values.index(None)}", "none", "a value for each class")
     return tuple(values)
-
-
-def _filled(name: str, values: tuple[Any, ...], classes: int) -> tuple[Any, ...]:
-    """One value for each class; a single one serves all."""
-    if len(values) not in (1, classes):
-        raise InputError(name, f"{len(values)} values", f"one, or {classes} of the classes")
-    return values * classes if len(values) == 1 else values

@@ -60,29 +60,30 @@ class Column:
 
 def grid_axis(column: Column) -> Axis:
     """A dimension of its own, from a list of values that all differ or from a range."""
-    values = _listed(column) if isinstance(column.said, list | tuple) else _ranged(column)
+    listed = isinstance(column.said, list | tuple)
+    values, said = _listed(column) if listed else _ranged(column)
     if len(set(values)) < len(values):
-        if isinstance(column.said, list | tuple):
+        if listed:
             (twice, _), *_ = Counter(values).most_common(1)
             raise InputError(column.where, f"{shown(twice)} twice", "values that all differ")
         raise InputError(column.where, dict(column.said), "values that all differ after rounding")
-    said = plain(values) if isinstance(column.said, list | tuple) else _range_said(column)
     return Axis(column.name, {column.name: values}, {column.name: said})
 
 
 def list_axis(columns: Sequence[Column]) -> Axis:
     """One dimension of rows: the first values of all columns, the second ones, and so on."""
     values: dict[str, Sequence[Any]] = {}
+    said: dict[str, Any] = {}
     for column in columns:
         if not isinstance(column.said, list | tuple):
             raise InputError(column.where, column.said, "a list of values, one for each row")
-        values[column.name] = _listed(column)
+        values[column.name], said[column.name] = _listed(column)
     first = len(values[columns[0].name])
     for column in columns:
         if len(values[column.name]) != first:
             allowed = f"{first}, as {columns[0].where} has"
             raise InputError(column.where, f"{len(values[column.name])} values", allowed)
-    return Axis(ROW, values, {name: plain(each) for name, each in values.items()})
+    return Axis(ROW, values, said)
 
 
 def sobol_axis(points: int, columns: Sequence[Column], seed: int) -> Axis:
@@ -91,31 +92,7 @@ def sobol_axis(points: int, columns: Sequence[Column], seed: int) -> Axis:
     values: dict[str, Sequence[Any]] = {}
     said: dict[str, Any] = {"points": points}
     for column, of_it in zip(columns, parts, strict=True):
-        if isinstance(column.said, list | tuple):
-            listed = _listed(column)
-            values[column.name] = [listed[int(Fraction(u) * len(listed))] for u in of_it]
-            said[column.name] = plain(listed)
-            continue
-        table = _table(column, _SAMPLED)
-        low, high, scale = _ends(column, table)
-        denominator = Whole(1, 10**9).read(
-            f"{column.where}.denominator", table.get("denominator", 1000)
-        )
-        kind = column.setting.kind
-        if "denominator" in table and not isinstance(kind, Exact):
-            raise InputError(
-                f"{column.where}.denominator", table["denominator"], "none: only shares are exact"
-            )
-        if isinstance(kind, Exact) and int(high * denominator) < low * denominator:
-            allowed = f"ends with a multiple of 1/{denominator} between them"
-            raise InputError(column.where, f"{low} to {high}", allowed)
-        values[column.name] = spread(kind, low, high, of_it, scale, denominator)
-        said[column.name] = {
-            "from": plain(low),
-            "to": plain(high),
-            "scale": scale,
-            **({"denominator": denominator} if isinstance(kind, Exact) else {}),
-        }
+        values[column.name], said[column.name] = _sampled(column, of_it)
     return Axis(SAMPLE, values, said)
 
 
@@ -138,49 +115,71 @@ def read_value(where: str, setting: Setting, said: Any, *, single: bool) -> Any:
     return setting.kind.read(where, said)
 
 
-def _listed(column: Column) -> list[Any]:
+def _listed(column: Column) -> tuple[list[Any], Any]:
+    """The values of a list, and what it says, as JSON has it."""
     if not len(column.said):
         raise InputError(column.where, "no values", "at least one")
     single = column.name != column.setting.name
-    return [read_value(column.where, column.setting, each, single=single) for each in column.said]
+    values = [read_value(column.where, column.setting, each, single=single) for each in column.said]
+    return values, plain(values)
 
 
-def _ranged(column: Column) -> list[Value]:
+def _ranged(column: Column) -> tuple[list[Value], Any]:
+    """The values of a range; as JSON has it, ends as they were read, the rest as it was said."""
     table = _table(column, _RANGE)
     low, high, scale = _ends(column, table)
-    count, step = table.get("count"), table.get("step")
-    if count is not None and step is not None:
+    said: dict[str, Any] = {"from": plain(low), "to": plain(high)}
+    kind = column.setting.kind
+    if "count" in table and "step" in table:
         raise InputError(column.where, "count and step", "one of them")
-    if count is not None:
-        number = _count(column, count)
+    if "count" in table:
+        number = Whole(1, _MOST_VALUES).read(f"{column.where}.count", table["count"])
         if number == 1 and low != high:
             raise InputError(f"{column.where}.count", 1, "at least 2, to reach both ends")
-        return evenly(column.setting.kind, low, high, number, scale)
-    if step is None and not isinstance(column.setting.kind, Whole):
+        said |= {"count": number, "scale": scale}
+        return evenly(kind, low, high, number, scale), said
+    if "step" not in table and not isinstance(kind, Whole):
         raise InputError(column.where, dict(table), "a count, such as count = 11, or a step")
-    return _stepped(column, low, high, 1 if step is None else step, scale)
+    step = _step(column, table.get("step", 1), scale)
+    said |= {"step": str(step), "scale": scale} if "step" in table else {"scale": scale}
+    return _stepped(column, low, high, step), said
 
 
-def _stepped(column: Column, low: Any, high: Any, said: Any, scale: Scale) -> list[Value]:
-    where = f"{column.where}.step"
+def _sampled(column: Column, parts: Sequence[float]) -> tuple[list[Any], Any]:
+    """The values of a list or a range at parts in [0, 1), and what it says, as JSON has it."""
+    if isinstance(column.said, list | tuple):
+        listed, said = _listed(column)
+        return [listed[int(Fraction(part) * len(listed))] for part in parts], said
+    table, kind = _table(column, _SAMPLED), column.setting.kind
+    low, high, scale = _ends(column, table)
+    where = f"{column.where}.denominator"
+    denominator = Whole(1, 10**9).read(where, table.get("denominator", 1000))
+    said = {"from": plain(low), "to": plain(high), "scale": scale}
+    if isinstance(kind, Exact):
+        said["denominator"] = denominator
+        if int(high * denominator) < low * denominator:
+            allowed = f"ends with a multiple of 1/{denominator} between them"
+            raise InputError(column.where, f"{low} to {high}", allowed)
+    elif "denominator" in table:
+        raise InputError(where, table["denominator"], "none: only shares are exact")
+    return spread(kind, low, high, parts, scale, denominator), said
+
+
+def _step(column: Column, said: Any, scale: Scale) -> Fraction:
     if scale == "log":
-        raise InputError(where, said, "none on a log scale; give a count")
-    by = _step(column, said)
-    number = (Fraction(high) - Fraction(low)) // by + 1
-    if number > _MOST_VALUES:
-        raise InputError(where, said, "a step that leads to at most 10^7 values")
-    if isinstance(column.setting.kind, Whole) and by.denominator == 1:
-        return list(range(low, high + 1, int(by)))  # the same, at once
-    values = (Fraction(low) + i * by for i in range(number))
-    return [column.setting.kind.read(column.where, each) for each in values]
-
-
-def _count(column: Column, said: Any) -> int:
-    return Whole(1, _MOST_VALUES).read(f"{column.where}.count", said)
-
-
-def _step(column: Column, said: Any) -> Fraction:
+        raise InputError(f"{column.where}.step", said, "none on a log scale; give a count")
     return Exact(0, 10**18).read(f"{column.where}.step", said)
+
+
+def _stepped(column: Column, low: Any, high: Any, step: Fraction) -> list[Value]:
+    number = (Fraction(high) - Fraction(low)) // step + 1
+    if number > _MOST_VALUES:
+        said = column.said.get("step", 1)
+        raise InputError(f"{column.where}.step", said, "a step that leads to at most 10^7 values")
+    if isinstance(column.setting.kind, Whole) and step.denominator == 1:
+        return list(range(low, high + 1, int(step)))  # the same, at once
+    values = (Fraction(low) + i * step for i in range(number))
+    return [column.setting.kind.read(column.where, each) for each in values]
 
 
 def _ends(column: Column, table: Mapping[str, Any]) -> tuple[Any, Any, Scale]:
@@ -209,17 +208,6 @@ def _table(column: Column, known: Sequence[str]) -> Mapping[str, Any]:
         if key not in known:
             raise InputError(column.where, key, nearest(key, known))
     return said
-
-
-def _range_said(column: Column) -> dict[str, Any]:
-    """A range as JSON has it: ends as they were read, the rest as it was said."""
-    low, high, scale = _ends(column, column.said)
-    said: dict[str, Any] = {"from": plain(low), "to": plain(high)}
-    if "count" in column.said:
-        said["count"] = _count(column, column.said["count"])
-    if "step" in column.said:
-        said["step"] = str(_step(column, column.said["step"]))
-    return said | {"scale": scale}
 
 
 def _sobol(points: int, columns: int, seed: int) -> list[list[float]]:

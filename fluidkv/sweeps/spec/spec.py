@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from hashlib import sha256
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -43,14 +44,6 @@ class Spec:
         chunk: about how many points are computed and written together.
         settings: what is the same at all points, defaults included.
         axes: the dimensions, in their order.
-
-    Examples:
-        >>> from fluidkv.sweeps.spec.spec import read_spec
-        >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}
-        >>> asked |= {"grid": {"input_length": [1, 4, 8]}, "chunk": 2}
-        >>> spec = read_spec(asked)
-        >>> spec.analysis.name, [axis.dim for axis in spec.axes], spec.chunk
-        ('stability', ['input_length'], 2)
     """
 
     analysis: Analysis
@@ -200,10 +193,7 @@ def _axes(analysis: Analysis, said: Mapping[str, Any], seed: int) -> tuple[Axis,
             raise InputError(table, "no axis", "at least one setting with its values")
     if not axes:
         raise InputError("grid", "none", "an axis under [grid], [list] or [sobol]")
-    points = 1
-    for axis in axes:
-        points *= axis.size
-    if points > MOST_POINTS:
+    if (points := prod(axis.size for axis in axes)) > MOST_POINTS:
         raise InputError("grid", f"{points:,} points", f"at most {MOST_POINTS:,}")
     return tuple(axes)
 
@@ -236,8 +226,6 @@ def _with_defaults(
         elif setting.default is REQUIRED:
             allowed = "a value under [settings], or an axis under [grid], [list] or [sobol]"
             raise InputError(setting.name, "none", allowed)
-        elif setting.default is not None:
-            found[setting.name] = setting.default
         else:
-            found[setting.name] = None
+            found[setting.name] = setting.default
     return found | {name: value for name, value in settings.items() if name not in found}

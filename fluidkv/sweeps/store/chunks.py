@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from fluidkv.files import write_durably
-from fluidkv.sweeps.analysis import STATUS, Arrays
+from fluidkv.sweeps.analysis import STATUS, Arrays, Variable
 from fluidkv.sweeps.planning import Plan
 from fluidkv.sweeps.store.checksums import listing_of, lost_files
 from fluidkv.sweeps.store.skeleton import make_array
@@ -24,16 +24,6 @@ class Store:
     Fields:
         path: of the folder.
         parts: a folder in it, where files are written before they are moved into place.
-
-    Examples:
-        >>> from pathlib import Path
-        >>> from fluidkv.sweeps.store.folder import opened
-        >>> from fluidkv.sweeps.planning import plan
-        >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}
-        >>> asked |= {"grid": {"input_length": [1, 4, 8]}, "chunk": 2}
-        >>> with opened(Path("store"), plan(asked)) as store:
-        ...     store.path.name, store.parts.parent == store.path
-        ('store', True)
     """
 
     path: Path
@@ -72,20 +62,9 @@ def missing(store: Store | Path, plan: Plan) -> list[int]:
 
     Raises:
         InputError: a file of a chunk is not what its checksum says.
-
-    Examples:
-        >>> from pathlib import Path
-        >>> from fluidkv.sweeps.store.chunks import missing
-        >>> from fluidkv.sweeps.store.folder import opened
-        >>> from fluidkv.sweeps.planning import plan
-        >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}
-        >>> asked |= {"grid": {"input_length": [1, 4, 8]}, "chunk": 2}
-        >>> with opened(Path("store"), plan(asked)) as store:
-        ...     missing(store, plan(asked))
-        [0, 1]
     """
     path = store.path if isinstance(store, Store) else store
-    begun = {f"{STATUS}/{each.name}" for each in (path / STATUS).iterdir()}
+    begun = {f"{STATUS.name}/{each.name}" for each in (path / STATUS.name).iterdir()}
 
     def whole(chunk: int) -> bool:
         listing = _listing(plan, chunk)
@@ -102,25 +81,20 @@ def encoded(plan: Plan, chunk: int, arrays: Arrays) -> dict[str, bytes]:
     memory = MemoryStore()
     group = zarr.create_group(memory, zarr_format=3)
     region = plan.region(chunk)
-    for name in _names(plan):
-        array = make_array(group, plan, name)
-        array[(*region, ...)] = np.asarray(arrays[name])
+    for variable in plan.stored:
+        array = make_array(group, plan, variable)
+        array[(*region, ...)] = np.asarray(arrays[variable.name])
     return {path: memory._store_dict[path].to_bytes() for path in _files(plan, chunk)}
 
 
-def _names(plan: Plan) -> list[str]:
-    return [*(each.name for each in plan.variables), STATUS]
-
-
 def _files(plan: Plan, chunk: int) -> list[str]:
-    return [_file(plan, name, chunk) for name in _names(plan)]
+    return [_file(plan, each, chunk) for each in plan.stored]
 
 
-def _file(plan: Plan, name: str, chunk: int) -> str:
+def _file(plan: Plan, variable: Variable, chunk: int) -> str:
     """As Zarr names it: by its place along each dimension, 0 along those of the variable."""
-    own = [each.dims for each in plan.variables if each.name == name]
-    places = [*plan.place(chunk), *([0] * len(own[0]) if own else [])]
-    return f"{name}/" + ".".join(["c", *map(str, places)])
+    places = [*plan.place(chunk), *(0 for _ in variable.dims)]
+    return f"{variable.name}/" + ".".join(["c", *map(str, places)])
 
 
 def _listing(plan: Plan, chunk: int) -> str:

@@ -1,19 +1,18 @@
 """Any question at many points: its options are settings, the numbers of its answer variables."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from enum import Enum
+from functools import partial
 from typing import Any
 
 from fluidkv.errors import InputError
-from fluidkv.questions.answer import Answer, inner_answer
+from fluidkv.questions.answer import Answer, Part, inner_answer
 from fluidkv.questions.kinds import Kind, Member, Word, Written
 from fluidkv.questions.options import Declared, Option, arguments_of
 from fluidkv.questions.question import Question, Sweep, Swept
-from fluidkv.record import Record
 from fluidkv.sweeps.analyses.systems import CLASSES, workload_of
-from fluidkv.sweeps.analysis import REQUIRED, SEED, Analysis, Row, Setting, Variable, one_by_one
+from fluidkv.sweeps.analysis import REQUIRED, SEED, Analysis, Row, Setting, Variable
 
 
 def analysis_of(question: Question) -> Analysis:
@@ -27,9 +26,6 @@ def analysis_of(question: Question) -> Analysis:
     taken = {each.name for each in settings}
     named = sweep.variables or {path: path for path in _numbers(answer) if path not in taken}
     swept = {name: Swept(each) if isinstance(each, str) else each for name, each in named.items()}
-    variables = tuple(
-        replace(_variable(answer, name, each), path=each.path) for name, each in swept.items()
-    )
 
     def arguments(row: Row) -> dict[str, Any]:
         values = {key: each.default for key, each in options.items()} | dict(sweep.fixed)
@@ -38,19 +34,16 @@ def analysis_of(question: Question) -> Analysis:
         python = {name: row[key] for name, key in sweep.python.items()}
         return arguments_of(question.ask, values, **python)
 
-    def ask(row: Row) -> Record:
-        return question.ask(**arguments(row))
-
     return Analysis(
         name=question.name,
         title=sweep.title or question.title,
         call=f"fluidkv.{sweep.call or question.ask.__name__}",
         settings=tuple(settings),
-        variables=variables,
-        admit=arguments if sweep.slow else ask,
-        compute=one_by_one(variables, lambda row: row, ask),
-        answer=ask,
+        variables=tuple(_variable(answer, name, each) for name, each in swept.items()),
+        admit=arguments,
+        find=lambda asked: question.ask(**asked),
         chunk=8 if sweep.slow else 32,
+        quick=not sweep.slow,
     )
 
 
@@ -72,7 +65,7 @@ def _settings(name: str, each: Declared, sweep: Sweep) -> Iterator[Setting]:
         return
     for key, inner in option.settings.items():
         words = inner.title or f"{inner.help}; none: as the generator has it"
-        yield Setting(key, _checked(inner), words, inner.unit, default=None, optional=True)
+        yield Setting(key, _checked(inner), words, inner.unit, default=None)
     if option.settings:
         return
     if option.key == SEED.name:
@@ -83,7 +76,7 @@ def _settings(name: str, each: Declared, sweep: Sweep) -> Iterator[Setting]:
     if isinstance(default, Enum):
         default = default.value
     title = option.title or re.sub(r"\s*\\?\[default:.*?\]", "", option.help).rstrip(".")
-    yield Setting(name, _checked(option), title, option.unit, default, optional=default is None)
+    yield Setting(name, _checked(option), title, option.unit, default)
 
 
 def _checked(option: Option) -> Kind:
@@ -117,11 +110,33 @@ def _numbers(answer: type[Answer]) -> Iterator[str]:
 
 
 def _variable(answer: type[Answer], name: str, swept: Swept) -> Variable:
-    first, _, rest = swept.path.partition(".")
-    part = next(each for each in answer.parts() if each.name == first)
-    inner = inner_answer(part.type)
-    if rest and inner is not None:
-        return _variable(inner, name, replace(swept, path=rest))
+    part = _part(answer, swept.path)
     title, unit = swept.title or part.about.title, swept.unit or part.about.unit
     whole = swept.whole or part.about.whole or part.type in (int, bool)
-    return Variable(name, title, unit, "int" if whole else "float")
+    return Variable(
+        name, title, unit, "int" if whole else "float", at=partial(_value_at, path=swept.path)
+    )
+
+
+def _part(answer: type[Answer], path: str) -> Part:
+    """The field at the end of a path through answers, or the mapping that it goes on into."""
+    first, _, rest = path.partition(".")
+    part = next(each for each in answer.parts() if each.name == first)
+    inner = inner_answer(part.type)
+    return part if inner is None or not rest else _part(inner, rest)
+
+
+def _value_at(answer: Any, path: str) -> Any:
+    """The value under names with points between them, of attributes or keys; None where there is
+    none. Of several answers and of an array it is the first, as at a point there is one; of several
+    things at the end it is how many.
+    """
+    value = answer
+    for name in path.split("."):
+        value = value[0] if isinstance(value, tuple) else value
+        if value is None:
+            return None
+        value = value.get(name) if isinstance(value, Mapping) else getattr(value, name)
+    if isinstance(value, tuple):
+        return len(value)
+    return value if value is None or not getattr(value, "ndim", 0) else value[0]
