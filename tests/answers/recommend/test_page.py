@@ -163,7 +163,7 @@ def test_the_frontier_counts_what_it_shows() -> None:
         (f"{ONE} --engine sglang --watermark 0.1", "--watermark: got [0.1]; allowed: none: sglang"),
         (f"{ONE} --block-size 7", "400 tokens are 57 blocks of 7 and 1 tokens"),
         (f"{ONE} --slo ttft_p99=2s", "--clock"),
-        (f"{ONE} --slo ttft_p98=2s", "near: ttft_p99"),
+        (f"{ONE} --slo ttft_p98=2s", "METRIC ttft_p99"),
         (f"{ONE} --slo preemptions=0s", "a number without a unit, for preemptions"),
         (f"{ONE} --slo ttft_p99=2h", "a time: a number, s or ms, for ttft_p99"),
         (f"{ONE} --slo ttft_p99=-1", "a finite bound of at least 0"),
