@@ -207,6 +207,11 @@ class Replay(Record):
         return dataset(variables, coords, unit="s")
 
 
+def files(replay: Replay) -> dict[str, str | bytes]:
+    """What is written beside the JSON: the tables, and all accounts as netCDF."""
+    return {**tables(replay), "replay.nc": bytes(replay.to_xarray().to_netcdf(engine="scipy"))}
+
+
 def tables(replay: Replay) -> dict[str, str]:
     """`ticks.csv` and `requests.csv`: one row a tick or request, one column a quantity and account.
 

@@ -64,7 +64,7 @@ def test_the_crossover_is_said_and_has_its_table() -> None:
     assert isinstance(text, str)
     rows = list(csv.DictReader(text.splitlines()))
     assert {row["axis"] for row in rows} == {"max_tokens", "capacity"}
-    assert [figure.id for figure in COMPARE.figures(answer)] == ["engines", "crossover"]
+    assert [figure.id for figure in COMPARE.drawn(answer)] == ["engines", "crossover"]
 
 
 def test_the_first_lines_say_what_it_sees_of_shared_prompts() -> None:

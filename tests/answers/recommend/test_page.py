@@ -84,7 +84,7 @@ def test_runs_that_are_all_start_give_no_pick() -> None:
     assert "No pick" in page
     assert "these runs are mostly their start; take more --requests" in page
     assert not re.search("is needed|no preemption|leave it", page)
-    (figure,) = QUESTIONS["recommend"].figures(answer_to("recommend", line))
+    (figure,) = QUESTIONS["recommend"].drawn(answer_to("recommend", line))
     assert "runs too short for a pick" in figure.title
     assert main(["recommend", *line.split()]) == 1
 
