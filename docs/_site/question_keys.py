@@ -4,19 +4,28 @@ import re
 
 from docs._site.layout import Pages
 from fluidkv.answers.questions import QUESTIONS
-from fluidkv.answers.study.study import StudyResult
+from fluidkv.answers.replay.errors import RelativeError, SeriesError
+from fluidkv.answers.replay.result import Replay
+from fluidkv.answers.replay.swing import Swing
+from fluidkv.answers.study.result import StudyResult
 from fluidkv.questions.answer import Answer, inner_answer
 
 _PLACE = re.compile(r"^<!-- keys of: (\w+) -->\n.*\n", re.M)
 
 
-_LATE = {"study": StudyResult}
+_OTHERS: dict[str, type[Answer]] = {
+    "study": StudyResult,
+    "replay": Replay,
+    "series": SeriesError,
+    "each": RelativeError,
+    "swing": Swing,
+}
 """Answers that their questions import where they are asked, and parts of several answers."""
 
 
 def answer_of(section: str) -> type[Answer]:
     """Whose keys stand in a section of the page."""
-    answer = _LATE.get(section)
+    answer = _OTHERS.get(section)
     answer = answer or inner_answer(QUESTIONS[section].ask.__annotations__["return"])
     assert answer is not None
     return answer

@@ -21,8 +21,8 @@ from .served.logged import read_server as read_server
 from .served.setting import Setting as Setting
 from .served.slo import Slo as Slo
 from .size.study import size_server as size_server
+from .study.result import StudyResult as StudyResult
 from .study.simulation import StartGroup as StartGroup
-from .study.study import StudyResult as StudyResult
 from .study.study import study_system as study_system
 from .wait.ahead import ahead as ahead
 from .wait.nested import NestedAnswer as NestedAnswer

@@ -82,7 +82,8 @@ class Described:
         parts: dict[str, Any] = {}
         for entry, _, _ in self.below:
             path, _, attribute = entry.replace("[]", "").partition("=")
-            _put(parts, path, value and attrgetter(attribute or path)(value))
+            part = None if value is None else attrgetter(attribute or path)(value)
+            _put(parts, path, part)
         return parts
 
 

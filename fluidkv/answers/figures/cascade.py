@@ -1,6 +1,6 @@
 """How equal requests fall into step: one disturbed start, stage after stage going empty.
 
-The picture of `fluidkv.answers.study.study.StudyResult.collapses`, for the first start of the
+The picture of `fluidkv.answers.study.result.StudyResult.collapses`, for the first start of the
 first kind.
 """
 

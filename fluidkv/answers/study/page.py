@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from fluidkv.answers.study.chance import Chance
+from fluidkv.answers.study.result import StudyResult
 from fluidkv.answers.study.simulation import Simulation
-from fluidkv.answers.study.study import StudyResult
 from fluidkv.answers.study.swing import MeasuredSwing, Swings
 from fluidkv.exact.linear_stability import (
     InputScale,

@@ -20,7 +20,7 @@ from fluidkv.workload import System
 
 if TYPE_CHECKING:
     from fluidkv.answers.study.chance import Holding
-    from fluidkv.answers.study.study import StudyResult
+    from fluidkv.answers.study.result import StudyResult
     from fluidkv.footprints import Attention
     from fluidkv.measured import Measurement, Timeseries
     from fluidkv.traces.report import LoadReport
