@@ -157,7 +157,7 @@ class Answer(Record):
             if each.about.flat:
                 found |= each.about.as_json(value) or {}
             elif each.key:
-                exact = isinstance(value, Fraction)
+                exact = isinstance(value, Fraction) and each.about.json is plain
                 _put(found, each.key, value if exact else each.about.as_json(value))
         return found
 

@@ -19,9 +19,9 @@ class Swing(Answer):
     window_s: Annotated[tuple[float, float], Described("[first, last] tick of it", "s", lists=1)]
     mean: Annotated[float, Described("running", "requests")]
     deviation: Annotated[float, Described("standard deviation about a straight line", "requests")]
-    period_s: Annotated[float | None, Described("null where none is seen", "s")]
+    period_s: Annotated[float | None, Described("of the swing; null where none is seen", "s")]
     p_value: Annotated[
-        float | None, Described("of that, against red noise; null likewise", kind="share")
+        float | None, Described("of the period, against red noise; null likewise", kind="share")
     ]
 
 

@@ -162,7 +162,7 @@ class Chance(Answer):
             "the certificate of that",
             flat=True,
             below=(
-                ("verdict", "text", "of this server"),
+                ("verdict", "text", "whether this server is stable"),
                 ("spectral_radius[]", "number", "[low, high] around max |z| of this server"),
             ),
         ),
@@ -187,8 +187,8 @@ class Chance(Answer):
         float | None,
         Described(
             "chance that an iteration must evict; null unless stable, if lives exceed "
-            f"{LONGEST_TAIL} iterations, a mode {SLOWEST_MODE}, if slack is not uniform, or fewer "
-            f"than {FEWEST_BEHIND_WINDOWS} run that give memory back before they end",
+            f"{LONGEST_TAIL} iterations or a mode {SLOWEST_MODE}, if slack is not uniform, or if "
+            f"fewer than {FEWEST_BEHIND_WINDOWS} run that give memory back before they end",
             kind="share",
         ),
     ]

@@ -53,7 +53,9 @@ class MeasuredSwing(Answer):
             ),
         ),
     ]
-    reason: Annotated[str, Described("why not; null where it can", json=lambda text: text or None)]
+    reason: Annotated[
+        str, Described("why it is not asked; null where it is", json=lambda text: text or None)
+    ]
     ticks: Annotated[int, Described("numbers of the series", kind="number")]
     every: Annotated[
         int,
