@@ -8,7 +8,7 @@ from fluidkv.report.page import Row
 from fluidkv.serving.rules import Restore, Victim
 
 
-def preemption_rows(answer: PreemptAnswer) -> list[Row]:
+def rows_of_runs(answer: PreemptAnswer) -> list[Row]:
     """Arrivals, runs, clock, memory, swapping, objectives, and what is missing."""
     one = "draw" if answer.window is None else "run"
     each = f"of {answer.requests:,} requests, until all are served"

@@ -43,7 +43,7 @@ def say_recommendation(page: Page, answer: Recommendation) -> None:
     if len(answer.settings) > 1:
         _say_frontier(page, answer)
     page.heading("How it was run")
-    page.rows([*answer.notes, *_run_rows(answer)])
+    page.rows([*answer.notes, *rows_of_runs(answer)])
 
 
 def first_lines(bias: Mapping[str, Bias]) -> list[str]:
@@ -248,7 +248,7 @@ def _marks(answer: Recommendation, index: int) -> str:
 # --- how it was run -----------------------------------------------------------------------------
 
 
-def _run_rows(answer: Recommendation) -> list[Row]:
+def rows_of_runs(answer: Recommendation) -> list[Row]:
     """What was run, for how long, on which clock, and what is not in it."""
     plan = answer.plan
     horizon = "until every request is served; start and end are in the numbers"

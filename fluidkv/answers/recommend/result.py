@@ -127,7 +127,6 @@ class Recommendation(Answer):
     """Settings of a server on the same requests, and which to take; indices are of settings.
 
     Fields:
-        plan: what was asked for, and of whom.
         version: of the server, where it is known.
         ran: what was run for it, metrics [setting, run].
         gains: of every setting on the server as it is.

@@ -55,7 +55,6 @@ class SizeAnswer(Answer):
     """What sizing found.
 
     Fields:
-        plan: what was asked and run.
         along: sizes that differ in what is looked for -> metrics of each run, hardest first.
         across: at the answer, with faster arrivals (or, of a rate, less memory).
         edge: where the sizes that meet every SLO in every run begin.

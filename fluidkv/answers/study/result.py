@@ -102,7 +102,6 @@ class StudyResult(Answer):
 
     Fields:
         load_report: rows kept, changed and dropped, where the workload came from a file.
-        comparison: prediction against measurement, where a log was given.
         series: counters of the engine, where there were some.
 
     Examples:

@@ -13,7 +13,7 @@ import pytest
 
 from fluidkv.answers import Demand, Setting, recommend_settings
 from fluidkv.answers.questions import QUESTIONS
-from fluidkv.answers.recommend.page import first_lines, run_rows
+from fluidkv.answers.recommend.page import first_lines, rows_of_runs
 from fluidkv.cli import main
 from fluidkv.prefix import Prompts, content
 from fluidkv.runs.measuring import metrics
@@ -319,7 +319,7 @@ def test_prompts_of_a_log_begin_alike_as_in_a_replay(tmp_path) -> None:
         for texts in (prompts, None)
     )
     assert answer.mean(0, "latency_mean") == shared.latency_mean.item() < apart.latency_mean.item()
-    rows = dict(run_rows(answer))
+    rows = dict(rows_of_runs(answer))
     assert rows["prompts"] == "begin alike as the trace says"
     assert rows["not in it"] == "speculative decoding, swapping, scheduling cost"
 
