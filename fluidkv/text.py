@@ -1,7 +1,7 @@
 """Text from outside: what is a number in it, how it is shown, which name is meant."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -28,8 +28,12 @@ def id_key(id: str) -> str:
 def nearest(name: object, known: Iterable[str]) -> str:
     """What is allowed in place of a name that is not known: up to three near it, else all."""
     there = list(known)
-    near = near_names(name, there)
-    return f"near: {', '.join(near)}" if near else f"one of {', '.join(there)}"
+    return nearest_of(near_names(name, there)) or f"one of {', '.join(there)}"
+
+
+def nearest_of(near: Sequence[str]) -> str:
+    """Names that may be meant, of those that are allowed; "" of none."""
+    return f"{', '.join(near)} (the nearest)" if near else ""
 
 
 def near_names(name: object, known: Iterable[str]) -> list[str]:

@@ -29,10 +29,10 @@ def test_what_steers_a_terminal_is_written_out(text: str, shown: str) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("sharegp", "near: sharegpt"),
-        ("ShareGPT ", "near: sharegpt"),
-        ("vllm", "near: vllm-0.11, vllm-bench"),  # which it begins
-        ("vll", "near: vllm-0.11, vllm-bench"),
+        ("sharegp", "sharegpt (the nearest)"),
+        ("ShareGPT ", "sharegpt (the nearest)"),
+        ("vllm", "vllm-0.11, vllm-bench (the nearest)"),  # which it begins
+        ("vll", "vllm-0.11, vllm-bench (the nearest)"),
         ("x", "one of sharegpt, vllm-0.11, vllm-bench, trt"),
         ("", "one of sharegpt, vllm-0.11, vllm-bench, trt"),
         (3, "one of sharegpt, vllm-0.11, vllm-bench, trt"),

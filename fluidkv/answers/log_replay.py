@@ -8,12 +8,10 @@ from fluidkv.answers.memory import LoggedMemory, converted_rows
 from fluidkv.answers.served.server_options import ENGINE
 from fluidkv.questions.kinds import Text, Whole, Word
 from fluidkv.questions.options import RUN, SERVER, Made, Option
-from fluidkv.questions.question import Question
-from fluidkv.report.page import Page
+from fluidkv.questions.question import Late, Question
 
 if TYPE_CHECKING:
     from fluidkv.answers.replay.result import Replay
-    from fluidkv.figures.figure import Figure
 
 _COUNT = Whole(1, 2**30 - 1)  # of a capacity in tokens, as the limits of an engine have it
 _server = partial(Option, panel=SERVER)
@@ -77,31 +75,12 @@ def ask_replay(
     )
 
 
-def _say(page: Page, answer: "Replay") -> None:
-    from fluidkv.answers.replay.page import say_replay
-
-    say_replay(page, answer)
-
-
-def _figures(answer: "Replay") -> "list[Figure]":
-    from fluidkv.answers.figures.replay import replay_figure
-    from fluidkv.answers.figures.replay_steps import steps_figure
-
-    return [steps_figure(answer) if answer.counts_steps else replay_figure(answer)]
-
-
-def _tables(answer: "Replay") -> dict[str, str | bytes]:
-    from fluidkv.answers.replay.result import tables
-
-    return {**tables(answer), "replay.nc": bytes(answer.to_xarray().to_netcdf(engine="scipy"))}
-
-
 REPLAY = Question(
     name="replay",
     ask=ask_replay,
-    say=_say,
-    figures=_figures,
-    tables=_tables,
+    say=Late("fluidkv.answers.replay.page:say_replay"),
+    figures=Late("fluidkv.answers.figures.replay_steps:figure_of_replay"),
+    tables=Late("fluidkv.answers.replay.result:files"),
     notes=lambda options: converted_rows(options, options["block_size"]),
     doing="replaying the log",
     assumes=(

@@ -1,6 +1,6 @@
 """The command of a question: its options, what is refused, where the answer goes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from inspect import Parameter, Signature
 from keyword import iskeyword
 from pathlib import Path
@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from fluidkv.answers.memory import CAPACITY, Amount
 from fluidkv.cli.asked import begin, note_read
 from fluidkv.cli.codes import FAILS
 from fluidkv.cli.options import Html, Json, keyword, out, part_of
@@ -42,7 +43,7 @@ def command_of(question: Question) -> Callable[..., int]:
             key: part_of(written[name], lambda each: each.shown) for key, name in names.items()
         }
         begin(question.name, inputs, running)
-        with as_options(question.flags):
+        with as_options(question.flags, _memory(values)):
             question.check(values)
             notes = question.notes(values)
             doing = question.doing or question.name
@@ -69,9 +70,15 @@ def command_of(question: Question) -> Callable[..., int]:
     return run
 
 
+def _memory(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The capacity as it was written: in blocks or bytes, where errors speak of tokens."""
+    capacity = values.get(CAPACITY.key)
+    return {CAPACITY.flag: capacity.as_number} if isinstance(capacity, Amount) else {}
+
+
 def _beside(question: Question, answer: Any) -> Any:
     tables = {
         name: table.encode() if isinstance(table, str) else table
         for name, table in question.tables(answer).items()
     }
-    return tables, question.figures(answer)
+    return tables, question.drawn(answer)

@@ -2,7 +2,7 @@
 
 from typer.exceptions import TyperException
 
-from fluidkv.text import nearest
+from fluidkv.text import near_names
 
 # How others call it -> how it is called here: of these the first that the command has is meant.
 _ELSEWHERE = {
@@ -34,7 +34,6 @@ def unknown_option(error: TyperException) -> str | None:
         known += [parameter.name.upper()] if is_argument else parameter.opts
     meant = [each for each in _ELSEWHERE.get(name, ()) if each in known]
     options = [each for each in known if each.startswith("--")]
-    near = f"near: {meant[0]}" if meant else nearest(name, options)
-    if near.startswith("one of"):
-        near = f"see {context.command_path} --help"
-    return f"{name}: no such option; {near}"
+    near = meant[:1] or near_names(name, options)
+    text = f"perhaps {' or '.join(near)}" if near else f"see {context.command_path} --help"
+    return f"{name}: no such option; {text}"

@@ -216,39 +216,6 @@ def uniform_starts(
     return starts if centre is None else (1 - size) * centre + size * starts
 
 
-def slice_starts(
-    system: System, corners: ArrayLike, *, points: int
-) -> tuple[Float[np.ndarray, "batch stage"], Float[np.ndarray, "batch corner"]]:
-    """A triangular grid on the two-dimensional slice through three states, for pictures.
-
-    Args:
-        system: any number of classes.
-        corners: three states on the boundary, shape (3, stage); with three classes (3, 1, stage).
-        points: on each side of the triangle, at least 2; points (points + 1) / 2 starts in all.
-
-    Returns:
-        The starts, and the weights of the corners in each of them, which sum to 1.
-
-    Raises:
-        InputError: not three corners, one of them off the boundary, fewer than 2 points.
-
-    Examples:
-        >>> from fluidkv.fluid.starts import slice_starts
-        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
-        >>> starts, shares = slice_starts(system, np.diag([8, 6, 4.8]), points=3)
-        >>> starts.shape, shares[1].tolist(), starts[1].tolist()
-        ((6, 3), [0.5, 0.5, 0.0], [4.0, 3.0, 0.0])
-    """
-    ends = cohort_states(system, corners, argument="corners", full=True)
-    if ends.shape[0] != 3:
-        raise InputError("corners", f"{ends.shape[0]} states", "three states")
-    count_of("points", points, least=2)
-    first, second = np.tril_indices(points)
-    steps = np.stack([points - 1 - first, first - second, second], axis=1)
-    shares = steps / (points - 1)
-    return shares @ ends, shares
-
-
 def start_families(key: Key, system: System | Systems, *, count: int) -> dict[str, Starts]:
     """Cohorts of all kinds: every burst once, and about `count` of the others together, by name.
 

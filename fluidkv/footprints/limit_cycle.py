@@ -71,6 +71,11 @@ class SwingTest(Record):
         return self.p_value >= self.level
 
     @property
+    def most(self) -> float:
+        """The most power of a band over what noise has."""
+        return float(self.ratio.max())
+
+    @property
     def period(self) -> float:
         """Iterations; of the band with the most power over what noise has."""
         return float(2 * np.pi / self.frequency[self.ratio.argmax()])

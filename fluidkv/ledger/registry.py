@@ -8,7 +8,7 @@ from fluidkv.ledger.claim import Claim, Result
 from fluidkv.ledger.table import Table
 from fluidkv.ledger.verify import run_all
 from fluidkv.plugins import listed
-from fluidkv.text import id_key, nearest
+from fluidkv.text import id_key, near_names, nearest_of
 
 _ELSEWHERE = "; others are claims: fluidkv verify congestion.table-4, and so on"
 
@@ -88,8 +88,8 @@ def claim_of(id: str) -> Claim:
 
 
 def _near(name: str, claims: Sequence[Claim]) -> str:
-    near = nearest(name, dict.fromkeys(f for c in claims for f in (fronts(c.id)[1], c.id)))
-    return near if near.startswith("near") else f"an id of the ledger, such as {claims[0].id}"
+    near = near_names(name, dict.fromkeys(f for c in claims for f in (fronts(c.id)[1], c.id)))
+    return nearest_of(near) or f"an id of the ledger, such as {claims[0].id}"
 
 
 def tables() -> dict[str, Table]:

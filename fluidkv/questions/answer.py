@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from fractions import Fraction
 from inspect import cleandoc, get_annotations, isclass
 from operator import attrgetter
 from textwrap import fill, indent
@@ -22,7 +23,7 @@ from typing import (
     get_origin,
 )
 
-from fluidkv.plain import csv_text, plain
+from fluidkv.plain import csv_text, named, plain
 from fluidkv.record import Record
 
 if TYPE_CHECKING:
@@ -50,8 +51,10 @@ class Described:
         whole: whether the numbers of an array are whole.
         lists: how deep its values are in lists, where it lies along no dimension.
         below: path, kind and title of keys below a mapping; of any other value, those of its
-            attributes that JSON has ("swap.pool" is the pool of its swap).
+            attributes that JSON has: "swap.pool" is the pool of its swap, "method=proof.method" the
+            method of its proof under another key.
         flat: whether these keys stand beside those of the answer.
+        section: of the page of keys, which has those below this one; "": they are listed with it.
         json: a value as JSON has it.
     """
 
@@ -65,17 +68,22 @@ class Described:
     lists: int = 0
     below: tuple[tuple[str, str, str], ...] = ()
     flat: bool = False
+    section: str = ""
     json: Callable[[Any], Any] = plain
 
     def as_json(self, value: Any) -> Any:
-        """Plain values, of what JSON has of it."""
-        if value is None or self.json is not plain:
-            return value if value is None else self.json(value)
+        """Plain values, of what JSON has of it; of nothing, null under each of its own keys."""
+        if value is None and not (self.flat and self.json is plain):
+            return None
+        if self.json is not plain:
+            return self.json(value)
         if not self.below or isinstance(value, Mapping | list | tuple):
             return plain(value)
         parts: dict[str, Any] = {}
-        for path, _, _ in self.below:
-            _put(parts, path.replace("[]", ""), plain(attrgetter(path.replace("[]", ""))(value)))
+        for entry, _, _ in self.below:
+            path, _, attribute = entry.replace("[]", "").partition("=")
+            part = None if value is None else attrgetter(attribute or path)(value)
+            _put(parts, path, part)
         return parts
 
 
@@ -147,9 +155,10 @@ class Answer(Record):
         for each in self.parts():
             value = getattr(self, each.name)
             if each.about.flat:
-                found |= each.about.as_json(value)
+                found |= each.about.as_json(value) or {}
             elif each.key:
-                _put(found, each.key, each.about.as_json(value))
+                exact = isinstance(value, Fraction) and each.about.json is plain
+                _put(found, each.key, value if exact else each.about.as_json(value))
         return found
 
     def to_xarray(self) -> "xr.Dataset":
@@ -191,7 +200,10 @@ class Answer(Record):
             if each.about.below and not _is_mapping(each.type):
                 below = "" if each.about.flat else f"{each.key}{'[]' * depth}."
                 for name, kind, title in each.about.below:
-                    yield f"{front}{below}{name}", kind, title
+                    yield f"{front}{below}{name.partition('=')[0]}", kind, title
+            elif each.about.section:
+                link = f"→ [{each.about.section}](#{each.about.section})"
+                yield f"{path}{'[]' * depth}", "", f"{each.about.title}: {link}"
             elif each.key and inner is not None:
                 yield from inner.json_keys(f"{path}{several}.")
             elif each.key:
@@ -255,11 +267,11 @@ def inner_answer(kind: Any) -> type[Answer] | None:
 
 
 def _put(values: dict[str, Any], path: str, value: Any) -> None:
-    """A value under "swap.pool": in an object of the first name."""
+    """A value under "swap.pool": in an object of the first name; of an exact one its text, too."""
     *groups, key = path.split(".")
     for group in groups:
         values = values.setdefault(group, {})
-    values[key] = value
+    values |= named(key, value)
 
 
 def stack(

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import wraps
 from inspect import Parameter, cleandoc, signature
 from textwrap import fill, indent
+from types import MappingProxyType
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from fluidkv.errors import InputError
@@ -212,13 +213,20 @@ def only_with(option: str, value: object, other: str, there: object) -> None:
 
 
 @contextmanager
-def as_options(names: Mapping[str, str]) -> Iterator[None]:
-    """What the reader wrote, in messages about arguments of functions."""
+def as_options(
+    names: Mapping[str, str], written: Mapping[str, Any] = MappingProxyType({})
+) -> Iterator[None]:
+    """What the reader wrote, in messages about arguments of functions.
+
+    Args:
+        names: argument -> option.
+        written: option -> its value as it was written, where errors speak of what it became.
+    """
     try:
         yield
     except InputError as error:
         name = names.get(error.argument, error.argument)
-        raise InputError(name, error.value, error.allowed) from None
+        raise InputError(name, written.get(name, error.value), error.allowed) from None
 
 
 def checked(function: Callable[P, T]) -> Callable[P, T]:

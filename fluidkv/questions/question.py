@@ -5,8 +5,9 @@ and refusals, its JSON, dataset, files and report, and what a sweep of it sets a
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from inspect import cleandoc, signature
 from typing import Any
 
@@ -14,6 +15,26 @@ from fluidkv.figures.figure import Figure
 from fluidkv.questions.options import Declared, declared, flags_of
 from fluidkv.record import Record
 from fluidkv.report.page import Page, Row
+
+
+@dataclass(frozen=True)
+class Late:
+    """A function that is imported where it is first called: what writes and draws an answer.
+
+    Fields:
+        name: "fluidkv.answers.size.page:say_size".
+    """
+
+    name: str
+
+    @property
+    def __wrapped__(self) -> Callable[..., Any]:
+        """The function, also to `inspect.signature`."""
+        module, _, function = self.name.partition(":")
+        return getattr(import_module(module), function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.__wrapped__(*args, **kwargs)
 
 
 @dataclass(frozen=True)
@@ -70,7 +91,7 @@ class Question:
         ask: finds the answer; its signature declares the options, its docstring says what it asks.
             Keys, dataset and sweep are described where it is an `Answer`.
         say: writes the answer for a person; takes the values of `options`, too, or does not.
-        figures: draws it; called only where files are written.
+        figures: draws it, a figure or several; called only where files are written.
         about: title of the report of an answer that does not begin with one.
         assumes: what it takes for granted, in sentences.
         examples: command lines to paste.
@@ -88,7 +109,7 @@ class Question:
     name: str
     ask: Callable[..., Record]
     say: Callable[..., None]
-    figures: Callable[[Any], "list[Figure]"] = lambda answer: []
+    figures: Callable[[Any], Figure | Sequence[Figure]] = lambda answer: ()
     about: Callable[[Any], str] = lambda answer: ""
     assumes: tuple[str, ...] = ()
     examples: tuple[str, ...] = ()
@@ -116,6 +137,11 @@ class Question:
             self.say(page, answer, options=options)
         else:
             self.say(page, answer)
+
+    def drawn(self, answer: Any) -> list[Figure]:
+        """The figures of an answer."""
+        figures = self.figures(answer)
+        return [figures] if isinstance(figures, Figure) else list(figures)
 
     @property
     def title(self) -> str:

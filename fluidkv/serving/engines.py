@@ -302,7 +302,7 @@ def engine(name: str | EngineRules) -> EngineRules:
         >>> fk.engine("vlm")
         Traceback (most recent call last):
             ...
-        fluidkv.errors.InputError: engine: got 'vlm'; allowed: near: vllm
+        fluidkv.errors.InputError: engine: got 'vlm'; allowed: vllm (the nearest)
     """
     served = served_engine(name)
     if served.caching:

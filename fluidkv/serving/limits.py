@@ -38,7 +38,7 @@ class Limits(Record):
         >>> fk.Limits(10, block_size=16)
         Traceback (most recent call last):
             ...
-        fluidkv.errors.InputError: block_size: got 16; allowed: at most the capacity, 10
+        fluidkv.errors.InputError: capacity: got 10; allowed: at least one block, of 16 tokens
     """
 
     capacity: int
@@ -60,9 +60,8 @@ class Limits(Record):
         object.__setattr__(self, "more_outputs", count("more_outputs", self.more_outputs))
         object.__setattr__(self, "seed", count("seed", self.seed, least=0, most=UNLIMITED))
         if self.block_size > self.capacity:
-            raise InputError(
-                "block_size", self.block_size, f"at most the capacity, {self.capacity}"
-            )
+            allowed = f"at least one block, of {self.block_size} tokens"
+            raise InputError("capacity", self.capacity, allowed)
         if self.capacity >= UNLIMITED:
             raise InputError("capacity", self.capacity, f"fewer than {UNLIMITED} tokens")
         watermark = self.watermark

@@ -58,7 +58,7 @@ def run_suite(
         >>> run_suite(["mas"])
         Traceback (most recent call last):
             ...
-        fluidkv.errors.InputError: only: got 'mas'; allowed: near: mass
+        fluidkv.errors.InputError: only: got 'mas'; allowed: mass (the nearest)
     """
     for name in only or ():
         if name not in BENCHMARKS:

@@ -172,7 +172,7 @@ def test_the_list_of_figures_fits_80_columns(capsys):
 def test_an_unknown_figure_gets_its_nearest(capsys):
     assert main(["figure", "measured_logs"]) == 2
     assert capsys.readouterr().err == (
-        "fluidkv: ID: got 'measured_logs'; allowed: near: measured-log\n"
+        "fluidkv: ID: got 'measured_logs'; allowed: measured-log (the nearest)\n"
     )
 
 
@@ -326,11 +326,11 @@ def test_help_is_not_broken_twice_in_80_columns(name):
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (["recommend", "--capasity", "3"], "--capasity: no such option; near: --capacity"),
-        (["recommend", "--request-rate", "3"], "--request-rate: no such option; near: --rate"),
-        (["cache", "--qps", "3"], "--qps: no such option; near: --scale-rate"),
-        (["preempt", "--trace", "log"], "--trace: no such option; near: SOURCE"),
-        (["preempt", "--runs", "4"], "--runs: no such option; near: --seeds"),
+        (["recommend", "--capasity", "3"], "--capasity: no such option; perhaps --capacity"),
+        (["recommend", "--request-rate", "3"], "--request-rate: no such option; perhaps --rate"),
+        (["cache", "--qps", "3"], "--qps: no such option; perhaps --scale-rate"),
+        (["preempt", "--trace", "log"], "--trace: no such option; perhaps SOURCE"),
+        (["preempt", "--runs", "4"], "--runs: no such option; perhaps --seeds"),
         (["study", "--zzz"], "--zzz: no such option; see fluidkv study --help"),
         (["recomend"], "No such command 'recomend'. Did you mean 'recommend'?"),
     ],

@@ -115,7 +115,7 @@ def test_the_list_has_every_preset_and_every_reason(capsys):
         ("--class 50:3 --capacity 20", "--capacity: got 20; allowed: 54 to 10,000,000 tokens"),
         ("--class 50:3", "--class: got '50:3'; allowed: together with --capacity"),
         ("--capacity 300", "--capacity: got '300'; allowed: together with SOURCE"),
-        ("--preset figure-99", "--preset: got 'figure-99'; allowed: near: figure-9"),
+        ("--preset figure-99", "--preset: got 'figure-99'; allowed: figure-9"),
         ("--preset mine", "--preset: got 'mine'; allowed: see --list"),
         ("--preset figure-1 --capacity 30", "no --capacity beside it"),
         ("--preset figure-1 --class 3:4", "no --class beside it"),

@@ -7,6 +7,7 @@ import pytest
 from fluidkv.answers.memory import LoggedMemory, amount
 from fluidkv.cli import main
 from fluidkv.errors import InputError
+from tests.cli.answered import refusal
 
 LLAMA = 2 * 32 * 8 * 128 * 2  # bytes a token: layers, KV heads, head size, 16 bits
 
@@ -114,3 +115,19 @@ def test_theory_says_what_it_converted(capsys, command):
 def test_blocks_are_tokens_where_there_are_none(capsys):
     assert main(["equilibria", *COMMANDS["equilibria"], "--capacity", "20b"]) == 2
     assert "of 16 tokens each they would be 320" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("5", "--capacity: got 5; allowed: at least one block, of 16 tokens"),
+        ("2b", "--capacity: got '2b'; allowed: memory for "),
+        ("100", "--capacity: got 100; allowed: memory for "),  # six blocks of 16, and 4 tokens
+    ],
+)
+@pytest.mark.parametrize("command", ["preempt --rate 3", "size --find rate --slo ttft_p99=9"])
+def test_a_capacity_that_is_too_small_is_shown_as_it_was_written(
+    command: str, text: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = f"{command} --class 300:8 --clock 0.1:0:1e-3 --requests 9"
+    assert refusal(capsys, *line.split(), "--capacity", text).startswith(f"fluidkv: {message}")

@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from fluidkv.answers.study.page import _boundary
-from fluidkv.answers.study.study import StudyResult
+from fluidkv.answers.study.result import StudyResult
 from fluidkv.cli import main
 from fluidkv.exact.linear_stability import InputScale
 

@@ -235,7 +235,7 @@ SHARED = fk.prompted_generator("gsp", parameters={"groups": 2, "queries": 2, "le
         (lambda: fk.cache_study(SHARED, policies=[3]), r"policies\[0\]: got 3; allowed: a member"),
         (lambda: fk.cache_study(SHARED, granularity=4), "granularity: got 4; allowed: a Granula"),
         (lambda: fk.cache_study(SHARED, first_seed=-1), "first_seed: got -1; allowed: a whole"),
-        (lambda: fk.cache_study(SHARED, policies=["lur"]), "policies: got 'lur'; allowed: near"),
+        (lambda: fk.cache_study(SHARED, policies=["lur"]), "policies: got 'lur'; allowed: lru"),
         (lambda: fk.route_study(SHARED, None), "fleet: got None; allowed: a Fleet"),
         (lambda: fk.route_study("x", fk.Fleet(2, 90)), "prompted: got 'x'; allowed: a Prompted"),
         (

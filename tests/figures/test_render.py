@@ -95,9 +95,7 @@ def test_skipping_keeps_what_an_earlier_run_wrote(
 
 
 def test_unknown_id_says_what_is_near_or_what_there_is(tmp_path: Path) -> None:
-    with pytest.raises(
-        InputError, match=r"^id: got 'congestion_figure_99'; allowed: near: congestion."
-    ):
+    with pytest.raises(InputError, match=r"^id: got 'congestion_figure_99'; allowed: congestion."):
         render(["congestion_figure_99"], tmp_path)
     assert not list(tmp_path.iterdir())
     with pytest.raises(InputError, match="measured-log"):

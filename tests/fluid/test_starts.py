@@ -23,7 +23,6 @@ from fluidkv.fluid import (
     start_families,
     uniform_starts,
 )
-from fluidkv.fluid.starts import slice_starts
 from fluidkv.systems import Systems
 from fluidkv.workload import RequestClass, System, Workload
 from tests.small_systems import one_class
@@ -183,18 +182,6 @@ def test_a_model_of_many_systems_is_not_taken_for_a_sweep_over_capacities():
             make(model=many)
 
 
-def test_a_slice_is_a_triangle_of_states():
-    corners = np.array([[21, 0, 0, 0], [0, 0, 0, 10.5], [3.5] * 4])
-    starts, shares = slice_starts(SYSTEM, corners, points=5)
-    assert starts.shape == (15, 4)
-    assert on_boundary(starts)
-    assert np.allclose(starts, shares @ corners, rtol=0, atol=ROUNDING)
-    assert np.allclose(shares.sum(axis=1), 1, rtol=0, atol=4 * np.finfo(float).eps)
-    assert len({tuple(s) for s in shares.round(9)}) == 15
-    for corner in corners:
-        assert np.any(np.all(starts == corner, axis=1))
-
-
 @pytest.mark.parametrize(
     ("call", "argument"),
     [
@@ -207,8 +194,6 @@ def test_a_slice_is_a_triangle_of_states():
         (lambda: uniform_starts(KEY, SYSTEM, count=1, around=[3.5] * 3), "around"),
         (lambda: uniform_starts(KEY, SYSTEM, count=1, around=[3.0] * 4), "around"),
         (lambda: uniform_starts(KEY, SYSTEM, count=1, around=[[3.5] * 4] * 2), "around"),
-        (lambda: slice_starts(SYSTEM, [[3.5] * 4], points=3), "corners"),
-        (lambda: slice_starts(SYSTEM, [[3.5] * 4] * 3, points=1), "points"),
     ],
 )
 def test_bad_input_is_named(call, argument):

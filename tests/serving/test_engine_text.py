@@ -135,7 +135,7 @@ def test_sglang_reserves_in_full_for_who_ignores_the_end_since_0_5_22(text, in_f
 @pytest.mark.parametrize(
     ("text", "allowed"),
     [
-        ("vlm", "near: vllm"),
+        ("vlm", "vllm (the nearest)"),
         ("quite another", "one of restart, vllm,"),
         ("trtllm-no-evict+cache", "vllm+cache, vllm-0.11+cache"),
         ("vllm:watermark=0.1", "without watermark; vllm has reserve_full_isl, victim"),

@@ -25,7 +25,7 @@ def test_the_watermark_is_a_share_of_the_blocks_and_one():
         ({"capacity": 0}, "capacity"),
         ({"capacity": 10.5}, "capacity"),
         ({"capacity": 2**31}, "capacity"),
-        ({"capacity": 10, "block_size": 11}, "block_size"),
+        ({"capacity": 10, "block_size": 11}, "capacity"),
         ({"capacity": 10, "block_size": 0}, "block_size"),
         ({"capacity": 10, "watermark": 1}, "watermark"),
         ({"capacity": 10, "watermark": -0.1}, "watermark"),

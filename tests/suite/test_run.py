@@ -16,7 +16,7 @@ from fluidkv.suite.settings import LEAST
 
 
 def test_names_are_checked_before_anything_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(InputError, match="only: got 'mas'; allowed: near: mass"):
+    with pytest.raises(InputError, match="only: got 'mas'; allowed: mass"):
         run_suite(["mas"])
     assert main(["bench", "--only", "x"]) == 2
     assert "--only: got 'x'; allowed: one of " + ", ".join(BENCHMARKS) in capsys.readouterr().err

@@ -150,9 +150,9 @@ def _said(**changes: Any) -> dict[str, Any]:
 
 GRID = MAP["grid"]
 BAD: list[tuple[dict[str, Any], str]] = [
-    (_said(analysis="stabilty"), "analysis: got 'stabilty'; allowed: near: stability"),
+    (_said(analysis="stabilty"), "analysis: got 'stabilty'; allowed: stability"),
     (_said(analysis=None), "analysis: got 'none'; allowed: the name of an analysis"),
-    (_said(gird={}), "spec: got 'gird'; allowed: near: grid"),
+    (_said(gird={}), "spec: got 'gird'; allowed: grid"),
     (_said(capacity=5), "spec: got 'capacity'; allowed: capacity under [settings]"),
     (_said(grid={}), "grid: got 'no axis'"),
     (_said(grid=None), "grid: got 'none'; allowed: an axis under [grid], [list] or [sobol]"),
@@ -160,7 +160,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     (_said(title=3), "title: got 3; allowed: a text"),
     (_said(seed=-1), "seed: got -1; allowed: a whole number from 0 to"),
     (_said(chunk=0), "chunk: got 0"),
-    (_said(grid=GRID | {"shar": [1]}), "grid: got 'shar'; allowed: near: share"),
+    (_said(grid=GRID | {"shar": [1]}), "grid: got 'shar'; allowed: share"),
     (_said(settings=SETTINGS | {"iterations": 5}), "settings: got 'iterations'; allowed: one of"),
     (_said(settings={"decode_length": [2, 3]}), "capacity: got 'none'; allowed: a value under"),
     (_said(settings=SETTINGS | {"share": "1/2"}), "share: got 'said twice'"),
@@ -184,7 +184,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     (_said(grid={"input_length": {"from": 2, "to": 1}}), "grid.input_length: got '2 to 1'"),
     (
         _said(grid={"input_length": {"from": 1, "to": 3, "cout": 2}}),
-        "grid.input_length: got 'cout'; allowed: near: count",
+        "grid.input_length: got 'cout'; allowed: count",
     ),
     (
         _said(grid={"input_length": {"from": 1, "to": 3, "count": 9}}),
@@ -206,7 +206,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"analysis": "serve", "settings": {"engine": "vlm"}, "grid": {"seed": [1]}},
-        "settings.engine: got 'vlm'; allowed: near: vllm",
+        "settings.engine: got 'vlm'; allowed: vllm",
     ),
     (
         {"analysis": "serve", "settings": {"seed": 4}, "grid": {"capacity": [9]}},

@@ -63,6 +63,6 @@ def test_unknown_preset_is_refused(name: str) -> None:
     with pytest.raises(InputError) as error:
         preset(name)
     assert error.value.argument == "preset"
-    near = {"Alpaca": "near: alpaca", "sharegpt ": "near: sharegpt"}
+    near = {"Alpaca": "alpaca (the nearest)", "sharegpt ": "sharegpt (the nearest)"}
     said = near.get(name, "one of alpaca, bookcorpus, sharegpt")
     assert str(error.value).endswith(f"allowed: {said}")

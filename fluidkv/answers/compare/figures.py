@@ -13,6 +13,12 @@ from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE
 _COLOURS = (BLUE, ORANGE, GREEN, PURPLE, BLACK, GREY)
 
 
+def compare_figures(answer: EngineComparison) -> list[Figure]:
+    """The engines, and where two policies cross if that was asked."""
+    crossed = answer.crossover
+    return [engines_figure(answer), *([] if crossed is None else [crossover_figure(crossed)])]
+
+
 def engines_figure(answer: EngineComparison) -> Figure:
     """Differences from the first engine in what users feel, with intervals for all at once."""
     title = _title(answer)

@@ -9,12 +9,11 @@ from fluidkv.answers.served.fresh import share_in, spread
 from fluidkv.answers.served.paired import CONFIDENCE
 from fluidkv.answers.served.rows import (
     FELT,
-    arrivals_text,
-    clock_rows,
     max_tokens_rows,
     measured_table,
+    missing_rows,
+    run_rows,
     short_form,
-    window_rows,
 )
 from fluidkv.report.numbers import counted, percent, short, signed
 from fluidkv.report.page import Page, Row
@@ -256,30 +255,22 @@ def _point(along: Along, point: float) -> str:
 
 def _run_rows(answer: EngineComparison) -> list[Row]:
     setup = answer.setup
-    rows: list[Row] = [
-        ("arrivals", arrivals_text(setup.demand, setup.clock.unit)),
-        ("runs", _runs(answer)),
-        *window_rows(answer.window),
-        *clock_rows(setup.clock, capacity=setup.capacity),
-        ("noise", _noise(answer)),
-    ]
+    demand, clock, window = setup.demand, setup.clock, answer.window
+    rows = run_rows(demand, window, clock, _runs(answer), capacity=setup.capacity)
+    rows.append(("noise", _noise(answer)))
     if answer.logged is not None:
         text = "a difference has to exceed the error bar, off by and its spread together"
         rows.append(("the log", f"{text}; how far off the other engines are, nobody measured"))
-    if not setup.clock.prefills:
+    if not clock.prefills:
         rows.append(("CAUTION", FREE_PREFILL))
     for engine in answer.engines:
-        rows += [row for row in max_tokens_rows(engine.rules, setup.demand) if row not in rows]
+        rows += [row for row in max_tokens_rows(engine.rules, demand) if row not in rows]
     for index, count in answer.unfinished:
         ended = counted(count, "run")
         rows.append(("CAUTION", f"{answer.names[index]}: {ended} did not end with all served"))
-    missing = "speculative decoding, scheduling cost, kernels"
-    if answer.shared:
-        rows.append(("prompts", "begin alike as the trace says, where there is a prefix cache"))
-    else:
-        missing = f"prompts that begin alike, {missing}"
-    rows.append(("not in it", f"{missing}: engines differ in their rules alone"))
-    return rows
+    missing = "speculative decoding, scheduling cost, kernels: engines differ in their rules alone"
+    where = ", where there is a prefix cache"
+    return rows + missing_rows(missing, caching=True, shared=answer.shared, where=where)
 
 
 def _runs(answer: EngineComparison) -> str:

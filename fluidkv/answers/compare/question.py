@@ -21,11 +21,9 @@ from fluidkv.answers.served.server_options import (
     served_load,
 )
 from fluidkv.errors import InputError
-from fluidkv.figures.figure import Figure
 from fluidkv.questions.answer import table_csv
 from fluidkv.questions.options import RUN, SERVER, Made, Option, as_options
-from fluidkv.questions.question import Question
-from fluidkv.report.page import Page
+from fluidkv.questions.question import Late, Question
 
 if TYPE_CHECKING:
     from fluidkv.answers.served.fresh import Horizon
@@ -169,19 +167,6 @@ def which_engine(
     )
 
 
-def _say(page: Page, answer: EngineComparison) -> None:
-    from fluidkv.answers.compare.page import say_comparison
-
-    say_comparison(page, answer)
-
-
-def _figures(answer: EngineComparison) -> list[Figure]:
-    from fluidkv.answers.compare.figures import crossover_figure, engines_figure
-
-    crossed = answer.crossover
-    return [engines_figure(answer), *([] if crossed is None else [crossover_figure(crossed)])]
-
-
 def _tables(answer: EngineComparison) -> dict[str, str]:
     tables = {"compare.csv": table_csv(answer.table, whole=True)}
     if answer.crossover is not None:
@@ -192,8 +177,8 @@ def _tables(answer: EngineComparison) -> dict[str, str]:
 COMPARE = Question(
     name="compare",
     ask=which_engine,
-    say=_say,
-    figures=_figures,
+    say=Late("fluidkv.answers.compare.page:say_comparison"),
+    figures=Late("fluidkv.answers.compare.figures:compare_figures"),
     tables=_tables,
     doing="running every engine",
     time=lambda answer: answer.setup.clock.unit,

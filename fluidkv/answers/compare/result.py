@@ -38,20 +38,6 @@ class Difference(Enum):
     UNKNOWN = "one run: not told from noise"
 
 
-def _setup_json(setup: "Setup") -> dict[str, Any]:
-    demand = setup.demand
-    return {
-        "capacity": setup.capacity,
-        "max_num_batched_tokens": setup.max_num_batched_tokens,
-        "demand": demand.kind,
-        "rate": demand.rate,
-        "clients": demand.clients,
-        "speed": demand.speed,
-        "max_tokens": None if demand.max_tokens is None else str(demand.max_tokens),
-        "seed": setup.seed,
-    }
-
-
 @dataclass(frozen=True, eq=False)
 class EngineComparison(Answer):
     """Engines on the same requests.
@@ -67,7 +53,6 @@ class EngineComparison(Answer):
         shared: whether prompts begin alike, as their trace says.
         days: fresh draws of a trace; None: none.
         counts: preemptions and the recompute tax [engine, draw]; empty without draws.
-        window: the part of a trace that is served; None: requests are drawn.
         cost: of a server; None: no price is known.
         name: of the workload.
         notes: rows on how options and files were read.
@@ -90,15 +75,13 @@ class EngineComparison(Answer):
         Described(
             "memory, clock, when requests come",
             flat=True,
-            json=_setup_json,
             below=(
                 ("capacity", "tokens", "KV memory of every server"),
                 ("max_num_batched_tokens", "tokens", "most of an iteration; null: no limit"),
-                ("demand", "text", "saturated, rate, clients or replay"),
-                ("rate", "a unit of time", "Poisson arrivals"),
-                ("clients", "count", "with one request at a time"),
-                ("speed", "number", "times as fast as the trace"),
-                ("max_tokens", "text", "what clients ask for at most"),
+                ("demand=demand.kind", "text", "saturated, rate, clients or replay"),
+                ("rate=demand.rate", "a unit of time", "Poisson arrivals"),
+                ("clients=demand.clients", "count", "with one request at a time"),
+                ("speed=demand.speed", "number", "times as fast as the trace"),
                 ("seed", "count", "of the first run"),
             ),
         ),
@@ -119,7 +102,10 @@ class EngineComparison(Answer):
     ]
     logged: int | None
     requests: Annotated[int, Described("in each run")]
-    window: Annotated["Window | None", Described("→ [window](#window)")]
+    window: Annotated[
+        "Window | None",
+        Described("part of a trace that is served; null: requests are drawn", section="window"),
+    ]
     iterations: Annotated[
         int | None, Described("of a run; null: until all are served", "iteration")
     ]
@@ -147,6 +133,12 @@ class EngineComparison(Answer):
     def names(self) -> tuple[str, ...]:
         """Of the engines, as they were written."""
         return tuple(engine.name for engine in self.engines)
+
+    @described("what clients ask for at most")
+    def max_tokens(self) -> str | None:
+        """As it was written."""
+        most = self.setup.demand.max_tokens
+        return None if most is None else str(most)
 
     @described("of each engine")
     def runs(self) -> int:

@@ -1,6 +1,6 @@
 """How equal requests fall into step: one disturbed start, stage after stage going empty.
 
-The picture of `fluidkv.answers.study.study.StudyResult.collapses`, for the first start of the
+The picture of `fluidkv.answers.study.result.StudyResult.collapses`, for the first start of the
 first kind.
 """
 
@@ -20,7 +20,7 @@ _ROUNDS_AFTER = 3  # and so many rounds of it at least
 _DARKEST = 0.3  # opacity of the ground in the worst case
 
 
-def cascade_figure(result: "answers.study.study.StudyResult", alike: Homogeneous) -> Figure:
+def cascade_figure(result: "answers.study.result.StudyResult", alike: Homogeneous) -> Figure:
     """Requests in flight, throughput and empty stages over time, from one disturbed start.
 
     Args:
@@ -44,7 +44,7 @@ def cascade_figure(result: "answers.study.study.StudyResult", alike: Homogeneous
     )
 
 
-def _data(result: "answers.study.study.StudyResult", alike: Homogeneous) -> Data:
+def _data(result: "answers.study.result.StudyResult", alike: Homogeneous) -> Data:
     """One row a window of iterations; the number of an event is that of its window's end.
 
     `throughput` is a mean over the last `averaged` iterations, l1 in whole windows, or over all
@@ -154,7 +154,7 @@ def _title(data: Data) -> str:
     return f"No eviction yet in {data['iteration'][-1]:,.0f} iterations: the swing grows"
 
 
-def _caption(result: "answers.study.study.StudyResult", alike: Homogeneous, data: Data) -> str:
+def _caption(result: "answers.study.result.StudyResult", alike: Homogeneous, data: Data) -> str:
     every = data["every"]
     words = [
         f"One disturbed start ({result.simulation.groups[0].name}) of requests that all have "

@@ -4,12 +4,17 @@ from functools import partial
 
 import numpy as np
 
-from fluidkv.answers.figures.replay import SERIES, shade_fitted
+from fluidkv.answers.figures.replay import SERIES, replay_figure, shade_fitted
 from fluidkv.answers.replay.result import Replay
 from fluidkv.figures.figure import Axes, Canvas, Data, Figure
 from fluidkv.figures.style import BLUE, ORANGE
 
 SIZE = (9.0, 6.6)
+
+
+def figure_of_replay(replay: Replay) -> Figure:
+    """The picture of any log: of one that counts decode steps, that has no times of requests."""
+    return steps_figure(replay) if replay.counts_steps else replay_figure(replay)
 
 
 def steps_figure(found: Replay) -> Figure:

@@ -21,7 +21,7 @@ _OVERSAMPLING = 64
 _FEWEST_FREQUENCIES = 4096
 
 
-def spectrum_figure(result: "answers.study.study.StudyResult") -> Figure:
+def spectrum_figure(result: "answers.study.result.StudyResult") -> Figure:
     """Gain by period; roots of F besides where the certificate enclosed all of them."""
     certificate = result.stability.certificate
     return Figure(
@@ -36,7 +36,7 @@ def spectrum_figure(result: "answers.study.study.StudyResult") -> Figure:
     )
 
 
-def _data(result: "answers.study.study.StudyResult") -> Data:
+def _data(result: "answers.study.result.StudyResult") -> Data:
     """Gains of admissions and of requests in flight at each period; roots and leading roots.
 
     With w = exp(-2 pi i / period): admissions swing by G(1) / |G(w)| for a relative swing of 1 of
@@ -92,7 +92,7 @@ def _gains(
     return size / k, admissions, admissions * survivors
 
 
-def _draw(result: "answers.study.study.StudyResult", data: Data, canvas: Canvas) -> None:
+def _draw(result: "answers.study.result.StudyResult", data: Data, canvas: Canvas) -> None:
     canvas.suptitle(_title(result), x=0.01, ha="left")
     if data["root_real"].size:
         plane, gain = canvas.subplots(1, 2, width_ratios=[1, 1.7])
@@ -103,7 +103,7 @@ def _draw(result: "answers.study.study.StudyResult", data: Data, canvas: Canvas)
     _draw_gain(result, data, gain)
 
 
-def _draw_gain(result: "answers.study.study.StudyResult", data: Data, ax: Axes) -> None:
+def _draw_gain(result: "answers.study.result.StudyResult", data: Data, ax: Axes) -> None:
     period = data["period"]
     zero_line(ax, 1)
     ax.plot(period, data["gain_admissions"], color=BLUE, linewidth=1.0, label="admissions")
@@ -171,7 +171,7 @@ def _draw_plane(data: Data, ax: Axes) -> None:
     ax.annotate("inside: fades\noutside: grows", (0, 0), ha="center", va="center", color=GREY)
 
 
-def _title(result: "answers.study.study.StudyResult") -> str:
+def _title(result: "answers.study.result.StudyResult") -> str:
     found = result.stability
     reason = found.reason[:1].upper() + found.reason[1:]
     if found.leading_period is None or found.unstable_modes is None:
@@ -183,7 +183,7 @@ def _title(result: "answers.study.study.StudyResult") -> str:
     return f"{reason}; {leading[found.verdict]} turns once in {turn}"
 
 
-def _caption(result: "answers.study.study.StudyResult", data: Data) -> str:
+def _caption(result: "answers.study.result.StudyResult", data: Data) -> str:
     found = result.stability
     certificate = found.certificate
     words = [
@@ -216,7 +216,7 @@ def _caption(result: "answers.study.study.StudyResult", data: Data) -> str:
     return " ".join(words)
 
 
-def _growing(result: "answers.study.study.StudyResult") -> str:
+def _growing(result: "answers.study.result.StudyResult") -> str:
     """What the marks along the lower edge are, and how many are not on the axis."""
     found = result.growing_modes
     longest = result.system.workload.longest_decode

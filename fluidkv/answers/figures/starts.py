@@ -23,7 +23,7 @@ _FEWEST_WINDOWS = 12  # shown at least, so that a quick decay is still seen as o
 _FLATTEST = 1e-10  # relative, half height of a panel at least: rounding is below, not shown large
 
 
-def starts_figure(result: "answers.study.study.StudyResult") -> Figure:
+def starts_figure(result: "answers.study.result.StudyResult") -> Figure:
     """Requests in flight, relative to the equilibrium, from every start of the study."""
     simulation = result.simulation
     return Figure(
@@ -38,7 +38,7 @@ def starts_figure(result: "answers.study.study.StudyResult") -> Figure:
     )
 
 
-def _data(result: "answers.study.study.StudyResult") -> Data:
+def _data(result: "answers.study.result.StudyResult") -> Data:
     """One column a start, and one a group for what it evicts; one row a window of iterations."""
     trajectories = result.simulation.trajectories
     columns = {"iteration": np.asarray(trajectories.iteration, dtype=np.float64)}
@@ -50,7 +50,7 @@ def _data(result: "answers.study.study.StudyResult") -> Data:
     return columns
 
 
-def _draw(result: "answers.study.study.StudyResult", data: Data, canvas: Canvas) -> None:
+def _draw(result: "answers.study.result.StudyResult", data: Data, canvas: Canvas) -> None:
     groups = result.simulation.groups
     axes = canvas.subplots(len(groups) + 1, 1, sharex=True, squeeze=False)[:, 0]
     canvas.suptitle(wording.swing(result.stability), x=0.01, ha="left")
@@ -74,7 +74,7 @@ def _draw(result: "answers.study.study.StudyResult", data: Data, canvas: Canvas)
     canvas.supylabel("requests in flight, % off the equilibrium", fontsize=9)
 
 
-def _caption(result: "answers.study.study.StudyResult", data: Data) -> str:
+def _caption(result: "answers.study.result.StudyResult", data: Data) -> str:
     simulation = result.simulation
     every = int(simulation.trajectories.attrs["every"])
     shown = data["iteration"][_windows_shown(data, simulation.groups) - 1]
@@ -133,7 +133,7 @@ def _windows_shown(data: Data, groups: "tuple[answers.study.simulation.StartGrou
     return min(len(data["iteration"]), max(_FEWEST_WINDOWS, 4 * (last + 1) // 3))
 
 
-def _summary(result: "answers.study.study.StudyResult") -> str:
+def _summary(result: "answers.study.result.StudyResult") -> str:
     groups, horizon = result.simulation.groups, result.simulation.iterations
     evicting, starts = sum(g.evicting for g in groups), sum(g.starts for g in groups)
     low, high = min(g.throughput for g in groups), max(g.throughput for g in groups)

@@ -17,7 +17,7 @@ from fluidkv.figures.figure import Data, Figure
 from fluidkv.measured import SURROGATE_SEED, Comparison, Timeseries
 
 
-def study_figures(result: "answers.study.study.StudyResult") -> tuple[Figure, ...]:
+def study_figures(result: "answers.study.result.StudyResult") -> tuple[Figure, ...]:
     """`perturbed_starts`, `spectrum`; `cascade` for equal requests; `measured` for a log.
 
     Args:

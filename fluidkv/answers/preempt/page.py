@@ -7,7 +7,7 @@ from fluidkv.answers.preempt.effects import Effects
 from fluidkv.answers.preempt.pick import SHARES, Aim
 from fluidkv.answers.preempt.result import PreemptAnswer
 from fluidkv.answers.preempt.rules import FACTORS, RELEASED, SEE_LENGTHS
-from fluidkv.answers.preempt.run_rows import run_rows
+from fluidkv.answers.preempt.run_rows import rows_of_runs
 from fluidkv.answers.recommend.records import MARGIN
 from fluidkv.answers.served.published import misses_of
 from fluidkv.answers.served.rows import not_measured, published_rows
@@ -65,7 +65,7 @@ def say_preemption(page: Page, answer: PreemptAnswer) -> None:
     page.heading("What to take")
     page.rows(_pick(answer))
     page.heading("What was run")
-    page.rows([*answer.notes, *run_rows(answer)])
+    page.rows([*answer.notes, *rows_of_runs(answer)])
 
 
 def _in_short(answer: PreemptAnswer) -> str:

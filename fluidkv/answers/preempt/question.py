@@ -22,12 +22,10 @@ from fluidkv.answers.served.server_options import (
     server_as_set,
 )
 from fluidkv.errors import InputError
-from fluidkv.figures.figure import Figure
 from fluidkv.questions.answer import table_csv
 from fluidkv.questions.kinds import FEW_DIGITS, Whole, Written, metric_bound, rational
 from fluidkv.questions.options import RUN, SERVER, Made, Option, seed_of
-from fluidkv.questions.question import Question
-from fluidkv.report.page import Page
+from fluidkv.questions.question import Late, Question
 
 if TYPE_CHECKING:
     from enum import Enum
@@ -302,18 +300,6 @@ def which_to_preempt(
     return replace(answer, name=served.load.name, notes=served.notes)
 
 
-def _say(page: Page, answer: PreemptAnswer) -> None:
-    from fluidkv.answers.preempt.page import say_preemption
-
-    say_preemption(page, answer)
-
-
-def _figures(answer: PreemptAnswer) -> list[Figure]:
-    from fluidkv.answers.preempt.figures import preempt_figure
-
-    return [preempt_figure(answer)]
-
-
 def _tables(answer: PreemptAnswer) -> dict[str, str]:
     from fluidkv.answers.preempt.rules import FACTORS
 
@@ -323,8 +309,8 @@ def _tables(answer: PreemptAnswer) -> dict[str, str]:
 PREEMPT = Question(
     name="preempt",
     ask=which_to_preempt,
-    say=_say,
-    figures=_figures,
+    say=Late("fluidkv.answers.preempt.page:say_preemption"),
+    figures=Late("fluidkv.answers.preempt.figures:preempt_figure"),
     doing="running every rule",
     time=lambda answer: answer.clock.unit,
     tables=_tables,

@@ -38,8 +38,6 @@ class PreemptAnswer(Answer):
         table: metrics [combination, run]; all combinations serve the same requests in a run.
         against: metric -> difference from the first combination.
         aims: what is to be had.
-        clock: duration of an iteration.
-        window: the part of a trace that is served; None: requests are drawn.
         knows: combinations that look at true lengths, as no server can: as predictions, or as
             `max_tokens`.
         name: of the workload.
@@ -93,14 +91,19 @@ class PreemptAnswer(Answer):
             ),
         ),
     ]
-    clock: Annotated["IterationClock", Described("→ [clock](#clock)", json=clock_json)]
+    clock: Annotated[
+        "IterationClock", Described("duration of an iteration", section="clock", json=clock_json)
+    ]
     objectives: "Objectives | None"
     times: "MeanTimes | None"
     combinations: "tuple[Combination, ...]"
     table: "xr.Dataset"
     against: "Mapping[str, Against]"
     requests: Annotated[int, Described("in each run")]
-    window: Annotated["Window | None", Described("→ [window](#window)")]
+    window: Annotated[
+        "Window | None",
+        Described("part of a trace that is served; null: requests are drawn", section="window"),
+    ]
     pairs: Annotated[
         str, Described("what is paired: `run`, or `segment` of the one run of a trace")
     ]

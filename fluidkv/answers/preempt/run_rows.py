@@ -2,33 +2,30 @@
 
 from fluidkv.answers.preempt.result import PreemptAnswer
 from fluidkv.answers.preempt.rules import USE_PREDICTIONS
-from fluidkv.answers.served.rows import (
-    arrivals_text,
-    clock_rows,
-    max_tokens_rows,
-    window_rows,
-)
+from fluidkv.answers.served.rows import max_tokens_rows, missing_rows, run_rows
 from fluidkv.report.numbers import counted, short
 from fluidkv.report.page import Row
 from fluidkv.serving.rules import Restore, Victim
 
 
-def run_rows(answer: PreemptAnswer) -> list[Row]:
+def rows_of_runs(answer: PreemptAnswer) -> list[Row]:
     """Arrivals, runs, clock, memory, swapping, objectives, and what is missing."""
     one = "draw" if answer.window is None else "run"
     each = f"of {answer.requests:,} requests, until all are served"
     noise = "± is from the four parts of the one run, which are not independent"
+    rows = run_rows(
+        answer.demand,
+        answer.window,
+        answer.clock,
+        f"{counted(answer.runs, one)} {each}",
+        [("noise", noise)] if answer.pairs == "segment" else [],
+        saturated="; their TTFT says nothing",
+        capacity=answer.limits.capacity,
+        running=answer.limits.max_num_seqs,
+        prefill_tokens=answer.limits.max_num_batched_tokens,
+    )
     return [
-        ("arrivals", arrivals_text(answer.demand, answer.clock.unit, "; their TTFT says nothing")),
-        ("runs", f"{counted(answer.runs, one)} {each}"),
-        *window_rows(answer.window),
-        *([("noise", noise)] if answer.pairs == "segment" else []),
-        *clock_rows(
-            answer.clock,
-            capacity=answer.limits.capacity,
-            running=answer.limits.max_num_seqs,
-            prefill_tokens=answer.limits.max_num_batched_tokens,
-        ),
+        *rows,
         ("memory", _memory(answer)),
         ("swapping", _swapping(answer)),
         *_objectives(answer),
@@ -87,7 +84,7 @@ def _objectives(answer: PreemptAnswer) -> list[Row]:
 
 def _missing(answer: PreemptAnswer) -> list[Row]:
     victims = {each.victim for each in answer.combinations}
-    rows: list[Row] = [("not in it", "prefix caching, speculative decoding, scheduling cost")]
+    rows = missing_rows("speculative decoding, scheduling cost", caching=False, shared=False)
     if Victim.LEAST_URGENT in victims:
         rows.append(("", "priorities: all requests have one, so that the latest to come goes"))
     if Victim.COST_AWARE in victims:

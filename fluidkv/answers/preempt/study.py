@@ -15,18 +15,17 @@ from fluidkv.answers.preempt.pick import SHARES, Aim, pick
 from fluidkv.answers.preempt.plan import Plan, planned
 from fluidkv.answers.preempt.result import PreemptAnswer, throughput_of
 from fluidkv.answers.preempt.rules import SEE_LENGTHS, Combination
-from fluidkv.answers.served.bias import OUTPUT, Bias, Totals, biases
+from fluidkv.answers.served.bias import OUTPUT, Bias, Totals
+from fluidkv.answers.served.cases import Case
 from fluidkv.answers.served.demand import Demand, Draws
 from fluidkv.answers.served.paired import against_first
 from fluidkv.answers.served.segments import SEGMENTS, by_segment
 from fluidkv.answers.served.slo import first_tokens
 from fluidkv.answers.served.window import requests_of_log
-from fluidkv.errors import InputError
 from fluidkv.labels import column, completed, variable, with_columns
 from fluidkv.logs.timed import TimedRun
 from fluidkv.preempt.predictors.noise import Perfect
 from fluidkv.preempt.slo import MeanTimes, attainment, mean_times, tails
-from fluidkv.runs.arrivals import replayed
 from fluidkv.runs.dataset import RunStatus
 from fluidkv.runs.measuring import Span, metrics
 from fluidkv.runs.requests import Requests
@@ -49,6 +48,7 @@ _CHOICES = {
     "allocation": "what memory it is given",
     "predictor": "who predicts lengths",
 }
+_OF_LOG = ("ttft_p99", "latency_p99")
 _LOGGED = {OUTPUT: "throughput_per_time"}  # of all requests, tokens and requests a second are one
 _COLUMNS = (
     *("arrival", "first_token", "last_token", "longest_gap", "finished", "requests"),
@@ -135,7 +135,8 @@ def preempt_study(
         predictors,
         Draws(requests_of_log(requests, log, demand), seeds, seed),
     )
-    bias = {} if log is None else _bias(plan, source, log, totals)
+    own = Case(plan.engine, plan.limits, plan.clock)
+    bias = {} if log is None else plan.bias(own, log, _OF_LOG, totals)
     rows, times = _everything(plan, backend, on_progress)
     return _answer(plan, xr.concat(rows, "combination", combine_attrs="override"), times, bias)
 
@@ -333,19 +334,3 @@ def _aims(plan: Plan) -> tuple[Aim, ...]:
         return Aim("attained", 1), replace(throughput, leads=False)
     first = (Aim("ttft_p99", -1),) if first_tokens(plan.demand, plan.clock) else ()
     return throughput, *first, Aim("longest_gap_p99", -1)
-
-
-def _bias(
-    plan: Plan, source: Workload | Trace, log: TimedRun, totals: Totals | None
-) -> Mapping[str, Bias]:
-    """What the simulation of the engine's own rules misses on the log, all of it in one run.
-
-    Raises:
-        InputError: requests that are not the log's.
-    """
-    trace = source if isinstance(source, Trace) else None
-    if trace is None or trace.arrival_times_s is None or len(trace) != len(log.input_lengths):
-        raise InputError("log", f"{len(log.input_lengths)} requests", "the requests of the source")
-    table = replayed(trace.input_lengths, trace.decode_lengths, trace.arrival_times_s)
-    run = serve(table, Server(plan.engine, plan.limits, clock=plan.clock))
-    return biases(run, log, (OUTPUT, "ttft_p99", "latency_p99"), totals=totals)

@@ -3,9 +3,8 @@
 from fluidkv.answers.price.ask import check, price_tokens
 from fluidkv.answers.price.result import Brings, Difference, Kept, PriceAnswer
 from fluidkv.answers.prompt_options import parameters_text
-from fluidkv.figures.figure import Figure
 from fluidkv.plain import csv_text
-from fluidkv.questions.question import Question
+from fluidkv.questions.question import Late, Question
 from fluidkv.report.numbers import counted, listed, short
 from fluidkv.report.page import Page, Row
 
@@ -242,17 +241,11 @@ def _masses_csv(answer: PriceAnswer) -> str:
     return csv_text(["policy", "run", "request", "mass_kept", "output_error"], rows)
 
 
-def _figures(answer: PriceAnswer) -> list[Figure]:
-    from fluidkv.answers.price.figures import price_figure
-
-    return [price_figure(answer)]
-
-
 PRICE = Question(
     name="price",
     ask=price_tokens,
     say=say_price,
-    figures=_figures,
+    figures=Late("fluidkv.answers.price.figures:price_figure"),
     check=check,
     tables=lambda answer: {"price.csv": _masses_csv(answer)},
     doing="running every policy",

@@ -11,11 +11,10 @@ from fluidkv.answers.served.cost import PER_MILLION
 from fluidkv.answers.served.paired import CONFIDENCE, within_noise
 from fluidkv.answers.served.rows import (
     TITLES,
-    arrivals_text,
-    clock_rows,
     max_tokens_rows,
+    missing_rows,
+    run_rows,
     short_form,
-    window_rows,
 )
 from fluidkv.answers.served.setting import KNOBS
 from fluidkv.report.numbers import counted, short, signed
@@ -44,7 +43,7 @@ def say_recommendation(page: Page, answer: Recommendation) -> None:
     if len(answer.settings) > 1:
         _say_frontier(page, answer)
     page.heading("How it was run")
-    page.rows([*answer.notes, *run_rows(answer)])
+    page.rows([*answer.notes, *rows_of_runs(answer)])
 
 
 def first_lines(bias: Mapping[str, Bias]) -> list[str]:
@@ -249,14 +248,9 @@ def _marks(answer: Recommendation, index: int) -> str:
 # --- how it was run -----------------------------------------------------------------------------
 
 
-def run_rows(answer: Recommendation) -> list[Row]:
+def rows_of_runs(answer: Recommendation) -> list[Row]:
     """What was run, for how long, on which clock, and what is not in it."""
     plan = answer.plan
-    clock = clock_rows(
-        plan.clock,
-        capacity=plan.limits.capacity,
-        prefill_tokens=plan.limits.max_num_batched_tokens,
-    )
     horizon = "until every request is served; start and end are in the numbers"
     if plan.horizon is not None:
         warm_up = plan.warm_up * plan.every
@@ -265,14 +259,16 @@ def run_rows(answer: Recommendation) -> list[Row]:
     if answer.runs > 1:
         noise = f"+- is {CONFIDENCE:.0%} for one pair of settings, not for all at once; "
         noise += "the best of many looks better than it is"
-    rows: list[Row] = [
-        ("arrivals", arrivals_text(plan.demand, plan.clock.unit)),
-        ("runs", _runs(answer)),
-        *window_rows(plan.window),
-        ("horizon", horizon),
-        *clock,
-        ("memory", _memory(answer)),
-    ]
+    rows = run_rows(
+        plan.demand,
+        plan.window,
+        plan.clock,
+        _runs(answer),
+        [("horizon", horizon)],
+        capacity=plan.limits.capacity,
+        prefill_tokens=plan.limits.max_num_batched_tokens,
+    )
+    rows.append(("memory", _memory(answer)))
     if len(answer.settings) > 1:
         rows.append(("noise", noise))
     if answer.unfinished:
@@ -281,15 +277,9 @@ def run_rows(answer: Recommendation) -> list[Row]:
             why = "runs ended with requests that can never be admitted"
         rows.append(("CAUTION", f"{answer.unfinished} {why}"))
     missing = "speculative decoding, swapping, scheduling cost"
-    if not plan.engine.caching:
-        missing = f"prefix caching, {missing}"
-    elif not any(plan.prompts):
-        missing = f"prompts that begin alike, {missing}"
-    else:
-        rows.append(("prompts", "begin alike as the trace says"))
     if not plan.clock.prefills:
         missing += "; time for prefill, so that computing again costs nothing in throughput"
-    rows.append(("not in it", missing))
+    rows += missing_rows(missing, caching=plan.engine.caching, shared=any(plan.prompts))
     rows += max_tokens_rows(plan.engine.rules, plan.demand)
     if len({setting.clients for setting in answer.settings}) > 1:
         rows.append(("", "with fewer clients: what then waits outside is in no latency"))

@@ -221,7 +221,7 @@ def _version_rows(answer: Recommendation) -> list[Row]:
 
 def _limiter_rows(answer: Recommendation) -> list[Row]:
     """What a rate limiter would gain beyond it."""
-    index, base = answer.in_front, answer.choice.index
+    index, base = answer.pick_in_front, answer.choice.index
     if index is None:
         return []
     more = {m: gained(answer.mean(index, m), answer.mean(base or 0, m)) for m in answer.felt}

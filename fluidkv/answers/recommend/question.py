@@ -25,12 +25,10 @@ from fluidkv.answers.served.server_options import (
     served_load,
 )
 from fluidkv.answers.served.slo_options import BoundKind, WrittenSlo, slos_of
-from fluidkv.figures.figure import Figure
 from fluidkv.questions.answer import table_csv
 from fluidkv.questions.kinds import Text, Word, Written
 from fluidkv.questions.options import SERVER, Made, Option, as_options, only_with
-from fluidkv.questions.question import Question
-from fluidkv.report.page import Page
+from fluidkv.questions.question import Late, Question
 
 if TYPE_CHECKING:
     from fluidkv.answers.served.bias import Bias
@@ -213,18 +211,6 @@ def _check(options: Mapping[str, Any]) -> None:
     only_with("--client-cap", text, "--clients", options["clients"])
 
 
-def _say(page: Page, answer: Recommendation) -> None:
-    from fluidkv.answers.recommend.page import say_recommendation
-
-    say_recommendation(page, answer)
-
-
-def _figures(answer: Recommendation) -> list[Figure]:
-    from fluidkv.answers.recommend.figures import frontier_figure
-
-    return [frontier_figure(answer)]
-
-
 def _tables(answer: Recommendation) -> dict[str, str]:
     """A row for each setting and run; empty where there is no cap or no value."""
     import numpy as np
@@ -246,8 +232,8 @@ def _tables(answer: Recommendation) -> dict[str, str]:
 RECOMMEND = Question(
     name="recommend",
     ask=which_settings,
-    say=_say,
-    figures=_figures,
+    say=Late("fluidkv.answers.recommend.page:say_recommendation"),
+    figures=Late("fluidkv.answers.recommend.figures:frontier_figure"),
     tables=_tables,
     check=_check,
     doing="running every setting",

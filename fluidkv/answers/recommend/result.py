@@ -127,7 +127,6 @@ class Recommendation(Answer):
     """Settings of a server on the same requests, and which to take; indices are of settings.
 
     Fields:
-        plan: what was asked for, and of whom.
         version: of the server, where it is known.
         ran: what was run for it, metrics [setting, run].
         gains: of every setting on the server as it is.
@@ -228,7 +227,7 @@ class Recommendation(Answer):
         return self.choice.index == 0 and self.choice.candidate not in (None, 0)
 
     @property
-    def in_front(self) -> int | None:
+    def pick_in_front(self) -> int | None:
         """What a rate limiter or fewer clients gain beyond the pick; None where they do not."""
         from fluidkv.answers.recommend.settings import of_the_engine
 
@@ -238,7 +237,7 @@ class Recommendation(Answer):
     @property
     def to_take(self) -> bool:
         """Whether there is a setting to take, be it with a rate limiter in front."""
-        return self.choice.index is not None or self.in_front is not None
+        return self.choice.index is not None or self.pick_in_front is not None
 
     def mean(self, index: int, metric: str) -> float:
         """Over the runs of a setting; NaN where a run has no value."""
@@ -307,7 +306,7 @@ class Recommendation(Answer):
             "pick": self._row(index),
             "candidate": self._row(choice.candidate),
             "pick_at_hand": self._row(self.picks.at_hand.index),
-            "pick_in_front": self._row(self.in_front),
+            "pick_in_front": self._row(self.pick_in_front),
             "closest": self._row(choice.closest),
             "flags": {} if index is None else dict(self.flags(index)),
             "needs": {} if index is None else dict(self.needs(index)),

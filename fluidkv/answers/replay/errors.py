@@ -1,25 +1,20 @@
 """How far an account of a run lies from what was measured."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from fluidkv.record import Record
+from fluidkv.questions.answer import Answer, Described
 
 Values = Float[np.ndarray, " n"]
+_OWN = "of the series"
 
 
 @dataclass(frozen=True)
-class SeriesError(Record):
+class SeriesError(Answer):
     """Of a series, in its own unit.
-
-    Fields:
-        ticks: how many.
-        measured_mean: for scale.
-        rmse, mae: root mean square and mean absolute difference.
-        bias: mean of predicted less measured.
-        correlation: Pearson's; None where one of the two is constant.
 
     Examples:
         >>> from fluidkv.answers.replay.errors import SeriesError
@@ -28,30 +23,19 @@ class SeriesError(Record):
         0.067
     """
 
-    ticks: int
-    measured_mean: float
-    rmse: float
-    mae: float
-    bias: float
-    correlation: float | None
+    ticks: Annotated[int, Described("compared")]
+    measured_mean: Annotated[float, Described("of what was measured", kind=_OWN)]
+    rmse: Annotated[float, Described("root mean square difference", kind=_OWN)]
+    mae: Annotated[float, Described("mean absolute difference", kind=_OWN)]
+    bias: Annotated[float, Described("mean of predicted less measured", kind=_OWN)]
+    correlation: Annotated[
+        float | None, Described("Pearson's; null where one of the two is constant")
+    ]
 
 
 @dataclass(frozen=True)
-class RelativeError(Record):
+class RelativeError(Answer):
     """Of times of requests.
-
-    Fields:
-        requests: how many.
-        measured_mean, predicted_mean: seconds.
-        median_relative: median of |predicted - measured| / measured, a share.
-        p95_relative: its 95th percentile.
-        requests_in_half: of them, those whose time reaches into the half that the error is about.
-        seconds_in_half: how much of it lies there, mean over these.
-        median_in_half: median of |predicted - measured| over that part, a share. The rest of the
-            time lies in the other half, which may be the one that was fitted; None where no request
-            has such a part.
-        bias: mean of predicted less measured, over the measured mean, a share.
-        correlation: Pearson's; None where one of the two is constant.
 
     Examples:
         >>> from fluidkv.answers.replay.errors import RelativeError
@@ -62,16 +46,35 @@ class RelativeError(Record):
         '10% of a latency of 10 s'
     """
 
-    requests: int
-    measured_mean: float
-    predicted_mean: float
-    median_relative: float
-    p95_relative: float
-    requests_in_half: int
-    seconds_in_half: float | None
-    median_in_half: float | None
-    bias: float
-    correlation: float | None
+    requests: Annotated[int, Described("compared")]
+    measured_mean: Annotated[float, Described("of what was measured", "s")]
+    predicted_mean: Annotated[float, Described("of what is predicted", "s")]
+    median_relative: Annotated[
+        float, Described("median of |predicted - measured| / measured", kind="share")
+    ]
+    p95_relative: Annotated[float, Described("95th percentile of the same", kind="share")]
+    requests_in_half: Annotated[
+        int, Described("those whose time reaches into the half that the error is about")
+    ]
+    seconds_in_half: Annotated[
+        float | None, Described("how much of it lies there, mean over these", "s")
+    ]
+    median_in_half: Annotated[
+        float | None,
+        Described(
+            "median of |predicted - measured| over that part: the rest of the time lies in the "
+            "other half, which may be the one that was fitted; null where no request has such a "
+            "part",
+            kind="share",
+        ),
+    ]
+    bias: Annotated[
+        float,
+        Described("mean of predicted less measured, over the measured mean", kind="relative"),
+    ]
+    correlation: Annotated[
+        float | None, Described("Pearson's; null where one of the two is constant")
+    ]
 
 
 def series_error(

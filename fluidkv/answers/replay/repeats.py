@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any
 
 from fluidkv.errors import InputError
 from fluidkv.logs.meta import META_FILE, meta_of
 from fluidkv.logs.read import log_folder
-from fluidkv.record import Record
+from fluidkv.questions.answer import Answer, Described
 
 _KEY = "repeats_of_this_run"
 _NAMES: Mapping[str, str] = MappingProxyType(
@@ -27,19 +27,19 @@ _MOST = 10**15
 
 
 @dataclass(frozen=True)
-class Repeats(Record):
-    """Several runs, the logged one among them; a number each, () where the file does not say.
+class Repeats(Answer):
+    """Several runs, the logged one among them; a number each, () where the file does not say."""
 
-    Fields:
-        preemptions, recomputed_tokens: counts.
-        duration_s: from the first arrival to the last token.
-        output_per_s: output tokens over that time.
-    """
-
-    preemptions: tuple[float, ...] = ()
-    duration_s: tuple[float, ...] = ()
-    output_per_s: tuple[float, ...] = ()
-    recomputed_tokens: tuple[float, ...] = ()
+    preemptions: Annotated[tuple[float, ...], Described("of each", kind="count", lists=1)] = ()
+    duration_s: Annotated[
+        tuple[float, ...], Described("from the first arrival to the last token", "s", lists=1)
+    ] = ()
+    output_per_s: Annotated[
+        tuple[float, ...], Described("output tokens over that time", "tokens a second", lists=1)
+    ] = ()
+    recomputed_tokens: Annotated[
+        tuple[float, ...], Described("computed again", "tokens", lists=1)
+    ] = ()
 
 
 def read_repeats(source: Path | str) -> Repeats | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import xarray as xr
@@ -15,9 +15,8 @@ from fluidkv.labels import Column, dataset
 from fluidkv.logs.log import Engine
 from fluidkv.logs.settings import LoggedSettings
 from fluidkv.logs.timed import TimedRun
-from fluidkv.plain import csv_text, picked, plain
-from fluidkv.questions.answer import stack
-from fluidkv.record import Record
+from fluidkv.plain import csv_text, picked
+from fluidkv.questions.answer import Answer, Described, described, stack
 from fluidkv.serving.clock_fit.fit import ClockFit, Recompute
 from fluidkv.serving.clock_fit.line import Half
 from fluidkv.serving.clock_fit.steps import StepFit
@@ -29,19 +28,28 @@ Errors = Mapping[str, SeriesError | RelativeError | None]
 """Keyed as `SERIES` and `LATENCIES`; None where the part has no such request."""
 
 
+def _clock_json(fit: ClockFit | StepFit) -> dict[str, Any]:
+    return {
+        **picked(fit.clock, "base", "per_kv_token", "per_prefill_token"),
+        **picked(fit, "standard_error", "unseen"),
+        **_left_over(fit),
+        "dropped": [{"what": what, "ticks": ticks} for what, ticks in fit.dropped],
+    }
+
+
+def _left_over(fit: ClockFit | StepFit) -> dict[str, Any]:
+    """How many ticks, and what a clock leaves over of them: a share, or of their times, seconds."""
+    if isinstance(fit, StepFit):
+        return {"ticks": len(fit), "residual_rms": None, "residual_s": fit.rms_s}
+    return {"ticks": len(fit.residuals), "residual_rms": fit.residuals.rms, "residual_s": None}
+
+
 @dataclass(frozen=True, eq=False)
-class Prediction(Record):
+class Prediction(Answer):
     """One way to serve the requests of a log.
 
     Fields:
-        rules: of the engine.
-        caching: whether a preempted request finds what is left of itself.
         account: at the log's ticks and for its requests.
-        errors, errors_fitted: in the half that was predicted; in the one with the clock's fit.
-        swing, swing_predicted: of its batch, in the windows of `Replay`.
-        preemptions, recomputed_tokens, reused_tokens: of the whole run. Reused were found in the
-            cache by preempted requests, where otherwise they would have been recomputed.
-        duration_s: from the first arrival to the last token.
 
     Examples:
         >>> main = fk.replay_log("sample:vllm-rtx4090").main
@@ -51,55 +59,62 @@ class Prediction(Record):
         0.03
     """
 
-    rules: EngineRules
-    caching: bool
+    rules: Annotated[
+        EngineRules,
+        Described("rules of the engine", key="engine", kind="text", json=lambda rules: rules.label),
+    ]
+    caching: Annotated[
+        bool,
+        Described("whether a preempted request finds what is left of itself", key="prefix_cache"),
+    ]
     account: Account
-    errors: Errors
-    errors_fitted: Errors
-    swing: Swing
-    swing_predicted: Swing
-    preemptions: int
-    recomputed_tokens: int
-    reused_tokens: int
-    duration_s: float
+    errors: Annotated[Errors, Described("in the half that was predicted", section="errors")]
+    errors_fitted: Annotated[
+        Errors,
+        Described("in the half of the clock's fit", key="errors_fitted_half", section="errors"),
+    ]
+    swing: Annotated[Swing, Described("of its batch, in the window of the log's", section="swing")]
+    swing_predicted: Annotated[
+        Swing,
+        Described("in that of the predicted half", key="swing_predicted_half", section="swing"),
+    ]
+    preemptions: Annotated[int, Described("of the whole run")]
+    recomputed_tokens: Annotated[int, Described("of the whole run", "tokens")]
+    reused_tokens: Annotated[
+        int,
+        Described(
+            "found in the cache by preempted requests, which otherwise had been recomputed",
+            "tokens",
+        ),
+    ]
+    duration_s: Annotated[float, Described("from the first arrival to the last token", "s")]
 
-    @property
+    @described("of the engine, with `+cache` where there is one")
     def name(self) -> str:
-        """Of the engine, with "+cache" where there is one."""
+        """Of the account."""
         return self.account.name
 
-    @property
+    @described(
+        "recomputed, of the tokens that preempted requests came back with; null if none came back",
+        kind="share",
+    )
     def recomputed_share(self) -> float | None:
-        """Of the tokens that preempted requests came back with; None if none came back."""
+        """The others were found in the cache."""
         lost = self.recomputed_tokens + self.reused_tokens
         return self.recomputed_tokens / lost if lost else None
 
 
 @dataclass(frozen=True, eq=False)
-class Replay(Record):
+class Replay(Answer):
     """A log, and what we say of it.
 
     Fields:
-        engine: that wrote the log: "vllm" or "sglang".
-        note: in words, whose rules its version has and what differs; "" where it was compared.
-        log, server, limits: what was replayed, and with which settings. What no file says of a
-            request or tick is NaN.
-        fitted: the half that the clock is from; the other one is predicted.
-        fit: the clock.
-        middle_s: where the halves meet.
+        log: what was replayed. What no file says of a request or tick is NaN.
         measured: the log's account.
-        swing: of its batch, over the window that `fluidkv.measured` takes from the log. It lies in
-            both halves.
-        swing_predicted: the same over the predicted half, as far as there is a backlog.
-        predictions: the first is the one that the server's settings ask for.
-        baseline, baseline_errors: constant rates of the fitted half.
-        preemptions_seen: that the log shows; `preemptions_counted` says whether it counts them.
-            Where not, these are the least that there were: rises of the requests that were
-            scheduled once, are not done and do not run, between ticks.
+        baseline: by constant rates of the fitted half.
         recompute_seen: what the log shows of tokens computed again, by a clock from all of it;
             None where it shows nothing.
         recomputed_logged: the same as the log counts it; None where it does not.
-        repeats: what repeats of the run came to; None where nobody says.
         options: of SGLang's own scheduler, where the first prediction is by it.
 
     Examples:
@@ -110,25 +125,101 @@ class Replay(Record):
         ['measured', 'vllm+cache', 'vllm', 'vllm-0.11+cache', 'constant rates']
     """
 
-    engine: Engine
-    note: str
-    log: TimedRun
-    server: LoggedSettings
-    limits: Limits
-    fitted: Half
-    fit: ClockFit | StepFit
-    middle_s: float
+    engine: Annotated[Engine, Described("that wrote the log: `vllm` or `sglang`", kind="text")]
+    note: Annotated[
+        str,
+        Described("whose rules its version has, and what differs; empty where these were compared"),
+    ]
+    log: Annotated[
+        TimedRun,
+        Described("how it was read", section="report", json=lambda log: log.report.to_dict()),
+    ]
+    server: Annotated[LoggedSettings, Described("as the log has it", section="server")]
+    limits: Annotated[
+        Limits,
+        Described(
+            "with which settings it was replayed",
+            below=(
+                ("capacity", "tokens", "KV memory"),
+                ("block_size", "tokens", "of a block"),
+                ("blocks", "count", "in that memory"),
+                ("max_num_seqs", "count", "most requests running at once; null: no cap"),
+                ("max_num_batched_tokens", "tokens", "most of an iteration; null: no cap"),
+                ("watermark", "share", "of blocks that admission leaves free"),
+            ),
+        ),
+    ]
+    fitted: Annotated[
+        Half,
+        Described(
+            "the half that the clock is from: `first` or `second`",
+            key="halves.fitted",
+            kind="text",
+        ),
+    ]
+    fit: Annotated[
+        ClockFit | StepFit,
+        Described(
+            "the clock",
+            key="clock",
+            below=(
+                ("{base, per_kv_token, per_prefill_token}", "s", "of an iteration; of a token"),
+                ("standard_error[]", "s", "of the three; null of one that is 0"),
+                ("unseen[]", "text", "those of them that the ticks do not tell"),
+                ("ticks", "count", "used"),
+                ("{residual_rms, residual_s}", "share, s", "left over; null of the other kind"),
+                ("dropped[].{what, ticks}", "text, count", "why ticks were not used, how many"),
+            ),
+            json=_clock_json,
+        ),
+    ]
+    middle_s: Annotated[float, Described("where the halves meet", "s", key="halves.middle_s")]
     measured: Account
-    swing: Swing
-    swing_predicted: Swing
-    predictions: tuple[Prediction, ...]
+    swing: Annotated[
+        Swing,
+        Described(
+            "of the log's batch, over the window that `fluidkv.measured` takes: in both halves",
+            key="measured.swing",
+            section="swing",
+        ),
+    ]
+    swing_predicted: Annotated[
+        Swing,
+        Described(
+            "the same over the predicted half, as far as there is a backlog",
+            key="measured.swing_predicted_half",
+            section="swing",
+        ),
+    ]
+    predictions: Annotated[
+        tuple[Prediction, ...],
+        Described("the first is the one that the server's settings ask for", lists=1),
+    ]
     baseline: Account
-    baseline_errors: Errors
-    preemptions_seen: int
-    preemptions_counted: bool = False
+    baseline_errors: Annotated[
+        Errors,
+        Described("of constant rates of the fitted half", key="baseline.errors", section="errors"),
+    ]
+    preemptions_seen: Annotated[
+        int,
+        Described(
+            "that the log shows; where it does not count them, the least that there were: rises of "
+            "the requests that were scheduled once, are not done and do not run, between ticks",
+            key="measured.preemptions_at_least",
+        ),
+    ]
+    preemptions_counted: Annotated[
+        bool, Described("whether the log counts them", key="measured.preemptions_counted")
+    ] = False
     recompute_seen: Recompute | None = None
     recomputed_logged: float | None = None
-    repeats: Repeats | None = None
+    repeats: Annotated[
+        Repeats | None,
+        Described(
+            "what repeats of the run came to; null where nobody says",
+            key="measured.repeats",
+        ),
+    ] = None
     options: SglangSettings | None = None
 
     @property
@@ -136,14 +227,18 @@ class Replay(Record):
         """The prediction that the server's settings ask for."""
         return self.predictions[0]
 
-    @property
+    @described("the half that the clock is not from", key="halves.predicted", kind="text")
     def predicted(self) -> Half:
-        """The half that the clock is not from."""
+        """The other one."""
         return "second" if self.fitted == "first" else "first"
 
-    @property
+    @described(
+        "from the first arrival to the last token; null: nobody says",
+        unit="s",
+        key="measured.duration_s",
+    )
     def duration_s(self) -> float | None:
-        """Of the measured run, from the first arrival to the last token; None: nobody says."""
+        """Of the measured run, or the median of its repeats."""
         last = float(self.log.last_token_s.max())
         if not np.isnan(last):
             return last - float(self.log.arrival_s[0])
@@ -155,35 +250,22 @@ class Replay(Record):
         """Whether the log counts decode steps, and has no times of single requests."""
         return isinstance(self.fit, StepFit)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; `null` where there is nothing to say. Seconds, tokens, shares."""
-        fit, seen = self.fit, self.recompute_seen
-        return {
-            **picked(self, "engine", "note", "server"),
-            "limits": {
-                **picked(self.limits, "capacity", "block_size", "blocks"),
-                **picked(self.limits, "max_num_seqs", "max_num_batched_tokens", "watermark"),
-            },
-            "log": self.log.report.to_dict(),
-            "halves": picked(self, "fitted", "predicted", "middle_s"),
-            "clock": {
-                **picked(fit.clock, "base", "per_kv_token", "per_prefill_token"),
-                **picked(fit, "standard_error", "unseen"),
-                **_left_over(fit),
-                "dropped": [{"what": what, "ticks": ticks} for what, ticks in fit.dropped],
-            },
-            "measured": {
-                "swing": self.swing.to_dict(),
-                "swing_predicted_half": self.swing_predicted.to_dict(),
-                **picked(self, "duration_s", "log.delay_s"),
-                "preemptions_at_least": self.preemptions_seen,
-                "preemptions_counted": self.preemptions_counted,
-                "recomputed_tokens": self.recomputed_logged if seen is None else seen.tokens,
-                **picked(self, "repeats"),
-            },
-            "predictions": [_prediction(prediction) for prediction in self.predictions],
-            "baseline": {"errors": plain(self.baseline_errors)},
-        }
+    @described(
+        "a request's way to the scheduler and back, estimated; 0 where none is seen",
+        unit="s",
+        key="measured.delay_s",
+    )
+    def delay_s(self) -> float:
+        """Of the log."""
+        return self.log.delay_s
+
+    @described(
+        "computed again, as far as the log says", unit="tokens", key="measured.recomputed_tokens"
+    )
+    def recomputed_tokens(self) -> float | None:
+        """As its prefill shows, else as it counts."""
+        seen = self.recompute_seen
+        return self.recomputed_logged if seen is None else seen.tokens
 
     def to_xarray(self) -> xr.Dataset:
         """Every account side by side.
@@ -205,6 +287,11 @@ class Replay(Record):
         variables["half"] = "tick", halves, "1", "whether clocks are fitted on it"
         coords["time"] = "tick", log.tick_ends_s, "s", "end of the tick"
         return dataset(variables, coords, unit="s")
+
+
+def files(replay: Replay) -> dict[str, str | bytes]:
+    """What is written beside the JSON: the tables, and all accounts as netCDF."""
+    return {**tables(replay), "replay.nc": bytes(replay.to_xarray().to_netcdf(engine="scipy"))}
 
 
 def tables(replay: Replay) -> dict[str, str]:
@@ -237,24 +324,3 @@ def _table(data: xr.Dataset, first: Mapping[Any, xr.DataArray], names: Iterable[
     }
     values = (column.values.tolist() for column in columns.values())
     return csv_text(columns, zip(*values, strict=True))
-
-
-def _left_over(fit: ClockFit | StepFit) -> dict[str, Any]:
-    """How many ticks, and what a clock leaves over of them: a share, or of their times, seconds."""
-    if isinstance(fit, StepFit):
-        return {"ticks": len(fit), "residual_rms": None, "residual_s": fit.rms_s}
-    return {"ticks": len(fit.residuals), "residual_rms": fit.residuals.rms, "residual_s": None}
-
-
-def _prediction(prediction: Prediction) -> dict[str, Any]:
-    return {
-        "name": prediction.name,
-        "engine": prediction.rules.label,
-        "prefix_cache": prediction.caching,
-        "errors": plain(prediction.errors),
-        "errors_fitted_half": plain(prediction.errors_fitted),
-        "swing": prediction.swing.to_dict(),
-        "swing_predicted_half": prediction.swing_predicted.to_dict(),
-        **picked(prediction, "duration_s", "preemptions", "recomputed_tokens", "reused_tokens"),
-        **picked(prediction, "recomputed_share"),
-    }

@@ -1,6 +1,7 @@
 """The oscillation of the batch, as the log has it and as a prediction has it."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from jaxtyping import Bool
@@ -8,25 +9,20 @@ from jaxtyping import Bool
 from fluidkv.answers.replay.account import Account
 from fluidkv.logs.timed import TimedRun
 from fluidkv.measured import Measurement, Timeseries, measure
-from fluidkv.record import Record
+from fluidkv.questions.answer import Answer, Described
 
 
 @dataclass(frozen=True)
-class Swing(Record):
-    """The oscillation of the batch over one window.
+class Swing(Answer):
+    """The oscillation of the batch over one window."""
 
-    Fields:
-        window_s: first and last tick of it.
-        mean: requests running.
-        deviation: standard deviation about a straight line.
-        period_s, p_value: see `fluidkv.measured.Oscillation`; None where no period is found.
-    """
-
-    window_s: tuple[float, float]
-    mean: float
-    deviation: float
-    period_s: float | None
-    p_value: float | None
+    window_s: Annotated[tuple[float, float], Described("[first, last] tick of it", "s", lists=1)]
+    mean: Annotated[float, Described("running", "requests")]
+    deviation: Annotated[float, Described("standard deviation about a straight line", "requests")]
+    period_s: Annotated[float | None, Described("of the swing; null where none is seen", "s")]
+    p_value: Annotated[
+        float | None, Described("of the period, against red noise; null likewise", kind="share")
+    ]
 
 
 def backlog_of(log: TimedRun, ticks: Bool[np.ndarray, " tick"]) -> tuple[float, float]:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from fluidkv.answers.prompt_options import prompted_rows
 from fluidkv.answers.route.ask import check, notes, route_study
 from fluidkv.answers.route.result import RouteAnswer, Routing
-from fluidkv.figures.figure import Figure
-from fluidkv.questions.question import Question, Sweep, Swept
+from fluidkv.questions.question import Late, Question, Sweep, Swept
 from fluidkv.report.numbers import counted, percent, short
 from fluidkv.report.page import Page, Row
 
@@ -244,17 +243,11 @@ def _offline(answer: RouteAnswer, least: float) -> str:
     )
 
 
-def _figures(answer: RouteAnswer) -> list[Figure]:
-    from fluidkv.answers.route.figures import route_figures
-
-    return list(route_figures(answer))
-
-
 ROUTE = Question(
     name="route",
     ask=route_study,
     say=say_route,
-    figures=_figures,
+    figures=Late("fluidkv.answers.route.figures:route_figures"),
     check=check,
     notes=notes,
     doing="routing",

@@ -3,7 +3,7 @@ served, what an engine takes outputs to be, and what holds a simulated gain.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fluidkv.answers.served.described import THROUGHPUTS
 from fluidkv.answers.served.load import LARGEST_COUNT
@@ -94,6 +94,49 @@ def window_rows(window: "Window | None") -> list[tuple[str, str]]:
         each = "arrivals a second in each tenth of the time that is served"
         rows.append(("tenths", f"{rates} {each}, at the trace's own times"))
     return rows
+
+
+def run_rows(
+    demand: "Demand",
+    window: "Window | None",
+    clock: "IterationClock",
+    runs: str,
+    then: Sequence[Row] = (),
+    *,
+    saturated: str = "",
+    **of_clock: Any,
+) -> "list[Row]":
+    """What was run, the same for every server: when requests come, how many, and the clock.
+
+    Args:
+        runs: how many runs and requests.
+        then: rows in front of the clock.
+        saturated: as of `arrivals_text`.
+        of_clock: what `clock_rows` takes.
+    """
+    return [
+        ("arrivals", arrivals_text(demand, clock.unit, saturated)),
+        ("runs", runs),
+        *window_rows(window),
+        *then,
+        *clock_rows(clock, **of_clock),
+    ]
+
+
+def missing_rows(missing: str, *, caching: bool, shared: bool, where: str = "") -> "list[Row]":
+    """What is not in a simulation, prefixes among it as far as they are not.
+
+    Args:
+        missing: what else.
+        caching: whether prefixes are cached.
+        shared: whether it is known which prompts begin alike.
+        where: they are looked at, if that is not everywhere.
+    """
+    if not caching:
+        return [("not in it", f"prefix caching, {missing}")]
+    if not shared:
+        return [("not in it", f"prompts that begin alike, {missing}")]
+    return [("prompts", f"begin alike as the trace says{where}"), ("not in it", missing)]
 
 
 def clock_rows(

@@ -50,7 +50,7 @@ def read_slo(argument: str, text: Any) -> WrittenSlo:
     needs = "METRIC=BOUND, such as ttft_p99=2s or preemption_rate=0"
     name = text.partition("=")[0].strip()
     if name not in SLO_METRICS:
-        raise InputError(argument, text, f"{needs}; METRIC {nearest(name, SLO_METRICS)}")
+        raise InputError(argument, text, f"{needs}; as METRIC {nearest(name, SLO_METRICS)}")
     name, bound, unit = metric_bound(argument, text, needs=needs)
     if unit and (unit not in _UNITS or not name.startswith(_TIMES)):
         what = "a time: a number, s or ms" if name.startswith(_TIMES) else "a number without a unit"

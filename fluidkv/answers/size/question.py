@@ -26,11 +26,9 @@ from fluidkv.answers.served.slo_options import BoundKind, WrittenSlo, slos_of
 from fluidkv.answers.size.result import SizeAnswer
 from fluidkv.answers.size.sizes import AXES, Find, Size
 from fluidkv.errors import InputError
-from fluidkv.figures.figure import Figure
 from fluidkv.questions.kinds import SHARE, Number, Word
 from fluidkv.questions.options import SERVER, WHO, Made, Option
-from fluidkv.questions.question import Question, Sweep, Swept
-from fluidkv.report.page import Page
+from fluidkv.questions.question import Late, Question, Sweep, Swept
 
 if TYPE_CHECKING:
     from fluidkv.answers.served.fresh import Horizon
@@ -207,23 +205,11 @@ def _so_far(best: Size | None) -> str:
     return ", ".join(parts)
 
 
-def _say(page: Page, answer: SizeAnswer) -> None:
-    from fluidkv.answers.size.page import say_size
-
-    say_size(page, answer)
-
-
-def _figures(answer: SizeAnswer) -> list[Figure]:
-    from fluidkv.answers.size.figures import size_figure
-
-    return [size_figure(answer)]
-
-
 SIZE = Question(
     name="size",
     ask=how_much,
-    say=_say,
-    figures=_figures,
+    say=Late("fluidkv.answers.size.page:say_size"),
+    figures=Late("fluidkv.answers.size.figures:size_figure"),
     tables=lambda answer: {"sizes.csv": answer.to_csv()},
     doing="trying sizes",
     time=lambda answer: answer.plan.clock.unit,

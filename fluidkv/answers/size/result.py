@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 NEAR = 0.95
 """Of a bound on the rate: arrivals nearer to it end at it."""
 _VALUE, _SIZED = "tokens, rate or replicas", "→ [sized](#sized)"
-_LIMITS = ("block_size", "max_num_seqs", "max_num_batched_tokens", "watermark")
 _SLO = (
     ("metric", "text", "that is bounded"),
     ("bound", "as the metric", "at most, or at least"),
@@ -47,21 +46,6 @@ _CLIFF = (
 )
 
 
-def _plan_json(plan: "Plan") -> dict[str, Any]:
-    engine, limits = plan.engine, plan.limits
-    return {
-        "find": plan.axis.find,
-        "engine": {"name": engine.rules.name, "version": engine.rules.version},
-        "caching": engine.caching,
-        "clock": clock_json(plan.clock),
-        **{name: getattr(limits, name) for name in _LIMITS},
-        "requests": plan.size,
-        "runs": len(plan.tables),
-        "window": None if plan.window is None else plan.window.to_dict(),
-        "own_rate": plan.own_rate,
-    }
-
-
 def _slo(slo: "Slo") -> dict[str, Any]:
     return {"metric": slo.metric, "bound": slo.bound, "at_least": slo.at_least}
 
@@ -71,7 +55,6 @@ class SizeAnswer(Answer):
     """What sizing found.
 
     Fields:
-        plan: what was asked and run.
         along: sizes that differ in what is looked for -> metrics of each run, hardest first.
         across: at the answer, with faster arrivals (or, of a rate, less memory).
         edge: where the sizes that meet every SLO in every run begin.
@@ -104,19 +87,24 @@ class SizeAnswer(Answer):
         Described(
             "what was asked and run",
             flat=True,
-            json=_plan_json,
             below=(
-                ("find", "text", "kv, rate or replicas"),
-                ("engine.name", "text", "whose rules were run"),
-                ("engine.version", "text", "of these rules"),
-                ("caching", "yes/no", "whether it has a prefix cache"),
-                ("clock", "", "→ [clock](#clock)"),
-                ("block_size", "tokens", "of a KV block"),
-                ("max_num_seqs", "count", "most requests running at once; null: no cap"),
-                ("max_num_batched_tokens", "tokens", "most of an iteration; null: no limit"),
-                ("watermark", "share", "of blocks that admission leaves free"),
-                ("requests", "count", "in each run"),
-                ("runs", "count", "at each size"),
+                ("find=axis.find", "text", "kv, rate or replicas"),
+                ("engine.name=engine.rules.name", "text", "whose rules were run"),
+                ("engine.version=engine.rules.version", "text", "of these rules"),
+                ("caching=engine.caching", "yes/no", "whether it has a prefix cache"),
+                ("block_size=limits.block_size", "tokens", "of a KV block"),
+                (
+                    "max_num_seqs=limits.max_num_seqs",
+                    "count",
+                    "most requests running at once; null: no cap",
+                ),
+                (
+                    "max_num_batched_tokens=limits.max_num_batched_tokens",
+                    "tokens",
+                    "most of an iteration; null: no limit",
+                ),
+                ("watermark=limits.watermark", "share", "of blocks that admission leaves free"),
+                ("requests=size", "count", "in each run"),
                 ("window", "", "→ [window](#window)"),
                 ("own_rate", "a unit of time", "of SOURCE; of all, if its busiest part is served"),
             ),
@@ -149,8 +137,14 @@ class SizeAnswer(Answer):
         size = Size(self.plan.today or 0)
         return size if size in self.along else None
 
-    @property
+    @described("duration of an iteration at every size", key="clock", section="clock")
+    def clock_values(self) -> dict[str, Any]:
+        """With how far off it may be."""
+        return clock_json(self.plan.clock)
+
+    @described("at each size")
     def runs(self) -> int:
+        """How many."""
         return len(self.plan.tables)
 
     @property

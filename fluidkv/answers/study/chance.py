@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Annotated
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from fluidkv.footprints.densities import Noise
 from fluidkv.footprints.eviction_rates import MOST_PATHS, least_memory
 from fluidkv.footprints.footprint import Footprint
 from fluidkv.footprints.stability import FootprintStability
-from fluidkv.plain import picked
+from fluidkv.questions.answer import Answer, Described, described
 from fluidkv.record import Record
 from fluidkv.serving.machines.layers import Layers
 from fluidkv.verdict import Stability
@@ -127,21 +128,10 @@ def _kept(kind: Attention) -> str:
 
 
 @dataclass(frozen=True)
-class Chance(Record):
+class Chance(Answer):
     """What a full server does by chance alone, around its equilibrium.
 
     Fields:
-        holding: what requests hold.
-        stability: the certificate of that.
-        running: requests in flight at the equilibrium, slack of whole requests left out.
-        running_std, admissions_std: standard deviations; None unless it is stable.
-        peak_period: iterations; where the spectrum of running peaks, None where that is at no
-            frequency.
-        evictions_per_iteration: chance that an iteration must evict; None unless stable, and where
-            `no_tail` says why.
-        rare_from: tokens of memory from which on it is below `RARE`; None likewise.
-        first_eviction: iterations from the equilibrium to the first eviction, on average; None
-            likewise.
         no_tail: why evictions are not estimated, or "": lives longer than `LONGEST_TAIL`, a slowest
             mode above `SLOWEST_MODE`, slack that is not uniform (`LARGEST_RIPPLE`), few running
             behind windows; of an unstable server few running, no mode above `FASTEST_MODE`, or
@@ -155,26 +145,70 @@ class Chance(Record):
         ('stable', True)
     """
 
-    holding: Holding
-    stability: FootprintStability
-    running: float
-    running_std: float | None
-    admissions_std: float | None
-    peak_period: float | None
-    evictions_per_iteration: float | None
-    rare_from: float | None
-    first_eviction: float | None
+    holding: Annotated[
+        Holding,
+        Described(
+            "what requests hold on this server",
+            key="holds",
+            kind="text",
+            json=lambda holding: holding.sentence,
+        ),
+    ]
+    stability: Annotated[
+        FootprintStability,
+        Described(
+            "the certificate of that",
+            flat=True,
+            below=(
+                ("verdict", "text", "whether this server is stable"),
+                ("spectral_radius[]", "number", "[low, high] around max |z| of this server"),
+            ),
+        ),
+    ]
+    running: Annotated[
+        float,
+        Described("in flight at the equilibrium, slack of whole requests left out", "requests"),
+    ]
+    running_std: Annotated[
+        float | None,
+        Described("standard deviation of that by chance; null unless stable", "requests"),
+    ]
+    admissions_std: Annotated[
+        float | None,
+        Described("standard deviation of admissions; null unless stable", "per iteration"),
+    ]
+    peak_period: Annotated[
+        float | None,
+        Described("where the spectrum of running peaks; null where at no frequency", "iterations"),
+    ]
+    evictions_per_iteration: Annotated[
+        float | None,
+        Described(
+            "chance that an iteration must evict; null unless stable, if lives exceed "
+            f"{LONGEST_TAIL} iterations or a mode {SLOWEST_MODE}, if slack is not uniform, or if "
+            f"fewer than {FEWEST_BEHIND_WINDOWS} run that give memory back before they end",
+            kind="share",
+        ),
+    ]
+    rare_from: Annotated[
+        float | None,
+        Described("memory from which on that is below 1e-6; null likewise", "tokens"),
+    ]
+    first_eviction: Annotated[
+        float | None,
+        Described(
+            f"from the equilibrium, on average; null if lives exceed {LONGEST_TAIL} iterations, no "
+            f"mode of an unstable one is above {FASTEST_MODE} or fewer than {FEWEST_RUNNING} run, "
+            "or of a stable one without a rate",
+            "iterations",
+        ),
+    ]
     no_tail: str = ""
 
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON."""
-        return {
-            "holds": self.holding.sentence,
-            **picked(self.stability, "verdict", "spectral_radius"),
-            **picked(self, "running", "running_std", "admissions_std", "peak_period"),
-            **picked(self, "evictions_per_iteration", "rare_from", "first_eviction"),
-            "evidence": "approximation",
-        }
+    @described("how it is known: `approximation`")
+    def evidence(self) -> str:
+        """Linear, of whole requests."""
+        return "approximation"
 
 
 def chance(system: System, holding: Holding | None = None) -> Chance:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from fluidkv.answers.study.chance import Chance
+from fluidkv.answers.study.result import StudyResult
 from fluidkv.answers.study.simulation import Simulation
-from fluidkv.answers.study.study import StudyResult
 from fluidkv.answers.study.swing import MeasuredSwing, Swings
 from fluidkv.exact.linear_stability import (
     InputScale,
@@ -373,7 +373,7 @@ def swing_rows(swing: MeasuredSwing | None) -> list[Row]:
     if swing.predicted_period is not None:
         predicted = f"; predicted is a period of {short(swing.predicted_period)}"
     peak = (
-        f"{short(float(swing.test.ratio.max()))} times the power of chance at a period of "
+        f"{short(swing.test.most)} times the power of chance at a period of "
         f"{short(swing.test.peak_period)} iterations (chance has up to {short(swing.test.high)})"
     )
     ticks = f"{swing.ticks:,} ticks of {counted(swing.every, 'iteration', 'iterations')}"

@@ -13,15 +13,14 @@ from fluidkv.answers.served.load import Origin, Reading
 from fluidkv.errors import InputError
 from fluidkv.questions.kinds import Exact, Number, Pair, Paired, Text, Whole
 from fluidkv.questions.options import Made, Option, as_options, filled, only_with
-from fluidkv.questions.question import Question
+from fluidkv.questions.question import Late, Question
 from fluidkv.report.numbers import short
 from fluidkv.report.page import Page
 from fluidkv.workload import System
 
 if TYPE_CHECKING:
     from fluidkv.answers.study.chance import Holding
-    from fluidkv.answers.study.study import StudyResult
-    from fluidkv.figures.figure import Figure
+    from fluidkv.answers.study.result import StudyResult
     from fluidkv.footprints.attention import Attention
     from fluidkv.measured import Measurement, Timeseries
     from fluidkv.traces.report import LoadReport
@@ -218,12 +217,6 @@ def _next_commands(answer: "StudyResult", options: Mapping[str, Any]) -> list[st
     return [shlex.join(["fluidkv", *words]) for words in lines]
 
 
-def _figures(answer: "StudyResult") -> "list[Figure]":
-    from fluidkv.answers.figures.study import study_figures
-
-    return list(study_figures(answer))
-
-
 def _about(answer: "StudyResult") -> str:
     name = answer.system.workload.name or "A workload"
     return f"{name} at {short(answer.system.capacity)} KV tokens"
@@ -233,7 +226,7 @@ STUDY = Question(
     name="study",
     ask=ask_study,
     say=_say,
-    figures=_figures,
+    figures=Late("fluidkv.answers.figures.study:study_figures"),
     about=_about,
     check=lambda options: only_with(
         "--window", options["window"], "--measured", options["measured"]

@@ -1,6 +1,7 @@
 """The mass model from perturbed starts, and which of them end in the worst case."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import jax
 import numpy as np
@@ -17,7 +18,7 @@ from fluidkv.fluid import (
     simulate,
 )
 from fluidkv.labels import dataset
-from fluidkv.record import Record
+from fluidkv.questions.answer import Answer, Described, described
 from fluidkv.runs.precision import random_key
 from fluidkv.workload import System
 
@@ -34,19 +35,8 @@ _MOST_UPDATES, _LEAST_STEP = 20_000_000_000, 500
 
 
 @dataclass(frozen=True)
-class StartGroup(Record):
+class StartGroup(Answer):
     """What became of starts of one kind within the horizon.
-
-    Fields:
-        name: the kind of start.
-        starts: how many.
-        evicting: how many of them evicted anything.
-        first_eviction: median, over those, of the end of the first window with an eviction,
-            iterations; None if none evicted.
-        throughput: completions in the second half of the horizon, over the equilibrium's.
-        evicted_per_completed: requests evicted for each one completed, in the second half; None
-            if none completed.
-        in_flight: (lowest, highest) requests running in the second half, over the equilibrium's.
 
     Examples:
         >>> system = fk.System(fk.Workload.from_lengths([(1, 2)]), 12)
@@ -55,23 +45,40 @@ class StartGroup(Record):
         ('leading mode, 1%', 8, 8, 0.83)
     """
 
-    name: str
-    starts: int
-    evicting: int
-    first_eviction: int | None
-    throughput: float
-    evicted_per_completed: float | None
-    in_flight: tuple[float, float]
+    name: Annotated[str, Described("kind of start")]
+    starts: Annotated[int, Described("how many")]
+    evicting: Annotated[int, Described("how many of them evicted anything")]
+    first_eviction: Annotated[
+        int | None,
+        Described(
+            "median, over those, of the end of the first window with an eviction; null if none "
+            "evicted",
+            unit="iterations",
+        ),
+    ]
+    throughput: Annotated[
+        float,
+        Described("completions in the second half, over the equilibrium's", kind="share"),
+    ]
+    evicted_per_completed: Annotated[
+        float | None,
+        Described("in the second half; null if none completed", kind="number"),
+    ]
+    in_flight: Annotated[
+        tuple[float, float],
+        Described(
+            "[lowest, highest] requests running in the second half, over the equilibrium's",
+            kind="share",
+            lists=1,
+        ),
+    ]
 
 
 @dataclass(frozen=True, eq=False)
-class Simulation(Record):
+class Simulation(Answer):
     """The mass model from perturbed starts.
 
     Fields:
-        iterations: the horizon.
-        seed: of the noise.
-        groups: one summary for each kind of start.
         trajectories: dataset with dimensions batch and iteration (ends of windows): in_flight,
             completed and evicted, all relative to the equilibrium; empty_stages, a count;
             coordinate `start` on batch.
@@ -85,28 +92,35 @@ class Simulation(Record):
         {'batch': 25, 'iteration': 40}
     """
 
-    iterations: int
-    seed: int
-    groups: tuple[StartGroup, ...]
+    iterations: Annotated[int, Described("the horizon", unit="iterations")]
+    seed: Annotated[int, Described("of the noise")]
+    groups: Annotated[
+        tuple[StartGroup, ...],
+        Described("one summary for each kind of start", key="starts", lists=1),
+    ]
     trajectories: xr.Dataset
+
+    @described("how it is known: `sampled`")
+    def evidence(self) -> str:
+        """Starts are drawn."""
+        return "sampled"
 
 
 @dataclass(frozen=True)
-class Collapse(Record):
-    """Which starts of one kind reached the worst case: a single stage holds all requests.
+class Collapse(Answer):
+    """Which starts of one kind reached the worst case: a single stage holds all requests."""
 
-    Fields:
-        name: the kind of start.
-        starts: how many.
-        reached: how many of them, within the horizon.
-        iteration: median, over those, of the end of the first window in which they are there;
-            None if none is. Once there, they stay (Lemma A.3).
-    """
-
-    name: str
-    starts: int
-    reached: int
-    iteration: int | None
+    name: Annotated[str, Described("kind of start")]
+    starts: Annotated[int, Described("how many")]
+    reached: Annotated[int, Described("how many of them were there, within the horizon")]
+    iteration: Annotated[
+        int | None,
+        Described(
+            "median, over those, of the end of the first window in which they are there; null if "
+            "none is. Once there, they stay (Lemma A.3)",
+            unit="iterations",
+        ),
+    ]
 
 
 def check_horizon(iterations: int, longest: int) -> None:

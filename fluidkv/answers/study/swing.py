@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from fluidkv.errors import InputError
 from fluidkv.footprints import swing_test
 from fluidkv.footprints.limit_cycle import SwingTest
 from fluidkv.measured import Measurement, Timeseries
-from fluidkv.record import Record
+from fluidkv.questions.answer import Answer, Described, described
 
 _HALF = 0.5
 
@@ -30,16 +31,8 @@ class Swings(StrEnum):
 
 
 @dataclass(frozen=True)
-class MeasuredSwing(Record):
+class MeasuredSwing(Answer):
     """How requests swung in a log, beside what chance does around the equilibrium.
-
-    Fields:
-        test: against the spectrum of chance; None where it cannot be asked.
-        reason: why not, or "".
-        ticks: numbers of the series.
-        every: iterations from one tick to the next, by the engine's rate.
-        predicted_period: iterations; where the spectrum of chance peaks, of an unstable server the
-            period of what grows; None where there is none.
 
     Examples:
         >>> from fluidkv.answers.study.swing import MeasuredSwing
@@ -47,13 +40,41 @@ class MeasuredSwing(Record):
         True
     """
 
-    test: SwingTest | None
-    reason: str
-    ticks: int
-    every: int
-    predicted_period: float | None
+    test: Annotated[
+        SwingTest | None,
+        Described(
+            "against the spectrum of chance; null where it cannot be asked",
+            flat=True,
+            below=(
+                ("level", "share", "of the test"),
+                ("period=peak_period", "iterations", "where the log has most power above chance"),
+                ("power_over_noise=most", "relative", "the largest band over noise"),
+                ("noise_up_to=high", "relative", "what noise stays below"),
+            ),
+        ),
+    ]
+    reason: Annotated[
+        str, Described("why it is not asked; null where it is", json=lambda text: text or None)
+    ]
+    ticks: Annotated[int, Described("numbers of the series", kind="number")]
+    every: Annotated[
+        int,
+        Described(
+            "from one tick to the next, by the engine's rate",
+            key="iterations_per_tick",
+            kind="number",
+        ),
+    ]
+    predicted_period: Annotated[
+        float | None,
+        Described(
+            "where the spectrum of chance peaks, of an unstable server the period of what grows; "
+            "null where there is none",
+            unit="iterations",
+        ),
+    ]
 
-    @property
+    @described("`noise`, `instability` or `less than chance`; null: not asked")
     def verdict(self) -> Swings | None:
         """An instability: more power than noise has, in some band. Less than chance: none has half
         of it. The formula has up to a third too much at high frequencies, so that a band with too
@@ -61,25 +82,9 @@ class MeasuredSwing(Record):
         """
         if self.test is None:
             return None
-        most = self.test.ratio.max()
-        if most > self.test.high:
+        if self.test.most > self.test.high:
             return Swings.INSTABILITY
-        return Swings.LESS if most < _HALF else Swings.NOISE
-
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON."""
-        test = self.test
-        return {
-            "verdict": None if self.verdict is None else str(self.verdict),
-            "reason": self.reason or None,
-            "level": test.level if test else None,
-            "period": test.peak_period if test else None,
-            "power_over_noise": float(test.ratio.max()) if test else None,
-            "noise_up_to": test.high if test else None,
-            "predicted_period": self.predicted_period,
-            "ticks": self.ticks,
-            "iterations_per_tick": self.every,
-        }
+        return Swings.LESS if self.test.most < _HALF else Swings.NOISE
 
 
 def measured_swing(

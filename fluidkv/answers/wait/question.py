@@ -24,13 +24,11 @@ from fluidkv.questions.options import (
     flags_of,
     only_with,
 )
-from fluidkv.questions.question import Question
-from fluidkv.report.page import Page
+from fluidkv.questions.question import Late, Question
 
 if TYPE_CHECKING:
     from fluidkv.answers.wait.load import Load
     from fluidkv.answers.wait.study import WaitAnswer
-    from fluidkv.figures.figure import Figure
     from fluidkv.serving.clock import IterationClock
     from fluidkv.traces.report import LoadReport
     from fluidkv.wait.model import PromptType
@@ -275,23 +273,11 @@ def ask_wait(
     return replace(answer, not_simulated=InputError(name, error.value, error.allowed))
 
 
-def _say(page: Page, answer: "WaitAnswer") -> None:
-    from fluidkv.answers.wait.wait_text import say_wait
-
-    say_wait(page, answer)
-
-
-def _figures(answer: "WaitAnswer") -> "list[Figure]":
-    from fluidkv.answers.wait.figures import wait_figures
-
-    return list(wait_figures(answer))
-
-
 WAIT = Question(
     name="wait",
     ask=ask_wait,
-    say=_say,
-    figures=_figures,
+    say=Late("fluidkv.answers.wait.wait_text:say_wait"),
+    figures=Late("fluidkv.answers.wait.figures:wait_figures"),
     check=check,
     notes=converted_rows,
     doing="computing thresholds",

@@ -57,8 +57,8 @@ def basins(
     Args:
         systems: of one class each; one, or many.
         starts: masses by stage on the memory boundary, (batch, stage), or for many systems
-            (system, batch, stage), 0 beyond a system's own stages; from `uniform_starts`,
-            `slice_starts` or elsewhere.
+            (system, batch, stage), 0 beyond a system's own stages; from `uniform_starts`
+            or elsewhere.
         iterations: the horizon, at least 1.
 
     Returns:

@@ -89,8 +89,8 @@ def convergence(
     """Follow each start until it has returned to the eviction-free equilibrium, or cycles.
 
     A start has returned when no eviction can come any more: from there the deviation moves by a
-    linear map and dies out. By default its modes say so (`stable_modes`), or where they cannot be
-    told apart a cube about the equilibrium (`eviction_free_radius`). These are statements about
+    linear map and dies out. By default its modes say so, or where they cannot be told apart a
+    cube about the equilibrium (`eviction_free.rule_of`). These are statements about
     floats; a start that lies exactly on an unstable cycle may leave it by rounding.
 
     Args:

@@ -12,9 +12,6 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Complex, Float
 
-from fluidkv.fluid.model import cohort_model
-from fluidkv.workload import System
-
 # Blocks of d iterations, about a second: a mode of modulus 1 - 1e-4 has died out long before.
 _MOST_BLOCKS = 200_000
 # The sums of the cube are of at most a few million terms each rounded at 1e-16.
@@ -89,6 +86,11 @@ def rule_of(weights: Float[np.ndarray, " stage"]) -> Rule:
     """Modes where they can be told apart, else the cube; of V_s, to any scale.
 
     Neither, where the equilibrium is not stable, or so nearly neutral that floats cannot tell.
+    Where the moduli of the parts sum to less than 1 no eviction ever comes, and the start returns.
+    Just above the smallest stable input length modes decay by a millionth in an iteration, and
+    there this says so thousands of iterations before the deviation has become small.
+
+    Source: Congestion, equation (9) and Appendix B.6.2.
     """
     multipliers, vectors = np.linalg.eig(_transition(weights))
     largest = np.abs(multipliers).max()
@@ -97,22 +99,10 @@ def rule_of(weights: Float[np.ndarray, " stage"]) -> Rule:
         return Rule(Modes(vectors[0][:, None] * np.linalg.inv(vectors), multipliers), None)
     # Where all modes are known, one of them does not decay: no power of Phi is a contraction, or
     # none within the blocks that are looked at.
-    return Rule(None, None if told_apart else _contraction(weights))
+    return Rule(None, None if told_apart else eviction_free_radius(weights))
 
 
-def stable_modes(system: System) -> Modes | None:
-    """The modes, where all of them decay and they can be told apart in floats; else None.
-
-    Where the moduli of the parts sum to less than 1 no eviction ever comes, and the start returns.
-    Just above the smallest stable input length modes decay by a millionth in an iteration, and
-    there this says so thousands of iterations before the deviation has become small.
-
-    Source: Congestion, equation (9) and Appendix B.6.2.
-    """
-    return rule_of(cohort_model(system).weights[0]).modes
-
-
-def eviction_free_radius(system: System) -> float | None:
+def eviction_free_radius(weights: Float[np.ndarray, " stage"]) -> float | None:
     """r such that from |y_s - x*| < r x* for all ages s no eviction comes, and y tends to x*.
 
     Admission stays positive where the deviation is below x* / K with K = sup over n >= 1 of the sum
@@ -120,14 +110,13 @@ def eviction_free_radius(system: System) -> float | None:
     up a power of Phi, have sums below 1: later ones are not larger than those before, and Phi
     contracts. It is the largest such cube where starts are not asked to lie on the memory boundary.
 
+    Args:
+        weights: V_s, to any scale.
+
     Returns:
         r in (0, 1], or None if no contraction shows: the equilibrium is not stable, or its slowest
         mode needs more iterations than are looked at.
     """
-    return _contraction(cohort_model(system).weights[0])
-
-
-def _contraction(weights: Float[np.ndarray, " stage"]) -> float | None:
     phi = _transition(weights)
     ages = len(phi)
     rows = np.empty((ages, ages))  # e_0 Phi^n for n = 1 ... d, the latest first

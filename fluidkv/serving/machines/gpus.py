@@ -91,7 +91,7 @@ def gpu_named(name: str) -> Gpu:
         >>> gpu_named("a100")
         Traceback (most recent call last):
             ...
-        fluidkv.errors.InputError: gpu: got 'a100'; allowed: near: a100-40, a100-80, a100-80-pcie
+        fluidkv.errors.InputError: gpu: got 'a100'; allowed: a100-40, a100-80, a100-80-pcie ...
     """
     plain = "-".join(name.lower().replace("_", " ").replace("-", " ").split())
     for brand in ("nvidia-", "geforce-", "amd-", "instinct-", "tesla-"):

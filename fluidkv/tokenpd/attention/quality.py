@@ -72,26 +72,6 @@ def relative_error(
     return jnp.sqrt(_share(off, jnp.square(weights).sum(-1)))
 
 
-def output_error_on(
-    weights: Float[Array, "*stream key"],
-    kept: Bool[Array, "*stream key"],
-    values: Float[Array, "*stream key dimension"],
-) -> Float[Array, "*stream"]:
-    """The same for values that are given: |sum (w' - w) v| / |sum w v|, Euclidean norms.
-
-    Examples:
-        >>> from fluidkv.tokenpd.attention.quality import output_error_on
-        >>> weights, kept = np.array([0.5, 0.25, 0.25]), np.array([True, False, False])
-        >>> values = np.array([[1.0], [3.0], [3.0]])
-        >>> float(output_error_on(weights, kept, values))  # 1 in the place of 2
-        0.5
-    """
-    off = renormalised(weights, kept) - weights
-    wrong = jnp.einsum("...k,...kd->...d", off, values)
-    true = jnp.einsum("...k,...kd->...d", weights, values)
-    return _share(jnp.linalg.norm(wrong, axis=-1), jnp.linalg.norm(true, axis=-1))
-
-
 def _share(part: Float[Array, "*any"], whole: Float[Array, "*any"]) -> Float[Array, "*any"]:
     """part / whole, 0 where the whole is 0."""
     return jnp.where(whole > 0, part / jnp.where(whole > 0, whole, 1), 0)

@@ -169,18 +169,6 @@ def mean_queue_bound(n: int, mean: Exact, variance: Exact) -> Fraction:
     return 2 * n - 1 + kingman(mean - n, variance)
 
 
-def stationary_mean_bound(n: int, mean: Exact, variance: Exact) -> Fraction:
-    """E[W] in the long run: n - 1 + mean / 2 + variance / (2 |mean - n|), below the bound above.
-
-    In balance P(W < n) = 1 - mean / n, and equal second moments before and after a batch give
-    E[W] = variance / (2 |mean - n|) + mean / 2 + E[W | W < n]; the last is at most n - 1.
-
-    Args, raises: as `mean_queue_bound`.
-    """
-    n, mean = _service(n, mean)
-    return n - 1 + mean / 2 + kingman(mean - n, variance)
-
-
 def _service(n: int, mean: Exact) -> tuple[int, Fraction]:
     n, mean = count("n", n), exact("mean", mean, least=0)
     if mean >= n:

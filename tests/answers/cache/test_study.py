@@ -127,7 +127,7 @@ def test_bad_input_is_one_line() -> None:
     with pytest.raises(InputError, match="page: got 999; allowed: at most the longest prompt"):
         cache_study(GSP, granularity=Granularity(999))
     wrong: Any = "lur"
-    with pytest.raises(InputError, match=r"policies: got 'lur'; allowed: near: lru"):
+    with pytest.raises(InputError, match=r"policies: got 'lur'; allowed: lru"):
         cache_study(GSP, policies=[wrong])
     with pytest.raises(InputError, match="granularity: got 'lur'; allowed: tokens, nodes"):
         cache_study(GSP, granularity=wrong)

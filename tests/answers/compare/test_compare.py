@@ -178,7 +178,7 @@ def test_better_is_better_in_something_and_worse_in_nothing() -> None:
         (["vllm"], {}, "engines", "at least 2"),
         (["vllm", "vllm"], {}, "engine", "each engine once"),
         (["vllm", "fcfs-new-first"], {}, "engine", "one under which every run ends"),
-        (["vllm", "vlm"], {}, "engine", "near: vllm"),
+        (["vllm", "vlm"], {}, "engine", "vllm (the nearest)"),
         (["vllm", "trtllm-no-evict"], {"now": Setting(watermark=0.1)}, "watermark", "0: it has no"),
         (
             ["vllm", "trtllm-no-evict"],

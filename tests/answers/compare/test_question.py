@@ -64,7 +64,7 @@ def test_the_crossover_is_said_and_has_its_table() -> None:
     assert isinstance(text, str)
     rows = list(csv.DictReader(text.splitlines()))
     assert {row["axis"] for row in rows} == {"max_tokens", "capacity"}
-    assert [figure.id for figure in COMPARE.figures(answer)] == ["engines", "crossover"]
+    assert [figure.id for figure in COMPARE.drawn(answer)] == ["engines", "crossover"]
 
 
 def test_the_first_lines_say_what_it_sees_of_shared_prompts() -> None:
@@ -81,7 +81,7 @@ def test_the_first_lines_say_what_it_sees_of_shared_prompts() -> None:
     [
         (f"{COMPARES} --engine vllm", "--engine: got 'vllm'; allowed: at least two"),
         (COMPARES, "--engine: got 'none'; allowed: at least two"),
-        (f"{COMPARES} --engine vllm --engine vlm", "--engine: got 'vlm'; allowed: near: vllm"),
+        (f"{COMPARES} --engine vllm --engine vlm", "--engine: got 'vlm'; allowed: vllm"),
         (
             f"{COMPARES} --engine vllm --engine sglang+cache:mem_fraction=0.8",
             "without mem_fraction: it is memory",

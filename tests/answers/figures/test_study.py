@@ -12,7 +12,8 @@ import pytest
 
 from fluidkv.answers.figures.cascade import _mean_of_last
 from fluidkv.answers.figures.study import study_figures
-from fluidkv.answers.study.study import StudyResult, study_system
+from fluidkv.answers.study.result import StudyResult
+from fluidkv.answers.study.study import study_system
 from fluidkv.figures import wording, write_figures
 from fluidkv.figures.figure import Figure
 from fluidkv.figures.render import MANIFEST, draw

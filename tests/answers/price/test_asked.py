@@ -134,11 +134,11 @@ B = ["--budget", "20"]
         (["a.npy", *G, *B], "SOURCE: got 'SOURCE and --generator'; allowed: exactly one of"),
         (
             ["--generator", "recent", *B],
-            "--generator: got 'recent'; allowed: near: recency",
+            "--generator: got 'recent'; allowed: recency",
         ),
         (
             [*G, *B, "--policy", "token-dp"],
-            "--policy: got 'token-dp'; allowed: near: token-pd",
+            "--policy: got 'token-dp'; allowed: token-pd",
         ),
         ([*G, *B, "--policy", "zzz"], "--policy: got 'zzz'; allowed: one of fifo, fifo-pooled, "),
         ([*G, *B, "--predictor", "mean"], "--predictor: got 'mean'; allowed: one of last-seen"),

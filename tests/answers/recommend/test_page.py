@@ -13,7 +13,7 @@ import pytest
 
 from fluidkv.answers import Demand, Setting, recommend_settings
 from fluidkv.answers.questions import QUESTIONS
-from fluidkv.answers.recommend.page import first_lines, run_rows
+from fluidkv.answers.recommend.page import first_lines, rows_of_runs
 from fluidkv.cli import main
 from fluidkv.prefix import Prompts, content
 from fluidkv.runs.measuring import metrics
@@ -84,7 +84,7 @@ def test_runs_that_are_all_start_give_no_pick() -> None:
     assert "No pick" in page
     assert "these runs are mostly their start; take more --requests" in page
     assert not re.search("is needed|no preemption|leave it", page)
-    (figure,) = QUESTIONS["recommend"].figures(answer_to("recommend", line))
+    (figure,) = QUESTIONS["recommend"].drawn(answer_to("recommend", line))
     assert "runs too short for a pick" in figure.title
     assert main(["recommend", *line.split()]) == 1
 
@@ -163,7 +163,7 @@ def test_the_frontier_counts_what_it_shows() -> None:
         (f"{ONE} --engine sglang --watermark 0.1", "--watermark: got [0.1]; allowed: none: sglang"),
         (f"{ONE} --block-size 7", "400 tokens are 57 blocks of 7 and 1 tokens"),
         (f"{ONE} --slo ttft_p99=2s", "--clock"),
-        (f"{ONE} --slo ttft_p98=2s", "near: ttft_p99"),
+        (f"{ONE} --slo ttft_p98=2s", "METRIC ttft_p99"),
         (f"{ONE} --slo preemptions=0s", "a number without a unit, for preemptions"),
         (f"{ONE} --slo ttft_p99=2h", "a time: a number, s or ms, for ttft_p99"),
         (f"{ONE} --slo ttft_p99=-1", "a finite bound of at least 0"),
@@ -319,7 +319,7 @@ def test_prompts_of_a_log_begin_alike_as_in_a_replay(tmp_path) -> None:
         for texts in (prompts, None)
     )
     assert answer.mean(0, "latency_mean") == shared.latency_mean.item() < apart.latency_mean.item()
-    rows = dict(run_rows(answer))
+    rows = dict(rows_of_runs(answer))
     assert rows["prompts"] == "begin alike as the trace says"
     assert rows["not in it"] == "speculative decoding, swapping, scheduling cost"
 

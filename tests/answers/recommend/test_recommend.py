@@ -213,7 +213,7 @@ def test_a_trace_is_a_workload_where_it_is_not_replayed():
         ({"runs": 10**4}, "runs"),
         ({"demand": Demand(rate=1e-9)}, "rate"),
         ({"candidates": {"admission_rate": [Fraction(1, 10**6)]}}, "admission_rate"),
-        ({"block_size": 500}, "block_size"),
+        ({"block_size": 500}, "capacity"),
     ],
 )
 def test_refused_before_anything_runs(options, argument):

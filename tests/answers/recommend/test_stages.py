@@ -153,8 +153,8 @@ def test_what_no_engine_has_is_never_the_pick():
     only = FEW | {"watermark": [], "max_num_seqs": [], "admission_rate": [Fraction(1, 4)]}
     limited = small(demand=Demand(clients=25), slos=[Slo("preemptions", 0)], candidates=only)
     assert limited.choice.index is None
-    assert limited.in_front is not None
-    assert limited.settings[limited.in_front].admission_rate == Fraction(1, 4)
+    assert limited.pick_in_front is not None
+    assert limited.settings[limited.pick_in_front].admission_rate == Fraction(1, 4)
     assert limited.to_take
 
 

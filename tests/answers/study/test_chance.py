@@ -168,7 +168,7 @@ def test_a_model_and_the_same_layers_as_options_are_one_server(
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        ("--model gpt-os-20b", "--model: got 'gpt-os-20b'; allowed: near: gpt-oss-20b,"),
+        ("--model gpt-os-20b", "--model: got 'gpt-os-20b'; allowed: gpt-oss-20b,"),
         (
             "--model qwen3-next",
             "--model: got 'qwen3-next'; allowed: a model whose layers are known",

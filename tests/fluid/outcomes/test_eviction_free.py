@@ -9,12 +9,7 @@ import pytest
 from fluidkv.exact import mass
 from fluidkv.exact.survival import survival_weights
 from fluidkv.fluid import cohort_model
-from fluidkv.fluid.outcomes.eviction_free import (
-    eviction_free_radius,
-    rule_of,
-    rules_of,
-    stable_modes,
-)
+from fluidkv.fluid.outcomes.eviction_free import eviction_free_radius, rule_of, rules_of
 from fluidkv.runs.batch import power_of_two
 from fluidkv.runs.interpreted import interpreted
 from fluidkv.systems import Systems
@@ -25,7 +20,7 @@ from tests.fluid.outcomes.cases import COMMON, COPRIME, memory_shares, mixed, st
 def test_no_eviction_comes_from_within_the_radius(system):
     # Corners of the cube of that radius are its worst points; no memory constraint is put on them.
     weights = cohort_model(system).weights[0]
-    radius = eviction_free_radius(system)
+    radius = eviction_free_radius(weights)
     assert radius is not None
     phi = np.eye(weights.size, k=-1)
     phi[0, :-1], phi[0, -1] = -weights[1:] / weights[0], 0.0
@@ -41,7 +36,7 @@ def test_no_eviction_comes_from_within_the_radius(system):
 @pytest.mark.parametrize("system", [COPRIME, mixed(5, 9, "1/2", 65), mixed(2, 7, "1/2", 18)])
 def test_modes_foretell_the_admissions(system):
     # 40 iterations of the literal model from a start near the equilibrium, in rationals.
-    modes = stable_modes(system)
+    modes = rule_of(cohort_model(system).weights[0]).modes
     assert modes is not None
     weights = survival_weights(system.workload)
     rate = system.capacity / weights.lifetime_memory
@@ -60,11 +55,11 @@ def test_modes_foretell_the_admissions(system):
         assert not any(x for row in step.evicted for x in row)
 
 
-def test_there_is_no_radius_where_the_equilibrium_is_unstable():
-    assert eviction_free_radius(COMMON) is None
-    assert eviction_free_radius(mixed(2, 7, "1/2", 17)) is None
-    assert stable_modes(COMMON) is None
-    assert stable_modes(mixed(2, 7, "1/2", 17)) is None
+@pytest.mark.parametrize("system", [COMMON, mixed(2, 7, "1/2", 17)])
+def test_there_is_no_rule_where_the_equilibrium_is_unstable(system):
+    weights = cohort_model(system).weights[0]
+    assert eviction_free_radius(weights) is None
+    assert rule_of(weights) == (None, None)
 
 
 def says(looks, system, deviations):

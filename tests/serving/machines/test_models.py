@@ -116,9 +116,9 @@ def test_gpus_are_known_as_drivers_have_them(written: str, name: str) -> None:
 @pytest.mark.parametrize(
     ("look_up", "near"),
     [
-        (lambda: model_named("lama-3.1-8b"), "near: llama-3.1-8b, "),
+        (lambda: model_named("lama-3.1-8b"), "llama-3.1-8b, "),
         (lambda: model_named("nonsense"), "one of llama-2-7b, "),
-        (lambda: gpu_named("a100"), "near: a100-40, a100-80, a100-80-pcie"),
+        (lambda: gpu_named("a100"), "a100-40, a100-80, a100-80-pcie (the nearest)"),
         (lambda: gpu_named("h-100"), "h100"),
     ],
 )

@@ -57,7 +57,7 @@ def test_a_part_with_another_value_is_no_part() -> None:
 
 
 def test_an_unknown_sample_is_told_which_there_are() -> None:
-    near = r"source: got 'sample:h100'; allowed: a file, or near: sample:vllm-rtx4090$"
+    near = r"source: got 'sample:h100'; allowed: a file, or sample:vllm-rtx4090 \(the nearest\)$"
     with pytest.raises(InputError, match=near):
         read_trace("sample:h100")
     with pytest.raises(InputError, match=r"allowed: a file, or one of sample:vllm-rtx4090$"):

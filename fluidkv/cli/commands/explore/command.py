@@ -15,7 +15,7 @@ from fluidkv.errors import InputError
 from fluidkv.questions.kinds import Whole
 from fluidkv.questions.options import OUTPUT, SERVER, WHO, as_options, only_with
 from fluidkv.report.page import Page
-from fluidkv.text import near_names
+from fluidkv.text import near_names, nearest_of
 
 if TYPE_CHECKING:
     from fluidkv.explore.state import PageState
@@ -110,7 +110,7 @@ def _state(
         return NAMED[preset].state
     if preset is not None and preset not in preset_names():
         near = near_names(preset, (*preset_names(), *NAMED))
-        raise InputError("--preset", preset, f"near: {', '.join(near)}" if near else "see --list")
+        raise InputError("--preset", preset, nearest_of(near) or "see --list")
     for name in ("--model", "--kv-bytes"):
         only_with(name, options[name], "--capacity KV", memory.capacity)
     if not (source or classes or preset):

@@ -11,7 +11,7 @@ _Lengths = int | Int[np.ndarray, " request"]
 
 
 def check_table(requests: Requests, settings: SglangSettings, first: int = 0) -> None:
-    """Refuse requests that a server could never serve; of these the first one is named.
+    """Refuse requests that a server could never serve; named is the one that needs most memory.
 
     Args:
         first: row of a trace with which these begin, for the row that is named.
@@ -23,13 +23,13 @@ def check_table(requests: Requests, settings: SglangSettings, first: int = 0) ->
     inputs, outputs, asked = requests.input_length, requests.output_length, requests.max_output
     ends_early = settings.ignore_eos & (outputs != asked)
     needed = tokens_alone(inputs, 0, outputs, asked, settings)
-    refused = np.flatnonzero(ends_early | (needed > settings.tokens))
-    if not refused.size:
-        return
-    row = int(refused[0])
-    if ends_early[row]:
+    if ends_early.any():
+        row = int(ends_early.argmax())
         said = f"{outputs[row]} of {asked[row]} in request {first + row}"
         raise InputError("output_length", said, "all that is asked for, with ignore_eos")
+    if not (needed > settings.tokens).any():
+        return
+    row = int(needed.argmax())
     lengths = f"{inputs[row]} input and at most {asked[row]} output tokens"
     allowed = f"at least {needed[row]} tokens, for request {first + row} ({lengths})"
     raise InputError("capacity", settings.tokens, allowed)

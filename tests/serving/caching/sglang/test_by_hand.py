@@ -294,6 +294,12 @@ def test_a_request_that_is_never_admitted_is_refused():
     assert rows(engine([alone(0, 7, 3)], 12), 1)[0].admitted == 1
 
 
+def test_of_requests_that_are_never_admitted_the_largest_is_named():
+    table = [alone(place, length, 3) for place, length in enumerate((9, 8, 40, 10))]
+    with pytest.raises(InputError, match=r"at least 45 tokens, for request 2 \(40 input"):
+        engine(table, 11)
+
+
 def test_with_ignore_eos_nobody_ends_early():
     with pytest.raises(InputError, match="output_length: got '2 of 3 in request 0'"):
         engine([alone(0, 8, 2, 3)], 100, ignore_eos=True)
