@@ -105,6 +105,7 @@ class Claim(Record):
             a surprise as much as the reverse.
         evidence: how that verdict is known, on record; a change of it is a surprise too.
         origin: who makes the statement.
+        holds: ids of claims that do hold where this one does not.
 
     Raises:
         InputError: an id that is not dotted lower-case words, or an unknown kind.
@@ -119,6 +120,7 @@ class Claim(Record):
     expected: Verdict = Verdict.HOLDS
     evidence: Evidence | None = None
     origin: Origin = Origin.PRINTED
+    holds: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)+", self.id):
@@ -168,6 +170,7 @@ class Result(Record):
             "paper": outcome.paper if outcome else None,
             "note": outcome.note if outcome else None,
             "witness": outcome.witness if outcome else None,
+            "holds": list(claim.holds),
             "error": self.error or None,
             "as_expected": self.as_expected,
         }

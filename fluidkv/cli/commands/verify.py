@@ -138,6 +138,7 @@ def _say(page: Page, result: "Result") -> None:
             f"paper: {outcome.paper}; ours: {outcome.ours}",
             outcome.witness and f"smallest counterexample: {outcome.witness}",
             outcome.note,
+            result.claim.holds and f"what holds: {', '.join(result.claim.holds)}",
         ]
     if outcome is not None and not result.as_expected:
         known = result.claim.expected

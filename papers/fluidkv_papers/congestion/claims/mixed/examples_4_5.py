@@ -115,7 +115,9 @@ def _within_two_percent() -> Finding:
 
 @CLAIMS.fails("figure-2.a.limit-modulus", "Figure 2, caption (a)")
 def _caption_modulus() -> Outcome:
-    """The roots of the limiting polynomial have modulus about 0.72."""
+    """The roots of the limiting polynomial have modulus about 0.72.
+
+    Holds: example-4.limit-modulus"""
     return root_rounds_to(
         _limit_modulus_squared(),
         "0.72",

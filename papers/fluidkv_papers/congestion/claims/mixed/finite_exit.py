@@ -168,7 +168,8 @@ def _exactly_when() -> Finding:
     Checked: starts of one pair with a rational unstable root
     Paper: stability holds exactly when there is no projection on the unstable subspace
     Note: The eviction, which the linear argument leaves out, takes the projection away. Within the
-    neighbourhood of Lemma 16 the statement holds: see congestion.lemma-16.finite-exit."""
+    neighbourhood of Lemma 16 the statement holds.
+    Holds: lemma-16.finite-exit"""
     # A start with a projection that comes back, as eviction takes the projection away.
     dynamics = _rational()
     after = _on_hyperplane(dynamics, _AFTER_EVICTION)

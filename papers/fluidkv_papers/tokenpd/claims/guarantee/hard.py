@@ -79,8 +79,10 @@ def _hard_wanted() -> Finding:
 
     Ours: T / 2 on two tokens worth 1 a round, and T / 4 where nothing is a tie, at any step
     Paper: Regret(T) = O(sqrt(T)), while never violating (3)
-    Note: More is lost in a crowd (section-4.guarantee.regret.hard.wanted.crowd). Holds where (5)
-    sees what is kept (section-4.guarantee.regret.hard.kept)."""
+    Note: More is lost in a crowd. Holds where (5) sees what is kept.
+    Holds: section-4.guarantee.regret.hard.wanted.smallest,
+    section-4.guarantee.regret.hard.wanted.linear, section-4.guarantee.regret.hard.wanted.crowd,
+    section-4.guarantee.regret.hard.kept"""
     from fluidkv_papers.theory.price_rule import cases as known
 
     def lost(name: str, horizon: int) -> Fraction:
