@@ -119,8 +119,8 @@ holds="figure-17-g.observation-2",)(_against)  # fmt: skip
 CLAIMS.claim(
     "figures-17-e-to-g.latency",
     "section 5.4, Figure 17, with Observation 2",
-    "They agree with one another and with Observation 2 where the SLO that increases in Figures "
-    "17e and 17f is the latency, and not its attainment.",
+    "Figures 17e to 17g agree with one another and with Observation 2 where the SLO that increases "
+    "in Figures 17e and 17f is the latency, and not its attainment.",
     checked=_SIGNS,
     given=({**FORMULAS, **OBSERVATION_2, **AS_LATENCIES}, "TTFT SLO keeps increasing"),
 )(_against)

@@ -61,7 +61,8 @@ def _epsilon(left: Fraction, epsilon: Fraction) -> bool | str:
     over=lambda: _times(n * _TENTH for n in range(10, 31)),
 )
 def _an_iteration(left: Fraction, epsilon: Fraction) -> bool | str:
-    """With epsilon of at least T_max it does, where iterations last T_max.
+    """Whoever is batched when RT - T_max first falls below an epsilon of at least T_max meets its
+    objective, where iterations last T_max.
 
     Checked: iterations of T_max, RT of 1 to 5.9 T_max in tenths, epsilon = 1 ... 3 T_max
     Ours: in all {count} cases

@@ -203,7 +203,8 @@ def _bound_near_the_collapsed_rate() -> Finding:
 @CLAIMS.claim(
     "section-5-1.transient.whole-requests-below",
     "section 5.1, in whole requests",
-    "With a cap about one percent below x*, they end so too, and the load is served.",
+    "In whole requests, with a cap about one percent below x*, evictions end after at most l1 "
+    "iterations, and the load is served.",
     given=(_BELOW,),
     checked=f"{_COLLAPSED}, 3,000 iterations",
 )

@@ -115,7 +115,8 @@ _NONE_LATER = "no eviction after at most max l1 iterations"
 @CLAIMS.claim(
     "section-5-1.transient.proportional",
     "section 5.1",
-    "With several classes, a_k = p_k a, it ends after at most max l1 iterations, whatever waits.",
+    "With several classes, a_k = p_k a, a cap of x* ends evictions after at most max l1 "
+    "iterations, whatever waits.",
     over=TWO,
     ours=_latest,
     paper=_NONE_LATER,

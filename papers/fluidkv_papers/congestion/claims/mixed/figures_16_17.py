@@ -94,7 +94,7 @@ for _check, _sets, _said, _evidence, _origin, _checked in (
     (
         _converges,
         _COPRIME,
-        ("converges", "{0} with l0 = {1} and equal shares converge to it."),
+        ("converges", "{0} with l0 = {1} and equal shares converge to the equilibrium."),
         Evidence.SAMPLED,
         Origin.REPRODUCTION,
         _TRIED,

@@ -136,8 +136,8 @@ def _starts() -> Iterator[tuple[bool, State]]:
     note=f"{_NAMED}; the projection is then rational and the trajectories are exact.",
 )
 def _finite_exit(on: bool, state: State) -> bool | Seen:
-    """Perturbations with a projection on the unstable modes leave it; the others, a proper linear
-    subspace, may stay.
+    """Perturbations with a projection on the unstable modes leave a neighbourhood of the
+    equilibrium; the others, a proper linear subspace, may stay.
 
     Checked: one pair with a rational unstable root, 8 starts and 8 on the subspace
     Ours: 8 starts with projection exit by n = {max}; 8 without it, in the hyperplane, stay and

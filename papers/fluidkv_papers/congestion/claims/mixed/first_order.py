@@ -141,7 +141,7 @@ def _threshold() -> Finding:
         f"not stable for l0 < {window.first}, stable from there on",
         paper=f"l0 >= {_PRINTED}",
         note=f"The smallest l0 under other readings: {readings}. The first-order criterion below "
-        "(12) gives it: see congestion.figure-3.a.first-order.",
+        "(12) gives 15.",
     )
 
 

@@ -86,7 +86,7 @@ def _threshold_is_global() -> Finding:
     kind="definition",
 )
 def _one_token_later() -> Finding:
-    """The same for decode lengths 1 and 12 in equal shares, where l0_min is 59.
+    """Local stability is global for decode lengths 1 and 12 in equal shares, where l0_min is 59.
 
     Checked: l0 = 59 and 60; 212 starts each
     Paper: l0_min is defined by the roots of F

@@ -99,7 +99,8 @@ def _hard_wanted() -> Finding:
     over=lambda: product(range(2, 9), range(1, 5), (Fraction(1, 1000), ONE)),
 )
 def _crowd(tokens: int, times: int, step: Fraction) -> bool:
-    """There n tokens worth 1 in every round lose T (1 - 1 / n).
+    """Under a hard budget, where (5) sees what (4) wanted, n tokens worth 1 in every round lose
+    T (1 - 1 / n).
 
     Checked: n = 2 ... 8 tokens worth 1 in every round, M = c = 1, mu_1 = 1, T = n, 2 n ... 4 n, eta
     = 1/1000, 1
