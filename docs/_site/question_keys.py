@@ -6,16 +6,13 @@ from collections.abc import Iterable
 from docs._site.layout import Pages
 from fluidkv.answers.questions import QUESTIONS
 from fluidkv.keys import Row, json_rows
-from fluidkv.questions.answer import inner_answer
-from fluidkv.questions.question import Question
+from fluidkv.questions.answer import Answer, inner_answer
 
 _PLACE = re.compile(r"^<!-- keys of: ([\w.:, ]+) -->\n.*\n", re.M)
 
 
-def reference(question: Question) -> str:
-    """The table of the keys of its answer."""
-    answer = inner_answer(question.ask.__annotations__["return"])
-    assert answer is not None
+def reference(answer: type[Answer]) -> str:
+    """The table of its keys."""
     return _table(answer.json_keys())
 
 
@@ -31,7 +28,9 @@ def _cell(words: str) -> str:
 def _keys_of(names: str) -> str:
     """Of a question, or of what modules have: "module:name, module:name" below fluidkv."""
     if names in QUESTIONS:
-        return reference(QUESTIONS[names])
+        answer = inner_answer(QUESTIONS[names].ask.__annotations__["return"])
+        assert answer is not None
+        return reference(answer)
     return _table(row for name in names.split(", ") for row in json_rows(f"fluidkv.{name}"))
 
 

@@ -102,7 +102,7 @@ def test_a_sweep_knows_it(tmp_path: Path) -> None:
 
 
 def test_its_keys_are_a_table_for_the_docs() -> None:
-    assert reference(waste.WASTE).splitlines()[2:] == [
+    assert reference(waste.Waste).splitlines()[2:] == [
         "| `length` | tokens | longest request |",
         "| `shape` | text | what lengths are like |",
         "| `least` | number | share wasted by the best size |",
