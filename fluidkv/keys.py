@@ -102,9 +102,8 @@ def json_rows(of: "type | str | Sequence[Row]", front: str = "") -> Iterator[Row
 def _rows_of(owner: type, key: Key, front: str) -> Iterator[Row]:
     if key.name.endswith("_exact"):  # said once of all
         return
-    what = key.what
-    if not what and not callable(key.of):
-        what = _documented(owner, key.of or key.path)
+    source = key.path if callable(key.of) else key.of or key.path
+    what = key.what or _documented(owner, source)
     if what or not key.below:
         yield f"{front}{key.name}", key.kind, what
     if key.below:
@@ -114,7 +113,7 @@ def _rows_of(owner: type, key: Key, front: str) -> Iterator[Row]:
 def _documented(owner: type, name: str) -> str:
     """What the docstring of a class says of a field; of a property, the first paragraph of its own.
 
-    `None` is null there, as it is in JSON.
+    `None` is null there, and a pair a list, as they are in JSON.
     """
     member = getattr(owner, name, None)
     if isinstance(member, property | cached_property):
@@ -125,4 +124,5 @@ def _documented(owner: type, name: str) -> str:
         match = re.search(entry, text, re.M | re.S)
         words = match[1] if match else ""
     words = re.sub(r"\bNone\b", "null", " ".join(words.split()).removesuffix("."))
+    words = words.replace("(low, high)", "[low, high]")
     return words[:1].lower() + words[1:] if words[1:2].islower() else words

@@ -83,7 +83,7 @@ class PulseAnswer(Keyed):
         Key("common_divisor", "tokens", "g, of the decode lengths", "cycle.common_divisor"),
         Key("period", "iterations", "of the cycle", "cycle.period"),
         Key("throughput", "per iteration", "requests completed", "cycle.throughput", exact=True),
-        Key("best", "per iteration", exact=True),
+        Key("best", "per iteration", "x*, without eviction", exact=True),
         Key(
             "share_of_best", "share", "the first over the second", "cycle.share_of_best", exact=True
         ),
@@ -99,7 +99,7 @@ class PulseAnswer(Keyed):
         Key("settled_mass", "requests", "β, of those that stay", "cycle.settled_mass", exact=True),
         Key("verified", "yes/no"),
         Key("stability", below="fluidkv.exact.mixed.cycles.pulse_stability:PulseStability"),
-        Key("equilibrium_growing_modes", "count", of="equilibrium.outside"),
+        Key("equilibrium_growing_modes", "count", "at x*; null: undecided", "equilibrium.outside"),
     )
 
     @property

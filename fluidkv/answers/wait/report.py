@@ -68,10 +68,10 @@ _PLAN = (
     ("peak_memory", "tokens", "M^π, of a full batch"),
     ("queue", "tokens", "of prompts that wait: part of the buffer"),
     ("tail", "tokens", "for the chance of an overflow: part of the buffer"),
-    ("buffer", "tokens", "both"),
+    ("buffer", "tokens", "for those that wait, and the tail"),
     ("eta[]", "number", "one a boundary"),
     ("batches", "number", "N, up to the horizon"),
-    ("memory_needed", "tokens", "in all"),
+    ("memory_needed", "tokens", "batch and buffer"),
     ("time_inside", "time", "mean decode time"),
 )
 _NESTED = (

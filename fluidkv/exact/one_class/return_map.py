@@ -86,8 +86,8 @@ class CycleStability(Keyed):
         Key("reason", "text"),
         Key("expansion", "number"),
         Key("multipliers", "count", "eigenvalues of the map once round, but for the 1 of memory"),
-        Key("outside", "count"),
-        Key("on_circle", "count"),
+        Key("outside", "count", "of them outside the unit circle; null: not looked for"),
+        Key("on_circle", "count", "of them on it; null: not looked for"),
         Key("radius[]", "number"),
         Key("growth[]", "number"),
     )

@@ -70,7 +70,7 @@ class PulseStability(Keyed):
     radius: tuple[float, float]
 
     KEYS = (
-        Key("verdict", "text"),
+        Key("verdict", "text", "`stable`, `unstable`, `neutral` or `undecided`"),
         Key("evidence", "text"),
         Key("multipliers", "count"),
         Key("outside", "count"),

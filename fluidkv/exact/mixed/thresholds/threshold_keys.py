@@ -9,10 +9,10 @@ from fluidkv.keys import Key
 
 _WINDOW = "fluidkv.exact.mixed.thresholds.threshold:InputWindow"
 _COUNT = (
-    ("input_length", "tokens", "counted by itself, with a certificate"),
+    ("input_length", "tokens", "at which modes are counted by themselves"),
     ("growing_modes", "count", "roots outside the unit circle; null: undecided"),
-    ("neutral_modes", "count", "on it"),
-    ("evidence", "text", "of both"),
+    ("neutral_modes", "count", "roots on it"),
+    ("evidence", "text", "for both counts"),
 )
 
 
@@ -40,11 +40,22 @@ THRESHOLD_KEYS = (
         lambda answer: answer.status.name.lower(),
     ),
     Key("l0_min", "tokens", of="least"),
-    Key("l0_min_at_most", "tokens", of="at_most"),
+    Key(
+        *("l0_min_at_most", "tokens", "stable there and not one token below; l0_min is not larger"),
+        "at_most",
+    ),
     Key("bound", "tokens"),
-    Key("at", of=lambda answer: _count_dict(answer.at_most, answer.at), below=_COUNT),
-    Key("below", of=lambda answer: _count_dict(answer.last_unstable, answer.below), below=_COUNT),
-    Key("last_crossings[]", below=Crossing),
+    Key(
+        *("at", "", "the certificate at `l0_min_at_most`; null where there is none"),
+        lambda answer: _count_dict(answer.at_most, answer.at),
+        below=_COUNT,
+    ),
+    Key(
+        *("below", "", "the certificate one token below it"),
+        lambda answer: _count_dict(answer.last_unstable, answer.below),
+        below=_COUNT,
+    ),
+    Key("last_crossings[]", "", "what takes the last growing modes in", below=Crossing),
     Key("stable_windows[]", below=_WINDOW),
     Key("windows[]", below=_WINDOW),
     Key("crossings[]", below=Crossing),
