@@ -15,7 +15,7 @@ Check = Callable[[Sequence[Claim]], Sequence[Result]]
 
 PAGE = "ledger.md"
 _PLACE = re.compile(r"^<!-- claims of: ([\w.]+) -->\n.*\n", re.M)
-_GROUPS = {
+_ORIGINS = {
     Origin.PRINTED: "Errors of the paper as printed",
     Origin.READING: "Readings of words that leave several open, and statements of ours",
     Origin.REPRODUCTION: "Experiments that are not met",
@@ -43,14 +43,10 @@ def with_failing(pages: Pages, check: Check = checked) -> Pages:
     """The pages, with lists where `ledger.md` has a comment and a line that stands for them."""
     text = pages[PAGE]
     places = _PLACE.findall(text)
-    results = check([claim for claim in ledger() if claim.expected is Verdict.FAILS])
-    undecided = [claim for claim in ledger() if claim.expected is Verdict.UNDECIDED]
+    results = check([claim for claim in ledger() if claim.expected is not Verdict.HOLDS])
 
     def lists(match: re.Match[str]) -> str:
-        place = match[1]
-        fails = [result for result in results if _place(result.claim, places) == place]
-        left = [claim for claim in undecided if _place(claim, places) == place]
-        return "\n".join(_lists(fails, left))
+        return "\n".join(_lists([r for r in results if _place(r.claim, places) == match[1]]))
 
     return {**pages, PAGE: _PLACE.sub(lists, text)}
 
@@ -61,25 +57,24 @@ def _place(claim: Claim, places: Sequence[str]) -> str:
     return max((place for place in places if f"{module}.".startswith(f"{place}.")), key=len)
 
 
-def _lists(fails: Sequence[Result], undecided: Sequence[Claim]) -> Iterator[str]:
-    for origin, title in _GROUPS.items():
-        of_origin = [result for result in fails if result.claim.origin is origin]
-        if of_origin:
+def _lists(results: Sequence[Result]) -> Iterator[str]:
+    fails = [result for result in results if result.claim.expected is Verdict.FAILS]
+    groups = {title: [r for r in fails if r.claim.origin is of] for of, title in _ORIGINS.items()}
+    groups["Undecided"] = [r for r in results if r.claim.expected is Verdict.UNDECIDED]
+    for title, group in groups.items():
+        if group:
             yield f"**{title}**\n"
-            yield from (f"- {_why(result)}" for result in of_origin)
+            yield from (f"- {_why(result)}" for result in group)
             yield ""
-    if undecided:
-        yield "**Undecided**\n"
-        yield from (f"- `{claim.id}` {_plain(claim.statement)}" for claim in undecided)
-        yield ""
 
 
 def _why(result: Result) -> str:
-    """A statement that fails, what is printed and what is so, and what holds."""
+    """A statement that does not hold, what is printed and what is so, and what holds."""
     claim, outcome = result.claim, result.outcome
     assert outcome is not None
+    witness = "" if outcome.witness in outcome.ours else outcome.witness
     words = {"*Printed*: ": outcome.paper, "*Ours*: ": outcome.ours}
-    words |= {"*Counterexample*: ": outcome.witness, "": outcome.note}
+    words |= {"*Counterexample*: ": witness, "": outcome.note}
     why = " ".join(f"{label}{_ended(text)}" for label, text in words.items() if _is_telling(text))
     holds = (f"*Holds*: {_plain(claim_of(id).statement)} (`{id}`)" for id in claim.holds)
     return _BREAK.join((f"`{claim.id}` {_plain(claim.statement)}", why, *holds))

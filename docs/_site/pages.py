@@ -19,7 +19,7 @@ def all_pages(check: Check = checked) -> Pages:
     """Path below the root of the site -> Markdown.
 
     Args:
-        check: finds the outcomes of the claims that fail.
+        check: finds the outcomes of the claims that do not hold.
     """
     pages = with_tables_of_keys(with_pictures(pages_of_repository()))
     return {**with_failing(pages, check), **generated()}
