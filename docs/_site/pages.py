@@ -8,6 +8,7 @@ from docs._site.gallery import gallery
 from docs._site.layout import Pages, pages_of_repository
 from docs._site.moving import with_pictures
 from docs._site.question_keys import with_tables_of_keys
+from docs._site.recorded_runs import with_recorded_runs
 from docs._site.reference import reference
 from docs._site.rooms import rooms_page
 from docs._site.schemas import schema_page
@@ -21,7 +22,7 @@ def all_pages(check: Check = checked) -> Pages:
     Args:
         check: finds the outcomes of the claims that do not hold.
     """
-    pages = with_tables_of_keys(with_pictures(pages_of_repository()))
+    pages = with_recorded_runs(with_tables_of_keys(with_pictures(pages_of_repository())))
     return {**with_failing(pages, check), **generated()}
 
 
