@@ -14,7 +14,7 @@ Check = Callable[[Sequence[Claim]], Sequence[Result]]
 """What finds the outcomes of claims."""
 
 PAGE = "ledger.md"
-_PLACE = re.compile(r"^<!-- claims of: ([\w.]+) -->\n.*\n", re.M)
+_PLACE = re.compile(r"^<!-- claims of: ([\w. ]+) -->\n.*\n", re.M)
 _ORIGINS = {
     Origin.PRINTED: "Errors of the paper as printed",
     Origin.READING: "Readings of words that leave several open, and statements of ours",
@@ -42,11 +42,12 @@ def checked(claims: Sequence[Claim]) -> list[Result]:
 def with_failing(pages: Pages, check: Check = checked) -> Pages:
     """The pages, with lists where `ledger.md` has a comment and a line that stands for them."""
     text = pages[PAGE]
-    places = _PLACE.findall(text)
+    places = [place for places in _PLACE.findall(text) for place in places.split()]
     results = check([claim for claim in ledger() if claim.expected is not Verdict.HOLDS])
 
     def lists(match: re.Match[str]) -> str:
-        return "\n".join(_lists([r for r in results if _place(r.claim, places) == match[1]]))
+        here = match[1].split()
+        return "\n".join(_lists([r for r in results if _place(r.claim, places) in here]))
 
     return {**pages, PAGE: _PLACE.sub(lists, text)}
 
