@@ -28,8 +28,8 @@ PUBLIC = {
 """Name at the top level -> the module where it lives."""
 
 GROUND = {
-    *("plain", "kinds", "record", "keys", "text", "errors", "reading", "files", "labels", "processes"),
-    *("systems", "verdict", "workload"),
+    *("plain", "kinds", "record", "keys", "text", "errors", "reading", "files", "labels"),
+    *("processes", "systems", "verdict", "workload"),
 }
 READERS = {"traces", "measured"}
 FILES = READERS | {"logs"}
