@@ -75,7 +75,7 @@ verify: $(VENV)/.base  ## check every claim of the ledger
 figures: $(VENV)/.base  ## regenerate figures/ with data and manifest
 	$(BIN)/fluidkv figure --all
 
-bench: $(VENV)/.base  ## run the benchmarks, rewrite docs/benchmarks.md and benchmarks/RESULTS.md
+bench: $(VENV)/.base  ## run the benchmarks, record them and rewrite benchmarks/RESULTS.md
 	$(BIN)/python -m benchmarks
 
 # Needs `uv` on the PATH; only maintainers run it. No index address is written into the locks.

@@ -1,4 +1,4 @@
-"""Run the suite and all deep benchmarks, and write docs/benchmarks.md and benchmarks/RESULTS.md.
+"""Run the suite and all deep benchmarks, record it under docs/benchmarks/ and write RESULTS.md.
 
 python -m benchmarks
 """
@@ -43,8 +43,7 @@ runnable in the last minute, the benchmark's own among them.
 
 def main() -> None:
     report = run_suite(on_progress=lambda done, total, what: print(f"{done} of {total}: {what}"))
-    page.record(report)
-    page.write()
+    recorded = page.record(report)
     sections = [_opening(report)]
     print(sections[0])
     for module in (
@@ -67,7 +66,7 @@ def main() -> None:
         print(section, flush=True)
         sections.append(section)
     RESULTS.write_text("\n".join(sections), encoding="utf-8")
-    print(f"written: {page.PAGE.name}, {RESULTS.name}")
+    print(f"written: {recorded.name}, {RESULTS.name}")
 
 
 def _opening(report: Report) -> str:

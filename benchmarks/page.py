@@ -1,10 +1,10 @@
-"""docs/benchmarks.md from the recorded runs of the suite, so that no number on it is typed.
+"""The recorded runs of the suite, and what the page docs/benchmarks.md shows of them.
 
     fluidkv bench --json > run.json
     python -m benchmarks.page run.json
 
 A run is recorded under docs/benchmarks/, by the kind of device that JAX had: one for processors,
-one for accelerators. Without an argument only the page is written again.
+one for accelerators. `make docs` puts the numbers on the page, where none is typed.
 """
 
 import json
@@ -24,22 +24,8 @@ from fluidkv.suite.tables import (
 )
 
 DOCS = Path(__file__).parent.parent / "docs"
-PAGE, RECORDS = DOCS / "benchmarks.md", DOCS / "benchmarks"
+RECORDS = DOCS / "benchmarks"
 DEVICES = {"CPU": "cpu.json", "GPU": "gpu.json"}
-OPENING = f"""\
-# Benchmarks
-
-What [`fluidkv bench`](json.md#bench) found, as recorded in [`docs/benchmarks/`](benchmarks/);
-`python -m benchmarks.page` writes this page, and nothing on it is typed. Each ratio is of two ways
-to compute the same, in one run, and that they agree was checked in it. Ratios say more than rates,
-which depend on the machine. Deeper ones are in [`RESULTS.md`](../benchmarks/RESULTS.md). What is
-compiled once [is kept](compiled_code.md).
-
-A ratio of two ways is of their speeds, also where times are shown: above 1, the first is faster.
-
-{SAID_DISTURBED}
-"""
-
 Reports = dict[str, Report | None]
 """Kind of device -> what was recorded there."""
 
@@ -63,9 +49,9 @@ def record(report: Report, folder: Path = RECORDS) -> Path:
     return path
 
 
-def page(reports: Reports) -> str:
-    """The page, whole."""
-    parts = [OPENING]
+def numbers(reports: Reports) -> str:
+    """What the page has of them: machines, and a section for each benchmark."""
+    parts = [SAID_DISTURBED, ""]
     for kind, report in reports.items():
         parts += [f"**{kind}**" if report else f"**{kind}**: {NOT_MEASURED}.", ""]
         if report:
@@ -122,16 +108,10 @@ def _in_order(keys: Sequence) -> list:
     return list(dict.fromkeys(keys))
 
 
-def write() -> None:
-    """The page as the records have it."""
-    PAGE.write_text(page(recorded()), encoding="utf-8")
-
-
 def main(argv: Sequence[str]) -> None:
     for name in argv:
-        record(Report.of_dict(json.loads(Path(name).read_text("utf-8"))))
-    write()
-    print(f"written: {PAGE.name}")
+        path = record(Report.of_dict(json.loads(Path(name).read_text("utf-8"))))
+        print(f"recorded: {path.name}")
 
 
 if __name__ == "__main__":

@@ -28,8 +28,8 @@ PUBLIC = {
 """Name at the top level -> the module where it lives."""
 
 GROUND = {
-    *("plain", "kinds", "record", "text", "errors", "reading", "files", "labels", "processes"),
-    *("systems", "verdict", "workload"),
+    *("plain", "kinds", "record", "keys", "text", "errors", "reading", "files", "labels"),
+    *("processes", "systems", "verdict", "workload"),
 }
 READERS = {"traces", "measured"}
 FILES = READERS | {"logs"}
@@ -46,6 +46,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "errors": {"text"},
     "kinds": {"text", "errors"},
     "record": {"plain", "kinds"},
+    "keys": {"plain", "record"},
     "reading": {"text", "errors"},
     "files": {"text", "errors"},
     "processes": {"text", "errors", "files"},

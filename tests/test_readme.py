@@ -19,7 +19,7 @@ from fluidkv.cli.commands.verify import tally
 from fluidkv.figures.registry import figures, written
 from fluidkv.ledger.claim import Outcome, Result
 from fluidkv.ledger.registry import select
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.verdict import Evidence
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -161,22 +161,13 @@ def test_verify_prints_what_the_readme_shows(capsys, terminal):
     assert output.endswith("\n\n" + block_after("output of: fluidkv verify").strip())
 
 
-def test_ledger_is_what_the_readme_and_its_page_say():
-    """The tally is in the README; each statement that fails has its line in docs/ledger.md."""
-    expected = {claim.id: claim.expected for claim in select()}
+def test_the_readme_has_the_tally_of_the_ledger():
     recorded = [
         Result(claim, Outcome(claim.expected, claim.evidence or Evidence.EXACT, "", ""))
         for claim in select()
     ]
     shown = " ".join(block_after("output of: fluidkv verify").split())
     assert shown == " ".join(tally(recorded))
-    failing = {name for name, verdict in expected.items() if verdict is Verdict.FAILS}
-    page = (ROOT / "docs" / "ledger.md").read_text(encoding="utf-8")
-    listed = re.findall(r"^- `([^`]+)`", page, flags=re.M)
-    assert sorted(listed) == sorted(failing)
-    for name in set(re.findall(_CLAIM_ID, page)) - failing:
-        verdicts = {v for full, v in expected.items() if f"{full}.".startswith(f"{name}.")}
-        assert verdicts == {Verdict.HOLDS}, name
 
 
 def test_the_readme_says_where_the_errors_as_printed_stand():

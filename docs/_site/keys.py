@@ -57,7 +57,7 @@ def flat(section: str) -> tuple[Key, ...]:
 
 
 def _rows(text: str) -> Iterator[list[str]]:
-    for line in text.replace("\\|", "/").splitlines():
+    for line in text.replace("\\|", "/").replace("\\*", "*").splitlines():
         if line.startswith("| `"):
             yield [cell.strip() for cell in line.strip("|").split("|")]
 

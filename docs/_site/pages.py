@@ -3,10 +3,12 @@
 from docs._site.analyses import analyses_page
 from docs._site.claims import claims_page
 from docs._site.commands import command_pages
+from docs._site.failing import Check, checked, with_failing
 from docs._site.gallery import gallery
 from docs._site.layout import Pages, pages_of_repository
 from docs._site.moving import with_pictures
 from docs._site.question_keys import with_tables_of_keys
+from docs._site.recorded_runs import with_recorded_runs
 from docs._site.reference import reference
 from docs._site.rooms import rooms_page
 from docs._site.schemas import schema_page
@@ -14,9 +16,14 @@ from docs._site.tutorials import tutorials
 from fluidkv_papers.coverage import page as coverage
 
 
-def all_pages() -> Pages:
-    """Path below the root of the site -> Markdown."""
-    return {**with_tables_of_keys(with_pictures(pages_of_repository())), **generated()}
+def all_pages(check: Check = checked) -> Pages:
+    """Path below the root of the site -> Markdown.
+
+    Args:
+        check: finds the outcomes of the claims that do not hold.
+    """
+    pages = with_recorded_runs(with_tables_of_keys(with_pictures(pages_of_repository())))
+    return {**with_failing(pages, check), **generated()}
 
 
 def generated() -> Pages:

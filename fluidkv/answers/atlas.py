@@ -6,11 +6,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fluidkv.errors import InputError
+from fluidkv.keys import Key, Keyed
 from fluidkv.plain import csv_text, with_exact
 from fluidkv.questions.kinds import SHARE, Whole
 from fluidkv.questions.options import RUN, Option
 from fluidkv.questions.question import Question
-from fluidkv.record import Record
 from fluidkv.report.numbers import counted
 from fluidkv.report.page import Page
 
@@ -40,7 +40,7 @@ _WORKERS = Option(
 
 
 @dataclass(frozen=True, eq=False)
-class Atlas(Record):
+class Atlas(Keyed):
     """What `fluidkv atlas` reports.
 
     Fields:
@@ -49,9 +49,28 @@ class Atlas(Record):
 
     thresholds: "xr.Dataset"
 
+    KEYS = (
+        Key("pairs", "count"),
+        Key("shares", "count", "of the shorter length", lambda a: a.thresholds.sizes["share"]),
+        Key(
+            "needs_most",
+            below=(
+                ("input_length", "tokens", "that it needs"),
+                ("decode_lengths[]", "tokens", "of that mix"),
+                ("share_of_first", "share", "of its requests with the first length"),
+            ),
+        ),
+    )
+
     def to_xarray(self) -> "xr.Dataset":
         """All of it."""
         return self.thresholds
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of decode lengths."""
+        longest = self.thresholds.sizes["first"] + 1
+        return longest * (longest - 1) // 2
 
     @property
     def needs_most(self) -> dict[str, Any] | None:
@@ -66,15 +85,6 @@ class Atlas(Record):
             "input_length": int(most),
             "decode_lengths": lengths,
             **with_exact("share_of_first", share),
-        }
-
-    def to_dict(self) -> dict[str, Any]:
-        """How many pairs and shares, and which mix needs the longest inputs."""
-        longest = self.thresholds.sizes["first"] + 1
-        return {
-            "pairs": longest * (longest - 1) // 2,
-            "shares": self.thresholds.sizes["share"],
-            "needs_most": self.needs_most,
         }
 
 

@@ -4,16 +4,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from fluidkv.answers.memory import converted_rows, optional_tokens
 from fluidkv.answers.served.load import CLASSES, request_classes
 from fluidkv.errors import InputError
-from fluidkv.plain import with_exact
+from fluidkv.keys import Key, Keyed
+from fluidkv.plain import picked, with_exact
 from fluidkv.questions.kinds import Exact, Whole
 from fluidkv.questions.options import SERVER, Made, Option
 from fluidkv.questions.question import Question
-from fluidkv.record import Record
 from fluidkv.report.numbers import counted, modes_grow, percent, short
 from fluidkv.report.page import Page, Row
 from fluidkv.workload import Workload
@@ -39,8 +39,11 @@ _IMBALANCE = Option(
 )
 
 
+_ROUTING = "→ [routing](#routing)"
+
+
 @dataclass(frozen=True)
-class MixAnswer(Record):
+class MixAnswer(Keyed):
     """What `fluidkv mix` reports.
 
     Fields:
@@ -62,38 +65,52 @@ class MixAnswer(Record):
     apart: "Routing | None"
     max_imbalance: Fraction | None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON: None for what is not known or was not asked."""
-        partition, apart = self.partition, self.apart
-        workload, capacity = partition.mixed.workload, partition.mixed.capacity
-        best = None
-        if partition.best is not None:
-            best = "mixed" if partition.is_mixed else "partition"
-        return {
-            "classes": [
-                {
-                    "input_length": c.input_length,
-                    "decode_length": c.decode_length,
-                    **with_exact("share", c.share),
-                }
-                for c in workload.classes
+    KEYS = (
+        Key(
+            "classes[]",
+            of=lambda answer: [
+                {**picked(each, "input_length", "decode_length"), **with_exact("share", each.share)}
+                for each in answer.partition.mixed.workload.classes
             ],
-            "nodes": len(partition.mixed.nodes),
-            **with_exact("capacity", capacity),
-            **with_exact("max_imbalance", self.max_imbalance),
-            "best": best,
-            "segregated": apart and apart.to_dict(),
-            "mixed": partition.mixed.to_dict(),
-            "partition": partition.best_partition and partition.best_partition.to_dict(),
-            "search": {
-                "examined": partition.examined,
-                "over_imbalance": partition.over_imbalance,
-                "undecided": len(partition.undecided),
-                "ties": len(partition.ties),
-                "exhaustive": partition.exhaustive,
-                "evidence": partition.evidence,
-            },
-        }
+            below=(
+                ("input_length", "tokens", "of the class"),
+                ("decode_length", "tokens", "of the class"),
+                ("share", "share", "of requests"),
+            ),
+        ),
+        Key("nodes", "count", "asked for", lambda answer: len(answer.partition.mixed.nodes)),
+        Key("capacity", "tokens", "of each", "partition.mixed.capacity", exact=True),
+        Key("max_imbalance", "number", exact=True),
+        Key("best", "text"),
+        Key("segregated", "", f"neighbouring classes together {_ROUTING}", "apart"),
+        Key("mixed", "", f"all classes on all nodes {_ROUTING}", "partition.mixed"),
+        Key(
+            *("partition", "", f"the best with each class on one node {_ROUTING}"),
+            "partition.best_partition",
+        ),
+        Key("search.examined", "count", "partitions looked at", "partition.examined"),
+        Key(
+            *("search.over_imbalance", "count", "left out for their imbalance"),
+            "partition.over_imbalance",
+        ),
+        Key(
+            *("search.undecided", "count", "left out, as a certificate did not close"),
+            lambda answer: len(answer.partition.undecided),
+        ),
+        Key(
+            *("search.ties", "count", "that could not be told from the best"),
+            lambda answer: len(answer.partition.ties),
+        ),
+        Key("search.exhaustive", "yes/no", "whether it is all of them", "partition.exhaustive"),
+        Key("search.evidence", "text", "that none is better", "partition.evidence"),
+    )
+
+    @property
+    def best(self) -> str | None:
+        """`mixed` or `partition`; None: not decided."""
+        if self.partition.best is None:
+            return None
+        return "mixed" if self.partition.is_mixed else "partition"
 
 
 def _classes(class_: Annotated[Sequence[str], CLASSES]) -> Workload:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from fluidkv.answers.memory import (
     CAPACITY_ALONE,
@@ -16,14 +16,13 @@ from fluidkv.answers.memory import (
     tokens,
 )
 from fluidkv.errors import InputError
-from fluidkv.plain import with_exact, with_exact_list
+from fluidkv.keys import Key, Keyed
 from fluidkv.questions.kinds import SHARE, Several, Whole
 from fluidkv.questions.options import Option
 from fluidkv.questions.question import Question
-from fluidkv.record import Record
 from fluidkv.report.numbers import counted, exact, percent, short
 from fluidkv.report.page import Page
-from fluidkv.workload import System
+from fluidkv.workload import RequestClass, System
 
 if TYPE_CHECKING:
     from fluidkv.exact.mixed.cycles.pulse import PulseCycle
@@ -44,7 +43,7 @@ _MOST_VERIFIED = 100_000  # period times decode length: the literal model takes 
 
 
 @dataclass(frozen=True)
-class PulseAnswer(Record):
+class PulseAnswer(Keyed):
     """What `fluidkv pulse` reports.
 
     Fields:
@@ -70,27 +69,43 @@ class PulseAnswer(Record):
     best: Fraction
     verified: bool | None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON: numbers, and exact ones beside them."""
-        cycle, classes = self.cycle, self.cycle.system.workload.classes
-        return {
-            "decode_lengths": [c.decode_length for c in classes],
-            **with_exact_list("shares", (c.share for c in classes)),
-            "input_length": classes[0].input_length,
-            **with_exact("capacity", cycle.system.capacity),
-            "common_divisor": cycle.common_divisor,
-            "period": cycle.period,
-            **with_exact("throughput", cycle.throughput),
-            **with_exact("best", self.best),
-            **with_exact("share_of_best", cycle.share_of_best),
-            "evicting_iterations_per_period": cycle.period - cycle.pulses,
-            **with_exact("evicted", cycle.evicted),
-            **with_exact_list("leading_masses", cycle.leading_masses),
-            **with_exact("settled_mass", cycle.settled_mass),
-            "verified": self.verified,
-            "stability": self.stability.to_dict(),
-            "equilibrium_growing_modes": self.equilibrium.outside,
-        }
+    KEYS = (
+        Key(
+            *("decode_lengths[]", "tokens", "the shorter output first"),
+            lambda answer: [each.decode_length for each in answer.classes],
+        ),
+        Key(
+            *("shares[]", "share", "of requests with each"),
+            *(lambda answer: [each.share for each in answer.classes], True),
+        ),
+        Key("input_length", "tokens", "of both", lambda answer: answer.classes[0].input_length),
+        Key("capacity", "tokens", "KV memory", "cycle.system.capacity", exact=True),
+        Key("common_divisor", "tokens", "g, of the decode lengths", "cycle.common_divisor"),
+        Key("period", "iterations", "of the cycle", "cycle.period"),
+        Key("throughput", "per iteration", "requests completed", "cycle.throughput", exact=True),
+        Key("best", "per iteration", "x*, without eviction", exact=True),
+        Key(
+            "share_of_best", "share", "the first over the second", "cycle.share_of_best", exact=True
+        ),
+        Key(
+            *("evicting_iterations_per_period", "iterations", "that evict, in a period"),
+            lambda answer: answer.cycle.period - answer.cycle.pulses,
+        ),
+        Key("evicted", "requests", "in a period", "cycle.evicted", exact=True),
+        Key(
+            *("leading_masses[]", "requests", "α₀ … α_{g−1}, of the youngest at each age"),
+            *("cycle.leading_masses", True),
+        ),
+        Key("settled_mass", "requests", "β, of those that stay", "cycle.settled_mass", exact=True),
+        Key("verified", "yes/no"),
+        Key("stability", below="fluidkv.exact.mixed.cycles.pulse_stability:PulseStability"),
+        Key("equilibrium_growing_modes", "count", "at x*; null: undecided", "equilibrium.outside"),
+    )
+
+    @property
+    def classes(self) -> tuple[RequestClass, ...]:
+        """The two, the shorter output first."""
+        return self.cycle.system.workload.classes
 
 
 def pulse_answer(mix: "LengthMix", input_length: int, capacity: Fraction | int) -> PulseAnswer:

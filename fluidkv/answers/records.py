@@ -13,15 +13,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fluidkv.errors import InputError
+from fluidkv.keys import Key, Keyed
 from fluidkv.questions.kinds import Text
 from fluidkv.questions.options import Option
 from fluidkv.questions.question import Question
-from fluidkv.record import Record as Result
 from fluidkv.report.numbers import counted
 from fluidkv.report.page import Page
 from fluidkv.report.terminal import WIDTH
 
 if TYPE_CHECKING:
+    from fluidkv.serving.records.comparison import Difference
     from fluidkv.serving.records.replay import Record, Replay
 
 _NAME = 32  # columns of a file's name
@@ -32,7 +33,7 @@ _ABSENT = "no such field"  # as the reader of records has it
 
 
 @dataclass(frozen=True)
-class RecordAnswer(Result):
+class RecordAnswer(Keyed):
     """A record and its replay.
 
     Examples:
@@ -52,27 +53,33 @@ class RecordAnswer(Result):
     record: "Record"
     result: "Replay"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; the keys are explained in docs/json.md."""
-        record, result, difference = self.record, self.result, self.result.difference
-        return {
-            "file": record.source,
-            "engine": record.engine,
-            "version": record.version,
-            "equal": result.equal,
-            "rows": result.rows,
-            "evictions": result.evictions,
-            "iterations": result.iterations,
-            "difference": difference
-            and {
-                "row": difference.row,
-                "columns": [
-                    {"name": name, "recorded": recorded, "replayed": replayed}
-                    for name, recorded, replayed in difference.values
-                ],
-            },
-            "notes": list(record.notes),
-        }
+    KEYS = (
+        Key("file", "text", "of the record", "record.source"),
+        Key("engine", "text", "that it is of", "record.engine"),
+        Key("version", "text", "of the engine", "record.version"),
+        Key("equal", "yes/no", "whether each row is", "result.equal"),
+        Key("rows", "count", "equal rows, from the first on", "result.rows"),
+        Key("evictions", "count", "of the replay", "result.evictions"),
+        Key("iterations", "count", "of the replay", "result.iterations"),
+        Key(
+            "difference",
+            what="if a row differs; else null",
+            of=lambda answer: answer.result.difference and _difference(answer.result.difference),
+            below=(
+                ("row", "from 0", "the first that is not equal"),
+                ("columns[].name", "text", "of a cell that differs"),
+                ("columns[].recorded", "", "its value in the record"),
+                ("columns[].replayed", "", "its value in the replay"),
+            ),
+        ),
+        Key("notes[]", "text", "of the record", "record.notes"),
+    )
+
+
+def _difference(difference: "Difference") -> dict[str, Any]:
+    cells = ("name", "recorded", "replayed")
+    columns = [dict(zip(cells, values, strict=True)) for values in difference.values]
+    return {"row": difference.row, "columns": columns}
 
 
 def read_files(files: Iterable[str]) -> "list[Record]":
@@ -144,7 +151,7 @@ def _read(file: str) -> "list[Record]":
 
 
 @dataclass(frozen=True)
-class RecordAnswers(Result):
+class RecordAnswers(Keyed):
     """All of them, in the order of the files.
 
     Examples:
@@ -154,6 +161,8 @@ class RecordAnswers(Result):
     """
 
     records: tuple[RecordAnswer, ...]
+
+    KEYS = (Key("records[]", below=RecordAnswer),)
 
     @property
     def equal(self) -> bool:

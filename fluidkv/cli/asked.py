@@ -23,6 +23,22 @@ MEMORY, LENGTH = "KV tokens", "tokens"
 _NO_INPUT = ("json", "out", "html")  # where the answer goes is no part of what was asked
 
 
+ENVELOPE_KEYS = (
+    ("fluidkv", "text", "version of the package"),
+    ("command", "text", "its name"),
+    (
+        *("inputs.*", ""),
+        "every option that has a value, by its name (`-` as `_`), read: numbers are numbers; "
+        "seeds are among them",
+    ),
+    ("inputs.read", "", "if rows of a file were read: → [report](#report)"),
+    ("units.memory", "text", "KV tokens"),
+    ("units.length", "text", "tokens"),
+    ("units.time", "text", "of durations; null where there are none"),
+)
+"""Keys of `envelope`, with units and what they are."""
+
+
 @dataclass
 class _Asked:
     command: str

@@ -4,9 +4,10 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from fluidkv.errors import InputError
+from fluidkv.keys import Key, Keyed
 from fluidkv.ledger.basis import basis
 from fluidkv.record import Record
 from fluidkv.verdict import Evidence, Verdict
@@ -105,6 +106,7 @@ class Claim(Record):
             a surprise as much as the reverse.
         evidence: how that verdict is known, on record; a change of it is a surprise too.
         origin: who makes the statement.
+        holds: ids of claims that do hold where this one does not.
 
     Raises:
         InputError: an id that is not dotted lower-case words, or an unknown kind.
@@ -119,6 +121,7 @@ class Claim(Record):
     expected: Verdict = Verdict.HOLDS
     evidence: Evidence | None = None
     origin: Origin = Origin.PRINTED
+    holds: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)+", self.id):
@@ -127,8 +130,22 @@ class Claim(Record):
             raise InputError("kind", self.kind, ", ".join(get_args(Kind)))
 
 
+_OUTCOME = {
+    "verdict": "what the check finds",
+    "evidence": "how that is known",
+    "ours": "our value",
+    "paper": "the paper's, as printed",
+    "note": "what a reader needs besides",
+    "witness": "the smallest counterexample that the check met",
+}
+
+
+def _of_outcome(name: str) -> "Callable[[Result], Any]":
+    return lambda result: result.outcome and getattr(result.outcome, name)
+
+
 @dataclass(frozen=True)
-class Result(Record):
+class Result(Keyed):
     """A claim and what its check found.
 
     Fields:
@@ -140,6 +157,30 @@ class Result(Record):
     outcome: Outcome | None
     error: str = ""
 
+    KEYS = (
+        Key("id", "text", "of the claim", "claim.id"),
+        Key("kind", "text", "what the paper calls it", "claim.kind"),
+        Key("origin", "text", "who makes the statement", "claim.origin"),
+        Key(
+            *(
+                "basis",
+                "text",
+                "`library`: computed with it; `record`: re-read from recorded runs; "
+                "`paper`: from its own numbers and formulas",
+            ),
+            lambda result: basis(result.claim.check),
+        ),
+        Key("statement", "text", "what is claimed", "claim.statement"),
+        Key("source", "text", "the paper, and the place in it", "claim.source"),
+        Key("checked", "text", "the range over which the check runs", "claim.checked"),
+        Key("expected", "text", "the verdict on record", "claim.expected"),
+        Key("expected_evidence", "text", "how it is known, on record", "claim.evidence"),
+        *(Key(name, "text", what, _of_outcome(name)) for name, what in _OUTCOME.items()),
+        Key("holds[]", "text", "claims that do hold where this one does not", "claim.holds"),
+        Key("error", "text", "what the check raised, or null", lambda result: result.error or None),
+        Key("as_expected", "yes/no"),
+    )
+
     @property
     def as_expected(self) -> bool:
         """Whether the check ran and found the recorded verdict by the recorded evidence."""
@@ -148,26 +189,3 @@ class Result(Record):
             and self.outcome.verdict is self.claim.expected
             and self.claim.evidence in (None, self.outcome.evidence)
         )
-
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON."""
-        claim, outcome = self.claim, self.outcome
-        return {
-            "id": claim.id,
-            "kind": claim.kind,
-            "origin": str(claim.origin),
-            "basis": str(basis(claim.check)),
-            "statement": claim.statement,
-            "source": claim.source,
-            "checked": claim.checked,
-            "expected": str(claim.expected),
-            "expected_evidence": str(claim.evidence) if claim.evidence else None,
-            "verdict": str(outcome.verdict) if outcome else None,
-            "evidence": str(outcome.evidence) if outcome else None,
-            "ours": outcome.ours if outcome else None,
-            "paper": outcome.paper if outcome else None,
-            "note": outcome.note if outcome else None,
-            "witness": outcome.witness if outcome else None,
-            "error": self.error or None,
-            "as_expected": self.as_expected,
-        }

@@ -70,7 +70,7 @@ Declared = TypeVar("Declared", bound=Check)
 Text = str | Callable[[list[Any]], str]
 """Words, or what makes them of the values that a predicate has `Seen`, case by case."""
 
-_SECTIONS = ("checked", "ours", "paper", "note", "witness")
+_SECTIONS = ("checked", "ours", "paper", "note", "witness", "holds")
 
 
 class About(TypedDict, total=False):
@@ -86,8 +86,8 @@ class About(TypedDict, total=False):
     refuted: how well a counterexample is known: exactly in a range, else as the claim is.
     missed: what the claim is where it does not hold: what is on record, undecided in a
         reproduction whose settings are ours, else it fails.
-    checked, ours, paper, note, witness: what a section of the docstring says, where it is computed
-        or shared.
+    checked, ours, paper, note, witness, holds: what a section of the docstring says, where it is
+        computed or shared.
     """
 
     over: Range | Collection[Any] | Callable[[], Iterable[Any]]
@@ -103,6 +103,7 @@ class About(TypedDict, total=False):
     paper: str
     note: Text
     witness: str
+    holds: str
 
 
 class Statements:
@@ -174,6 +175,8 @@ class Statements:
         The first paragraph of the function's docstring is the statement; a second one has sections
         of the record, "Checked: ", "Ours: ", "Paper: ", "Note: " and "Witness: ", each from the
         start of a line on. An outcome that is not the one on record says only what was found.
+        "Holds: " has the claims that do hold where this one does not: their ids, without the paper,
+        with a comma between two.
 
         In "Ours" and "Note" stand, of a predicate over cases, {count} for their number and {all},
         {list}, {min:.3f} and the like for what it has `Seen`, or what is shown of each `Instance`.
@@ -199,6 +202,7 @@ class Statements:
             texts = _texts(self._shared) | texts | _texts(own)
             cases = _range(about, texts)
             checked = texts.pop("checked", cases.words if cases else self._checked)
+            holds = texts.pop("holds", "").split(", ")
             held = about.get("evidence", self._evidence)
             if cases:
                 held = Evidence.EXACT if cases.whole else Evidence.SAMPLED
@@ -218,6 +222,7 @@ class Statements:
                     expected=expected,
                     evidence=held if expected is Verdict.HOLDS else refuted,
                     origin=origin,
+                    holds=tuple(f"{self._paper}.{id}" for id in holds if id),
                 )
             )
             return check

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fluidkv.errors import InputError
+from fluidkv.keys import Key, Keyed
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,15 @@ class Row:
     percent: bool = False
 
 
+_ROW = (
+    ("label", "text", "if N is given: of the row"),
+    ("percent", "yes/no", "if N is given: whether it is in percent"),
+    ("*", "number or text", "if N is given: as the headings say"),
+)
+
+
 @dataclass(frozen=True)
-class Table:
+class Table(Keyed):
     """One table.
 
     Args:
@@ -63,20 +71,23 @@ class Table:
     notes: Sequence[str]
     data: Callable[[], Sequence[Row]]
 
+    KEYS = (
+        Key("table", "text", "if N is given: its name", "name"),
+        Key("title", "text", "if N is given: of the table"),
+        Key("source", "text", "if N is given: paper and place"),
+        Key(
+            *("columns.*", "text", "if N is given: heading of a key of the rows, with unit"),
+            lambda table: {each.key: f"{each.group}, {each.header}" for each in table.columns},
+        ),
+        Key("rows[]", of=lambda table: table.rows(), below=_ROW),
+        Key("notes[]", "text", "if N is given: what to know before comparing"),
+    )
+
     def __post_init__(self) -> None:
         keys = [column.key for column in self.columns]
         if len(set(keys)) < len(keys):
             raise InputError("columns", ", ".join(keys), "keys that differ")
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; runs what `data` runs."""
-        return {
-            "table": self.name,
-            "title": self.title,
-            "source": self.source,
-            "columns": {c.key: f"{c.group}, {c.header}" for c in self.columns},
-            "rows": [
-                {"label": row.label, "percent": row.percent, **row.values} for row in self.data()
-            ],
-            "notes": list(self.notes),
-        }
+    def rows(self) -> list[dict[str, Any]]:
+        """Plain values of each row; runs what `data` runs."""
+        return [{"label": row.label, "percent": row.percent, **row.values} for row in self.data()]

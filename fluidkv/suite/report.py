@@ -7,6 +7,39 @@ from typing import Any
 from fluidkv.suite.machine import Machine
 from fluidkv.suite.timing import Times
 
+KEYS = (
+    ("machine.processor", "text", "its name"),
+    ("machine.system", "text", "its name"),
+    ("machine.device", "text", "JAX's"),
+    ("machine.cores", "count", "that the process may use"),
+    ("machine.devices", "count", "that the process may use"),
+    ("machine.memory_gb", "10⁹ bytes", "null where the system does not say"),
+    ("machine.versions.*", "text", "of Python and of what computes"),
+    ("date", "text", "of the start, UTC"),
+    ("repeat", "text", "the command that does it again"),
+    ("quick", "yes/no", "whether the problems were small ones"),
+    ("load_before", "processes", "runnable over a minute; null where the system does not say"),
+    ("load_after", "processes", "the same at the end"),
+    ("sections[].name", "text", "of a benchmark"),
+    ("sections[].title", "text", "what is measured"),
+    ("sections[].about", "text", "the problem"),
+    ("sections[].unit", "text", "of its rates"),
+    ("sections[].as_time", "yes/no", "shown as the time of one, not as a rate"),
+    ("sections[].notes[]", "text", "what else was found"),
+    ("sections[].rates[].case", "text", "a problem"),
+    ("sections[].rates[].way", "text", "what computes it"),
+    ("sections[].rates[].per_second", "units/s", "null where it was not measured"),
+    ("sections[].rates[].disturbed", "yes/no", "the median call took over 1.2 times the best"),
+    ("sections[].rates[].why", "text", "it was not measured"),
+    ("sections[].ratios[].case", "text", "a problem"),
+    ("sections[].ratios[].what", "text", "which two numbers"),
+    ("sections[].ratios[].value", "1", "null where one of the two was not measured"),
+    ("sections[].ratios[].at_least", "1", "the aim; null where there is none"),
+    ("sections[].ratios[].at_most", "1", "the aim; null where there is none"),
+    ("sections[].ratios[].met", "yes/no", "whether it is; null where there is none"),
+)
+"""Keys of `Report.as_dict`, with units and what they are."""
+
 
 @dataclass(frozen=True)
 class Rate:

@@ -13,14 +13,34 @@ MOST_READ = 10**8
 """Points of which a summary is made: reading more takes longer than its reader waits."""
 
 
-def summary(ran: Ran) -> dict[str, Any]:
-    """Plain values: what was asked and done, and how often each word is the answer.
+KEYS = (
+    ("analysis", "text", "its name"),
+    ("title", "text", "of the spec"),
+    ("points", "count", "of the whole sweep"),
+    ("dims[].name", "text", "of the points, in their order"),
+    ("dims[].size", "count", "points along it"),
+    ("chunks", "count", "of the whole sweep"),
+    ("before", "points", "there when this run began"),
+    ("computed", "points", "by this run"),
+    ("seconds", "seconds", "of this run"),
+    ("per_second", "points/s", "of this run; null where it computed nothing"),
+    ("store", "text", "where it is"),
+    ("spec_sha256", "text", "which spec it belongs to"),
+    ("variables[].name", "text", "of what was found at each point"),
+    ("variables[].units", "text", "of its values"),
+    ("variables[].what", "text", "what it is"),
+    (
+        *("answers.*.*", "points"),
+        "of a variable that says words, each word; without it for 10⁸ points and more",
+    ),
+    ("refused", "points", "of the whole store, without an answer"),
+    ("why", "text", "the first of them has none; else null"),
+)
+"""Keys of `summary`, with units and what they are."""
 
-    Fields:
-        answers: variable -> word -> points; of variables that say words, over the whole store.
-        refused: points without an answer in the whole store; `why` is of the first one.
-        seconds, per_second: of this run; null where it computed nothing.
-    """
+
+def summary(ran: Ran) -> dict[str, Any]:
+    """Plain values under `KEYS`: what was asked and done, and how often each word is the answer."""
     asked = ran.plan
     answers, refused, why = _counted(ran)
     computing = ran.computed > 0 and ran.seconds > 0

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from fluidkv.errors import InputError
+from fluidkv.keys import Key, Keyed
 from fluidkv.record import Record
 from fluidkv.text import printable
 
@@ -46,8 +47,15 @@ class Reason(Record):
         return {"what": self.what, "rows": self.rows, f"first_{self.place}": self.first}
 
 
+_REASON = (
+    ("what", "text", "the column and what is wrong with it"),
+    ("rows", "rows", "to which this applies"),
+    ("first_line", "count", "line of the file with the first of them"),
+)
+
+
 @dataclass(frozen=True)
-class LoadReport(Record):
+class LoadReport(Keyed):
     """Rows of a file, by what became of them. Headers and blank lines are not rows.
 
     Fields:
@@ -90,6 +98,20 @@ class LoadReport(Record):
     notes: tuple[str, ...] = ()
     of_log: bool = False
 
+    KEYS = (
+        Key("source", "text"),
+        Key("format", "text"),
+        Key("read", "rows", "read = kept + dropped"),
+        Key("kept", "rows"),
+        Key("changed", "rows"),
+        Key("dropped", "rows"),
+        Key("dropped_because[]", below=_REASON),
+        Key("changed_because[]", below=_REASON),
+        Key("flagged_because[]", below=_REASON),
+        Key("notes[]", "text"),
+        Key("of_log", "yes/no"),
+    )
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "source", printable(self.source))
         object.__setattr__(self, "notes", tuple(printable(note) for note in self.notes))
@@ -112,20 +134,6 @@ class LoadReport(Record):
         lines += [f"  flagged: {reason}" for reason in self.flagged_because]
         lines += [f"  note: {note}" for note in self.notes]
         return "\n".join(lines)
-
-    def to_dict(self) -> dict[str, object]:
-        """The fields as plain values, fit for JSON."""
-        counts: dict[str, object] = {
-            "source": self.source,
-            "format": self.format,
-            "read": self.read,
-            "kept": self.kept,
-            "changed": self.changed,
-            "dropped": self.dropped,
-        }
-        for key in ("dropped_because", "changed_because", "flagged_because"):
-            counts[key] = [reason.to_dict() for reason in getattr(self, key)]
-        return counts | {"notes": list(self.notes), "of_log": self.of_log}
 
 
 @dataclass

@@ -37,6 +37,12 @@ def test_verify_json_is_json(capsys):
     assert only["as_expected"] is True
 
 
+def test_verify_says_what_holds_where_a_statement_fails(capsys):
+    assert main(["verify", "congestion.figure-3.a.threshold"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "what holds: congestion.figure-3.a.first-order 1 claim:" in shown
+
+
 def test_verify_exits_with_one_when_an_outcome_differs(capsys, monkeypatch):
     wrong = Claim(
         id="test.wrong",

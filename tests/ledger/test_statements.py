@@ -64,6 +64,25 @@ def test_the_first_counterexample_is_the_witness() -> None:
     assert run(_declared(3, expected=Verdict.FAILS)).as_expected
 
 
+def test_a_claim_names_what_holds_where_it_does_not() -> None:
+    claims = Statements("paper", "Paper")
+
+    @claims.fails("lemma-1.all", "Lemma 1")
+    def _all() -> bool:
+        """S.
+
+        Note: N.
+        Holds: lemma-1.some,
+        lemma-1.most"""
+        return False
+
+    claims.claim("lemma-1.some", "Lemma 1", "S.")(lambda: True)
+    failing, other = claims
+    assert failing.holds == ("paper.lemma-1.some", "paper.lemma-1.most")
+    assert run(failing).to_dict()["holds"] == list(failing.holds)
+    assert other.holds == ()
+
+
 def test_what_is_ours_may_be_counted_or_computed() -> None:
     for ours in ("{count} pairs", lambda _: "{count} pairs, " + PAIRS.share(lambda a, b: a == b)):
         outcome = run(_declared(5, ours=ours)).outcome

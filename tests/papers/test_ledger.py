@@ -43,6 +43,14 @@ def test_ids_are_unique_and_statements_are_sentences() -> None:
     assert all(c.statement.endswith(".") and c.source and c.checked for c in claims)
 
 
+def test_what_holds_where_a_claim_does_not_is_in_the_ledger_and_holds() -> None:
+    known = {claim.id: claim for claim in ledger()}
+    for claim in ledger():
+        assert [id for id in claim.holds if known[id].expected is not Verdict.HOLDS] == [], claim.id
+        assert claim.expected is not Verdict.HOLDS or not claim.holds, claim.id
+    assert sum(claim.expected is Verdict.FAILS and bool(claim.holds) for claim in ledger()) > 100
+
+
 def test_every_module_of_claims_is_in_the_ledger() -> None:
     files = Path(fluidkv_papers.__path__[0]).glob("*/claims/**/*.py")
     declaring = {path for path in files if "\nCLAIMS = " in path.read_text(encoding="utf-8")}

@@ -1,7 +1,7 @@
 """What a page of Markdown links to, and where one can link to on it; before Sphinx has seen it."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -14,6 +14,8 @@ from docs._site.layout import Pages
 from docs._site.moving import moving_files
 from docs._site.pages import all_pages
 from docs._site.schemas import schema_files
+from fluidkv.ledger.claim import Claim, Outcome, Result
+from fluidkv.verdict import Evidence
 
 _PARSER = MarkdownIt("commonmark").enable("table")
 _COLON_FENCE = re.compile(r"^:{3,}.*$", re.M)
@@ -38,8 +40,16 @@ class Source:
 
 @cache
 def laid_out() -> Pages:
-    """All pages as Sphinx is given them, by where they stand on the site."""
-    return all_pages()
+    """All pages as Sphinx is given them, by where they stand on the site; no claim is checked."""
+    return all_pages(on_record)
+
+
+def on_record(claims: Sequence[Claim]) -> list[Result]:
+    """The verdicts on record, in place of what checks find."""
+    return [
+        Result(claim, Outcome(claim.expected, claim.evidence or Evidence.EXACT, "ours", "printed"))
+        for claim in claims
+    ]
 
 
 @cache

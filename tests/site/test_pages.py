@@ -10,11 +10,14 @@ from posixpath import dirname, join, normpath
 import pytest
 
 from docs._site.commands import commands
+from docs._site.failing import with_failing
 from docs._site.layout import PICTURES, ROOT
 from docs._site.moving import moving_files
 from docs._site.objects import objects
 from fluidkv.figures.registry import written
 from fluidkv.ledger.registry import fronts, ledger
+from fluidkv.ledger.verify import run_all
+from fluidkv.verdict import Verdict
 from tests.site.page import EXTERNAL, is_elsewhere
 from tests.site.sources import files, laid_out, source, sources
 
@@ -104,6 +107,27 @@ def test_a_figure_has_its_caption_its_command_and_its_data_in_the_gallery(name):
 def test_every_claim_has_its_place():
     named = {front for claim in ledger() for front in fronts(claim.id)[1:]}
     assert named <= sources()["claims.md"].places
+
+
+def test_what_fails_or_is_undecided_has_its_line_on_the_page_of_the_ledger():
+    lines = re.findall(r"^- `([^`]+)`", laid_out()["ledger.md"], re.M)
+    assert sorted(lines) == sorted(c.id for c in ledger() if c.expected is not Verdict.HOLDS)
+
+
+def test_a_statement_that_fails_is_shown_with_what_its_check_finds_and_with_what_holds():
+    def one(claims):
+        return run_all([c for c in claims if c.id == "congestion.example-9.safety-margin"])
+
+    page = with_failing({"ledger.md": (ROOT / "docs" / "ledger.md").read_text("utf-8")}, one)
+    shown = page["ledger.md"].partition("- `congestion.example-9.safety-margin` For (2, 3) there")[
+        2
+    ]
+    assert shown.startswith(
+        " is a safety margin below 1 at every finite l0.\\\n  *Printed*: a safety"
+    )
+    assert r"*Ours*: \|z\|\^2 = (l0 + 3)/(2\*(l0 + 1)); at l0 = 1" in shown
+    holds = r"*Holds*: The roots of the limiting polynomial have modulus 1/sqrt(2), about 0.707. "
+    assert holds + "(`congestion.example-4.limit-modulus`)" in laid_out()["ledger.md"]
 
 
 def test_every_command_has_a_page_with_its_options():

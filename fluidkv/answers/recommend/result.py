@@ -37,6 +37,17 @@ _PLAN = (
     ("objective", "text", "what the pick is the best in"),
     ("slos.*", "as the metric", "bounds, by metric"),
 )
+SETTING_KEYS = (
+    ("watermark", "share", "of blocks that admission leaves free"),
+    ("max_num_seqs", "count", "most requests running at once; null: no cap"),
+    ("admission_rate", "per iteration", "requests let in; null: no cap"),
+    ("clients", "count", "requests in the system at once; null: no clients"),
+    ("conservativeness", "number", "SGLang's; null: the engine's own, or none"),
+    ("metrics", "", "→ [metrics](#metrics)"),
+    ("gains", "", "if there is a log or another to hold it against, by metric; else null"),
+    *below("gains.*", tuple(Gain.json_keys())),
+)
+"""Keys of a setting that was run."""
 _FINDINGS = (
     ("simulated.evidence", "text", "how this is known: sampled"),
     ("simulated.settings", "count", "that were run"),

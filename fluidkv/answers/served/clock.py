@@ -46,6 +46,22 @@ def read_clock(argument: str, text: str) -> IterationClock:
     raise InputError(argument, text, f"{_NUMBERS}; or a name")
 
 
+CLOCK_KEYS = (
+    ("unit", "text", "`s`, or `iteration`"),
+    ("base", "time", "of an iteration without tokens"),
+    ("per_kv_token", "time", "more for each KV token"),
+    ("per_prefill_token", "time", "more for each token of prefill"),
+    ("per_prefill_pair", "time", "for each pair of such a token and one that is not behind it"),
+    ("per_request", "time", "more for each request that decodes"),
+    ("experts", "time", "more for reading all experts"),
+    ("expert_share", "share", "of the experts: those that one token goes through"),
+    ("name", "text", "if it is the clock of a run, or has a name: null without one"),
+    ("kind", "text", "if it has a name: how its numbers came about"),
+    ("caveat", "text", "if it is modelled, or of another run's log: how far off they may be"),
+)
+"""Keys of `clock_values`, with units and what they are."""
+
+
 def clock_values(clock: IterationClock) -> dict[str, Any]:
     """For JSON; `name`, `kind` and `caveat` are None of a clock without a name from here."""
     named, found = known(clock), log_behind(clock)

@@ -10,6 +10,16 @@ def clock_json(clock: Any) -> dict[str, Any]:
     return clock_values(clock)
 
 
+METRICS = (
+    (
+        "*",
+        "number",
+        "mean over runs; per iteration, with `_per_time` per unit of time; "
+        "times in the unit of time; `recompute_tax`, `utilisation`, `censored` are shares; "
+        "others are counts",
+    ),
+)
+"""Keys of the metrics of runs."""
 THROUGHPUTS = ("output_throughput_per_time", "output_throughput")
 """Metrics of which more is better."""
 GAP = (

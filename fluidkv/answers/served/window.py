@@ -12,8 +12,8 @@ from fluidkv.answers.served.demand import Demand, Draws, tables_of
 from fluidkv.answers.served.part import busiest_rows, part_of, rate_of, rates_of_tenths
 from fluidkv.answers.served.work import work_of
 from fluidkv.errors import InputError
+from fluidkv.keys import Key, Keyed
 from fluidkv.logs.timed import TimedRun
-from fluidkv.record import Record
 from fluidkv.runs.arrivals import replayed
 from fluidkv.runs.checks import count
 from fluidkv.runs.requests import Requests
@@ -38,7 +38,7 @@ _MOST_IN_MEMORY = 5 * 10**6  # requests of all servers together: 200 bytes of ea
 
 
 @dataclass(frozen=True)
-class Window(Record):
+class Window(Keyed):
     """What is served of a trace that is replayed: all of it, its first requests, or the busiest.
 
     Fields:
@@ -61,6 +61,17 @@ class Window(Record):
     first: int
     busiest: bool
     tenths: tuple[float, ...]
+
+    KEYS = (
+        Key("requests", "count"),
+        Key("runs", "count"),
+        Key("of", "count"),
+        Key("rate", "per second"),
+        Key("rate_of_all", "per second"),
+        Key("first", "count"),
+        Key("busiest", "yes/no"),
+        Key("tenths[]", "per second"),
+    )
 
     @property
     def rows(self) -> slice:

@@ -22,6 +22,24 @@ if TYPE_CHECKING:
 Find = Literal["kv", "rate", "replicas"]
 
 
+SIZED_KEYS = (
+    ("tokens", "tokens", "of each replica"),
+    ("blocks", "count", "of each replica"),
+    ("rate", "a unit of time", "requests of all"),
+    ("speed", "number", "the trace's times are divided by it"),
+    ("replicas", "count", "how many"),
+    ("load", "share", "of what memory carries without evictions"),
+    ("theory", "", "if time is known, of the mass model; else null"),
+    ("theory.in_flight", "requests", "x*"),
+    ("theory.completions_per_iteration", "per iteration", "what x* carries"),
+    ("theory.rate", "a unit of time", "critical rate"),
+    ("theory.rate_reserving", "a unit of time", "rate at which every request has its peak"),
+    ("met", "yes/no", "whether every SLO holds"),
+    ("metrics", "", "→ [metrics](#metrics)"),
+)
+"""Keys of one size that was tried."""
+
+
 @dataclass(frozen=True)
 class Size(Record):
     """A server that is tried.

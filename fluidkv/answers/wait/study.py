@@ -11,15 +11,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
 from fluidkv.answers.wait import report
 from fluidkv.answers.wait.load import Load
 from fluidkv.answers.wait.nested import NestedAnswer, nested_answer
 from fluidkv.answers.wait.runs import Comparison, played_policies, require_work
 from fluidkv.errors import InputError
-from fluidkv.plain import with_exact, with_exact_list
-from fluidkv.record import Record
+from fluidkv.keys import Keyed
 from fluidkv.wait.model import Exact, WaitSystem, count, exact
 from fluidkv.wait.policy import NestedWait, Wait
 from fluidkv.wait.theory.bounds import Theorem1Gap, theorem_1_gap
@@ -37,7 +35,7 @@ _STEPS = 1000  # rates that fit are known to one part in so many
 
 
 @dataclass(frozen=True, eq=False)
-class WaitAnswer(Record):
+class WaitAnswer(Keyed):
     """What one server can do, and what lets it.
 
     Fields:
@@ -62,7 +60,7 @@ class WaitAnswer(Record):
         load: where the types came from; None: from nowhere but the caller.
 
     Examples:
-        >>> from fluidkv.wait import PromptType, WaitSystem
+        >>> from fluidkv.wait import WaitSystem
         >>> system = WaitSystem([PromptType(2, 1, 1)], 1, Fraction(1, 12))
         >>> found = fk.wait_study(system, 12, simulate=False)
         >>> found.equilibrium.per_stage, found.least.memory, found.most_rate
@@ -86,6 +84,8 @@ class WaitAnswer(Record):
     runs: Comparison | None
     not_simulated: InputError | None = None
     load: Load | None = None
+
+    KEYS = report.KEYS
 
     @property
     def chosen(self) -> Thresholds:
@@ -160,59 +160,6 @@ class WaitAnswer(Record):
         """Of time: "s", or "" for the caller's own."""
         return "" if self.load is None else self.load.unit
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON: exact ones beside them, None for what there is none of."""
-        system, fluid = self.system, report.fluid_values(self.equilibrium, self.fluid_fits)
-        stable = {
-            "stable": system.load < 1,
-            "stable_at_capacity": self.fluid_fits,
-        }
-        nested, runs, bound = self.nested, self.runs, self.bound
-        return {
-            "types": [
-                {
-                    **with_exact("arrival_rate", each.arrival_rate),
-                    "input_length": each.input_length,
-                    "output_length": each.output_length,
-                    **with_exact("lifetime_cost", each.lifetime_cost),
-                }
-                for each in system.types
-            ],
-            **with_exact("d0", system.base),
-            **with_exact("d1", system.per_kv_token),
-            **with_exact("d2", system.per_prefill_token),
-            "unit": self.unit or None,
-            **with_exact("capacity", self.capacity),
-            **with_exact("load", system.load),
-            **with_exact("rate_limit", self.most_rate),
-            "binning": None if self.load is None else report.binning_values(self.load),
-            "fluid": stable | fluid,
-            **with_exact_list("thresholds", self.equilibrium.per_stage),
-            "thresholds_integer": [int(n) for n in self.least.thresholds],
-            **with_exact("memory_needed", self.least.memory),
-            **with_exact_list("thresholds_slack", self.least.slack),
-            "with_slack": self.with_slack.to_dict(),
-            "given": self.given and self.given.to_dict(),
-            "fits": self.fits,
-            "reason": self.reason,
-            **with_exact("come_in_an_iteration", self.come_in_an_iteration),
-            "not_for_wait": self.not_for_wait,
-            **with_exact("rate_factor", self.rate_factor),
-            **with_exact_list("time_inside", self.latency_at_least),
-            "sensitivity": [
-                report.sensitivity_values(row) for row in self.sensitivities.by_elasticity("memory")
-            ],
-            **with_exact("horizon", self.horizon),
-            "theorem_1": None
-            if bound is None
-            else report.bound_values(bound, first_tokens=self.first_tokens),
-            "nested": None if nested is None else report.nested_values(nested),
-            "simulated": None
-            if runs is None
-            else report.run_values(runs, first_tokens=self.first_tokens),
-            "not_simulated": None if self.not_simulated is None else str(self.not_simulated),
-        }
-
 
 def wait_study(
     system: WaitSystem | Load,
@@ -255,7 +202,7 @@ def wait_study(
             and the reason is in the answer.
 
     Examples:
-        >>> from fluidkv.wait import PromptType, WaitSystem
+        >>> from fluidkv.wait import WaitSystem
         >>> tenth = Fraction(1, 10)
         >>> system = WaitSystem([PromptType(1, 1, 1), PromptType(1, 1, 2)], tenth, tenth)
         >>> found = fk.wait_study(system, 9, simulate=False)

@@ -17,6 +17,15 @@ if TYPE_CHECKING:
     from fluidkv.figures.render import Rendered
 
 
+KEYS = (
+    ("figures[].id", "text", "of a figure that there is, or that was drawn"),
+    ("figures[].title", "text", "of the figure"),
+    ("figures[].files", "text", "if it was drawn: its files"),
+    ("figures[].skipped", "text", "if it was drawn: why not, or null"),
+)
+"""Keys of the list of figures."""
+
+
 def figure(
     ids: Annotated[
         list[str] | None,

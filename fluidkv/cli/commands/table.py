@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from fluidkv.ledger.table import Column, Row, Table
 
 
+LIST_KEYS = (
+    ("tables[].table", "text", "if no N is given: its name"),
+    ("tables[].title", "text", "if no N is given: of the table"),
+)
+"""Keys of the list of tables."""
+
+
 def table(
     name: Annotated[
         str | None,

@@ -11,6 +11,7 @@ from fluidkv.cli.codes import FAILS
 from fluidkv.cli.options import Json, option
 from fluidkv.cli.output import json_text
 from fluidkv.cli.progress import progress
+from fluidkv.keys import json_rows
 from fluidkv.ledger.basis import Basis, basis
 from fluidkv.questions.kinds import Whole
 from fluidkv.questions.options import RUN, as_options
@@ -41,6 +42,10 @@ _BASES = {
     Basis.RECORD: "{} re-read from recorded runs",
     Basis.PAPER: "{} from the paper alone",
 }
+
+
+KEYS = tuple(json_rows("fluidkv.ledger.claim:Result", "claims[]."))
+"""Keys of its JSON."""
 
 
 def verify(
@@ -138,6 +143,7 @@ def _say(page: Page, result: "Result") -> None:
             f"paper: {outcome.paper}; ours: {outcome.ours}",
             outcome.witness and f"smallest counterexample: {outcome.witness}",
             outcome.note,
+            result.claim.holds and f"what holds: {', '.join(result.claim.holds)}",
         ]
     if outcome is not None and not result.as_expected:
         known = result.claim.expected

@@ -18,6 +18,7 @@ from fluidkv.exact.one_class.positions import (
     predecessor_gaps,
     spread,
 )
+from fluidkv.keys import Key, Keyed
 from fluidkv.labels import dataset
 from fluidkv.record import Record
 from fluidkv.workload import System
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Eviction(Record):
+class Eviction(Keyed):
     """One iteration that evicts.
 
     Fields:
@@ -41,6 +42,13 @@ class Eviction(Record):
     requests: Number
     tokens: Number
     stages: tuple[int, ...]
+
+    KEYS = (
+        Key("iteration", "iterations"),
+        Key("requests", "requests", of=lambda eviction: float(eviction.requests)),
+        Key("tokens", "tokens", of=lambda eviction: float(eviction.tokens)),
+        Key("stages[]", "stages"),
+    )
 
 
 @dataclass(frozen=True)
@@ -62,7 +70,7 @@ class SupportLoss(Record):
 
 
 @dataclass(frozen=True)
-class Settled(Record):
+class Settled(Keyed):
     """The balanced cycle that a trajectory has reached.
 
     Fields:
@@ -75,9 +83,11 @@ class Settled(Record):
     iteration: int
     gaps: Gaps
 
+    KEYS = (Key("attractor", "text"), Key("iteration", "iterations"), Key("gaps[]", "iterations"))
+
 
 @dataclass(frozen=True)
-class Cascade(Record):
+class Cascade(Keyed):
     """A trajectory of one class, analysed. Made by `cascade`.
 
     Fields, each tuple over states with index i for the state X^{first + i}:
@@ -110,6 +120,26 @@ class Cascade(Record):
     window: tuple[int, int]
     tolerance: float
 
+    KEYS = (
+        Key("first_eviction", "iterations"),
+        Key(
+            *("support_losses[][]", "count", "[iteration, empty stages] after it"),
+            lambda answer: [[s.iteration, s.empty_stages] for s in answer.support_losses],
+        ),
+        Key("settled", below=Settled),
+        Key("throughput", "per iteration", of=lambda answer: float(answer.throughput)),
+        Key("throughput_exact", of=lambda a: str(a.throughput) if a.is_exact else None),
+        Key("throughput_window[]", "iterations", of="window"),
+        Key("evictions[]", of="evictions_to_the_end_of_a_round", below=Eviction),
+        Key("level", "count"),
+        Key(
+            *("iterations[]", "iterations", "[first, last] that was followed"),
+            lambda answer: [answer.iterations[0], answer.iterations[-1]],
+        ),
+        Key("exact", "yes/no", of="is_exact"),
+        Key("tolerance", "number"),
+    )
+
     @property
     def iterations(self) -> range:
         """n of each state."""
@@ -119,6 +149,17 @@ class Cascade(Record):
     def first_eviction(self) -> int | None:
         """n of the first iteration that evicted; None if none did."""
         return self.evictions[0].iteration if self.evictions else None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether masses are rationals."""
+        return isinstance(self.throughput, Fraction)
+
+    @property
+    def evictions_to_the_end_of_a_round(self) -> tuple[Eviction, ...]:
+        """Those until the end of the first whole round of the settled cycle, which then repeats."""
+        last = self.iterations[-1] if self.settled is None else self.window[1]
+        return tuple(each for each in self.evictions if each.iteration <= last)
 
     @property
     def level(self) -> int:
@@ -171,43 +212,6 @@ class Cascade(Record):
         starts = [n for i, n in enumerate(quiet) if i == 0 or quiet[i - 1] != n - 1]
         ends = [n for i, n in enumerate(quiet) if i + 1 == len(quiet) or quiet[i + 1] != n + 1]
         return tuple(zip(starts, ends, strict=True))
-
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON: the events, not the states. Fractions become floats.
-
-        `evictions` ends with the first whole round of the settled cycle, which then repeats.
-        """
-        settled = self.settled
-        last = self.window[1] if settled is not None else self.iterations[-1]
-        exact = isinstance(self.throughput, Fraction)
-        return {
-            "first_eviction": self.first_eviction,
-            "support_losses": [[s.iteration, s.empty_stages] for s in self.support_losses],
-            "settled": None
-            if settled is None
-            else {
-                "attractor": settled.attractor,
-                "iteration": settled.iteration,
-                "gaps": list(settled.gaps),
-            },
-            "throughput": float(self.throughput),
-            "throughput_exact": str(self.throughput) if exact else None,
-            "throughput_window": list(self.window),
-            "evictions": [
-                {
-                    "iteration": e.iteration,
-                    "requests": float(e.requests),
-                    "tokens": float(e.tokens),
-                    "stages": list(e.stages),
-                }
-                for e in self.evictions
-                if e.iteration <= last
-            ],
-            "level": self.level,
-            "iterations": [self.iterations[0], self.iterations[-1]],
-            "exact": exact,
-            "tolerance": self.tolerance,
-        }
 
     def to_xarray(self) -> "xr.Dataset":
         """Float arrays with named dimensions.

@@ -25,10 +25,10 @@ from fluidkv.exact.one_class.cycles import (
 from fluidkv.exact.one_class.cycles_verified import verify_cycle
 from fluidkv.exact.one_class.gaps import checked_gaps, count_gap_vectors, gap_vectors, whole_number
 from fluidkv.exact.one_class.return_map import CycleStability, cycle_stability
+from fluidkv.keys import Key, Keyed, json_rows
 from fluidkv.labels import dataset
 from fluidkv.plain import with_exact
-from fluidkv.record import Record
-from fluidkv.workload import System
+from fluidkv.workload import RequestClass, System
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -40,7 +40,7 @@ _MOST_MASSES = 10_000_000  # cycles times l1 iterations times l1 stages: some 80
 
 
 @dataclass(frozen=True)
-class EnvelopePoint(Record):
+class EnvelopePoint(Keyed):
     """Least and most throughput of the balanced cycles of one eviction level.
 
     Fields:
@@ -61,9 +61,16 @@ class EnvelopePoint(Record):
     lowest: Fraction
     highest: Fraction
 
+    KEYS = (
+        Key("level", "count"),
+        Key("live", "count"),
+        Key("lowest", "per iteration"),
+        Key("highest", "per iteration"),
+    )
+
 
 @dataclass(frozen=True)
-class Equilibria(Record):
+class Equilibria(Keyed):
     """Balanced cycles of a system, with what they are compared with.
 
     Fields:
@@ -82,6 +89,35 @@ class Equilibria(Record):
     system: System
     cycles: tuple[Cycle, ...]
     envelope: tuple[EnvelopePoint, ...]
+
+    KEYS = (
+        Key("class.input_length", "tokens", "of the requests", "only.input_length"),
+        Key("class.decode_length", "tokens", "of the requests", "only.decode_length"),
+        Key("capacity", "tokens", "KV memory", "system.capacity", exact=True),
+        Key("best", "per iteration", exact=True),
+        Key("worst", "per iteration", exact=True),
+        Key("worst_case_ratio", "share", exact=True),
+        Key("envelope[]", below=EnvelopePoint),
+        Key(
+            "cycles[]",
+            of=lambda answer: [*map(_cycle_dict, answer.cycles, answer.stability)],
+            below=(
+                ("gaps[]", "iterations", "from each occupied stage to the next"),
+                ("name", "text", "of the cycle"),
+                ("level", "count", "empty stages"),
+                ("period", "iterations", "until it is the same again"),
+                ("throughput", "per iteration", "requests completed"),
+                ("share_of_best", "share", "the same, over x*"),
+                ("verified", "yes/no", "whether the model goes once round it, exactly"),
+                *json_rows(CycleStability, "stability."),
+            ),
+        ),
+    )
+
+    @property
+    def only(self) -> RequestClass:
+        """The class of its requests."""
+        return only_class(self.system)
 
     @property
     def best(self) -> Fraction:
@@ -138,22 +174,6 @@ class Equilibria(Record):
             {"cycle": ("cycle", gaps, "1", "gaps of the cycle")},
             system=self.system,
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON: numbers, and exact ones beside them."""
-        only = only_class(self.system)
-        return {
-            "class": {"input_length": only.input_length, "decode_length": only.decode_length},
-            **with_exact("capacity", self.system.capacity),
-            **with_exact("best", self.best),
-            **with_exact("worst", self.worst),
-            **with_exact("worst_case_ratio", self.worst_case_ratio),
-            "envelope": [point.to_dict() for point in self.envelope],
-            "cycles": [
-                _cycle_dict(cycle, found)
-                for cycle, found in zip(self.cycles, self.stability, strict=True)
-            ],
-        }
 
 
 def equilibria(

@@ -36,7 +36,7 @@ from fluidkv.exact.one_class.cycles import canonical_gaps, only_class
 from fluidkv.exact.one_class.gaps import Gaps, checked_gaps, cycle_name, rotational_order
 from fluidkv.exact.precision import outward, working
 from fluidkv.exact.roots.polynomial import count_outside_and_on, enclosed_roots
-from fluidkv.record import Record
+from fluidkv.keys import Key, Keyed
 from fluidkv.verdict import Evidence, Stability
 from fluidkv.workload import System
 
@@ -45,7 +45,7 @@ MOST_LIVE = 31
 
 
 @dataclass(frozen=True)
-class CycleStability(Record):
+class CycleStability(Keyed):
     """Linear stability of a balanced cycle on the memory boundary.
 
     Fields:
@@ -78,6 +78,19 @@ class CycleStability(Record):
     on_circle: int | None
     radius: tuple[float, float] | None
     growth: tuple[float, float] | None
+
+    KEYS = (
+        Key("gaps[]", "iterations"),
+        Key("verdict", "text"),
+        Key("evidence", "text"),
+        Key("reason", "text"),
+        Key("expansion", "number"),
+        Key("multipliers", "count", "eigenvalues of the map once round, but for the 1 of memory"),
+        Key("outside", "count", "of them outside the unit circle; null: not looked for"),
+        Key("on_circle", "count", "of them on it; null: not looked for"),
+        Key("radius[]", "number"),
+        Key("growth[]", "number"),
+    )
 
 
 def cycle_stability(system: System, gaps: Sequence[int]) -> CycleStability:

@@ -10,13 +10,11 @@ Source: Congestion, sections 5.2 and 6.2.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from fluidkv.errors import InputError
 from fluidkv.exact.roots.spectrum import SpectralCertificate, certify_spectrum
 from fluidkv.exact.survival import survival_weights
-from fluidkv.plain import with_exact, with_exact_list
-from fluidkv.record import Record
+from fluidkv.keys import Key, Keyed
 from fluidkv.verdict import Evidence, Stability
 from fluidkv.workload import RequestClass, System, Workload
 
@@ -24,7 +22,7 @@ _EVIDENCE = tuple(Evidence)  # strongest first
 
 
 @dataclass(frozen=True)
-class RoutedNode(Record):
+class RoutedNode(Keyed):
     """One node: the requests that it gets, and what is proved about them.
 
     Fields:
@@ -48,6 +46,22 @@ class RoutedNode(Record):
     load_share: Fraction
     certificate: SpectralCertificate
     rate: Fraction | None = None
+
+    KEYS = (
+        Key("classes[]", "from 0"),
+        Key(
+            *("shares[]", "share", "of these classes on this node"),
+            *(lambda node: [each.share for each in node.workload.classes], True),
+        ),
+        Key("load_share", "share", exact=True),
+        Key("common_divisor", "count", of="decode_gcd"),
+        Key("stability", "text", "of this node"),
+        Key("growing_modes", "count", "null: undecided", "certificate.outside"),
+        Key("neutral_modes", "count", "null: undecided", "certificate.on_circle"),
+        Key("spectral_radius[]", "number", "[low, high]", "certificate.radius"),
+        Key("rate", "per iteration", exact=True),
+        Key("utilisation", "share", exact=True),
+    )
 
     @property
     def stability(self) -> Stability:
@@ -75,24 +89,9 @@ class RoutedNode(Record):
         """
         return None if self.rate is None else self.load_share / self.rate
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return {
-            "classes": list(self.classes),
-            **with_exact_list("shares", (c.share for c in self.workload.classes)),
-            **with_exact("load_share", self.load_share),
-            "common_divisor": self.decode_gcd,
-            "stability": self.stability,
-            "growing_modes": self.certificate.outside,
-            "neutral_modes": self.certificate.on_circle,
-            "spectral_radius": list(self.certificate.radius),
-            **with_exact("rate", self.rate),
-            **with_exact("utilisation", self.utilisation),
-        }
-
 
 @dataclass(frozen=True)
-class Routing(Record):
+class Routing(Keyed):
     """A routing of request classes to nodes of equal capacity.
 
     Fields:
@@ -113,6 +112,21 @@ class Routing(Record):
     fractions: tuple[tuple[Fraction, ...], ...]
     nodes: tuple[RoutedNode, ...]
     capacity: Fraction | None
+
+    KEYS = (
+        Key("stability", "text"),
+        Key("growing_modes", "count", of="unstable_modes"),
+        Key("spectral_radius[]", "number"),
+        Key("evidence", "text"),
+        Key("imbalance", "number", exact=True),
+        Key("rate", "per iteration", exact=True),
+        Key(
+            "on_nodes[]",
+            of="nodes",
+            what="each node, with the classes that it gets",
+            below=RoutedNode,
+        ),
+    )
 
     @property
     def groups(self) -> tuple[tuple[int, ...], ...]:
@@ -164,18 +178,6 @@ class Routing(Record):
         loads = [node.utilisation for node in self.nodes]
         known = [load for load in loads if load is not None]
         return 1 / max(known) if len(known) == len(loads) else None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; None for what is not known or was not asked."""
-        return {
-            "stability": self.stability,
-            "growing_modes": self.unstable_modes,
-            "spectral_radius": list(self.spectral_radius),
-            "evidence": self.evidence,
-            **with_exact("imbalance", self.imbalance),
-            **with_exact("rate", self.rate),
-            "on_nodes": [node.to_dict() for node in self.nodes],
-        }
 
 
 def segregated(

@@ -31,7 +31,7 @@ from fluidkv.exact.mixed.cycles.pulse import PulseCycle, compressed_weights
 from fluidkv.exact.precision import outward, working
 from fluidkv.exact.roots.polynomial import count_outside_and_on, enclosed_roots
 from fluidkv.exact.roots.spectrum import certify_spectrum
-from fluidkv.record import Record
+from fluidkv.keys import Key, Keyed
 from fluidkv.verdict import Evidence
 
 Local = Literal["stable", "unstable", "neutral", "undecided"]
@@ -42,7 +42,7 @@ MOST_AGES = 64
 
 
 @dataclass(frozen=True)
-class PulseStability(Record):
+class PulseStability(Keyed):
     """Local stability of a balanced cycle of a mixed workload.
 
     Fields:
@@ -68,6 +68,15 @@ class PulseStability(Record):
     outside: int | None
     on_circle: int | None
     radius: tuple[float, float]
+
+    KEYS = (
+        Key("verdict", "text", "`stable`, `unstable`, `neutral` or `undecided`"),
+        Key("evidence", "text"),
+        Key("multipliers", "count"),
+        Key("outside", "count"),
+        Key("on_circle", "count"),
+        Key("radius[]", "number"),
+    )
 
 
 def pulse_stability(cycle: PulseCycle) -> PulseStability:

@@ -13,6 +13,15 @@ from fluidkv.exact.roots.spectrum import spectral_radius
 from fluidkv.plain import finite
 from fluidkv.record import Record
 
+AGAINST = (
+    ("phases", "tokens", "from the phases of the limiting roots; of two lengths, (13)"),
+    ("phases_relative_error", "relative", "against `l0_min`"),
+    ("first_order", "tokens", "from the first-order drift"),
+    ("first_order_relative_error", "relative", "against `l0_min`"),
+    ("limit_radius[]", "number", "[low, high] around that of the limit"),
+)
+"""Keys of `AsymptoticThreshold.against`, with units and what they are."""
+
 
 @dataclass(frozen=True)
 class AsymptoticThreshold(Record):

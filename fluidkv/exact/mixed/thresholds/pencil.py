@@ -26,10 +26,8 @@ Source: derived here from Congestion, equations (10) and (30). The paper exclude
 stability below the threshold for long requests only (Lemma 29).
 """
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from flint import arb
 
@@ -37,7 +35,7 @@ from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.mixed.thresholds.condition import CrossingCondition, sign_of
 from fluidkv.exact.mixed.thresholds.separation import BITS, Bracket, separate, touching_turn
 from fluidkv.exact.precision import shown_alike, to_ball, working
-from fluidkv.record import Record
+from fluidkv.keys import Key, Keyed
 
 _FEW_BITS = 64  # enough for most crossings of lengths below a hundred, at half the cost
 # A whole length inside a crossing's ball is counted by itself: no ball holds two of them.
@@ -54,7 +52,7 @@ TITLES = {
 
 @shown_alike
 @dataclass(frozen=True)
-class Crossing(Record):
+class Crossing(Keyed):
     """An input length at which modes stand on the unit circle.
 
     Fields:
@@ -76,20 +74,20 @@ class Crossing(Record):
     turn: arb
     outward: int
 
+    KEYS = (
+        Key("input_length", "tokens", "its middle", lambda at: float(at.length.mid())),
+        Key(
+            *("input_length_exact", "text", "the same as a fraction, of modes that turn by a half"),
+            lambda at: at.exact and str(at.exact),
+        ),
+        Key("period", "iterations"),
+        Key("modes_outward", "count", of="outward"),
+    )
+
     @property
     def period(self) -> float:
         """Iterations in which the mode turns once."""
         return 2 / float(self.turn.mid())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; None for what is not finite."""
-        length = float(self.length.mid())
-        return {
-            "input_length": length if math.isfinite(length) else None,
-            "input_length_exact": None if self.exact is None else str(self.exact),
-            "period": self.period if math.isfinite(self.period) else None,
-            "modes_outward": self.outward,
-        }
 
 
 class InputPencil:

@@ -10,7 +10,7 @@ for that, and the crossings stand alone.
 import math
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from flint import arb
 
@@ -18,11 +18,11 @@ from fluidkv.errors import InputError
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.mixed.thresholds.asymptotic import AsymptoticThreshold, asymptotic_threshold
 from fluidkv.exact.mixed.thresholds.pencil import TITLES, Crossing, InputPencil
+from fluidkv.exact.mixed.thresholds.threshold_keys import THRESHOLD_KEYS
 from fluidkv.exact.precision import working
 from fluidkv.exact.roots.spectrum import UnitCircleCount, certify_spectrum, count_unstable
+from fluidkv.keys import Key, Keyed
 from fluidkv.labels import dataset, rows
-from fluidkv.plain import with_exact_list
-from fluidkv.record import Record
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -58,7 +58,7 @@ _OF_WINDOWS = {
 
 
 @dataclass(frozen=True)
-class InputWindow(Record):
+class InputWindow(Keyed):
     """Whole input lengths over which the number of growing modes does not change.
 
     Fields:
@@ -78,23 +78,21 @@ class InputWindow(Record):
     growing_modes: int
     neutral_modes: int
 
+    KEYS = (
+        Key("first", "tokens"),
+        Key("last", "tokens"),
+        Key("growing_modes", "count"),
+        Key("neutral_modes", "count"),
+    )
+
     @property
     def stable(self) -> bool:
         """Whether F is Schur stable there: all roots strictly inside."""
         return self.growing_modes == 0 and self.neutral_modes == 0
 
-    def to_dict(self) -> dict[str, int | None]:
-        """Plain values for JSON."""
-        return {
-            "first": self.first,
-            "last": self.last,
-            "growing_modes": self.growing_modes,
-            "neutral_modes": self.neutral_modes,
-        }
-
 
 @dataclass(frozen=True)
-class InputThreshold(Record):
+class InputThreshold(Keyed):
     """The answer for one mix.
 
     Fields:
@@ -130,6 +128,13 @@ class InputThreshold(Record):
     crossings: tuple[Crossing, ...] = field(repr=False)
     asymptotic: AsymptoticThreshold | None
 
+    KEYS = THRESHOLD_KEYS
+
+    @property
+    def last_unstable(self) -> int | None:
+        """The input length of `below`."""
+        return None if self.at_most is None else self.at_most - 1
+
     @property
     def stable_windows(self) -> tuple[InputWindow, ...]:
         """Where F is Schur stable; more than one is an island of stability."""
@@ -155,27 +160,6 @@ class InputThreshold(Record):
             input_ratios=self.mix.input_ratios,
             l0_min=self.least,
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON: None for what is not known or not finite."""
-        formula = self.asymptotic
-        return {
-            "decode_lengths": list(self.mix.decode_lengths),
-            **with_exact_list("shares", self.mix.shares),
-            **with_exact_list("input_ratios", self.mix.input_ratios),
-            "common_divisor": self.mix.decode_gcd,
-            "status": self.status.name.lower(),
-            "l0_min": self.least,
-            "l0_min_at_most": self.at_most,
-            "bound": self.bound,
-            "at": _count_dict(self.at_most, self.at),
-            "below": _count_dict(None if self.at_most is None else self.at_most - 1, self.below),
-            "last_crossings": [c.to_dict() for c in self.last_crossings],
-            "stable_windows": [w.to_dict() for w in self.stable_windows],
-            "windows": [w.to_dict() for w in self.windows],
-            "crossings": [c.to_dict() for c in self.crossings],
-            "asymptotic": None if formula is None else formula.against(self.least),
-        }
 
 
 def input_threshold(mix: LengthMix, *, bound: int | None = None) -> InputThreshold:
@@ -358,17 +342,6 @@ def _doubled(mix: LengthMix, first: int, bound: int | None) -> tuple[int, int] |
             return low, high
         low, high = high, 2 * high
     return None
-
-
-def _count_dict(length: int | None, count: UnitCircleCount | None) -> dict[str, Any] | None:
-    if count is None:
-        return None
-    return {
-        "input_length": length,
-        "growing_modes": count.outside,
-        "neutral_modes": count.on_circle,
-        "evidence": None if count.outside is None else count.evidence,
-    }
 
 
 def _stable(count: UnitCircleCount) -> bool:

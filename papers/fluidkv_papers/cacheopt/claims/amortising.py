@@ -86,7 +86,8 @@ def _looser(batch: Batch, available: int) -> bool:
 
     Ours: it may be cut no more, or less: it is given more
     Paper: a request with a looser SLO and a longer predicted output should have a higher cut
-    Note: What is given grows with the weight, and the weight with the time left."""
+    Note: What is given grows with the weight, and the weight with the time left.
+    Holds: section-3-3-2.looser-alone, section-3-3-2.longer.by-prompt"""
     tight, loose = batch
     both = tight.slack < loose.slack and tight.output < loose.output
     cuts = _cuts(batch, available)
@@ -121,7 +122,8 @@ def _longer(batch: Batch, available: int) -> bool:
 
 @SECTION_3_3_2.fails("longer.by-output", over=_PAIRS, origin=Origin.READING)
 def _longer_by_output(batch: Batch, available: int) -> bool | str:
-    """The same, where the weight has the predicted output in place of the prompt.
+    """With the predicted output in the weight in place of the prompt, of two requests alike but for
+    their predicted output, the one with the longer is cut more.
 
     Ours: it may be given more by more than it demands more
     Paper: and with a longer predicted output length"""
@@ -140,7 +142,8 @@ def _within_demand(batch: Batch, available: int) -> bool:
 
     Ours: weights do not know demands
     Paper: to match its total demand as closely as possible
-    Note: What is too much for one is missing for the others."""
+    Note: What is too much for one is missing for the others.
+    Holds: section-3-3-2.all-given"""
     return min(_cuts(batch, available)) >= 0
 
 

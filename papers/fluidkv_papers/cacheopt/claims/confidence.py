@@ -83,7 +83,8 @@ def _default_confidence() -> Finding:
     Checked: the printed numbers
     Paper: 90 %
     Note: In no unit of time do all three have the same, as (4) falls strictly. Holds where the
-    confidence is set to 90 % without (4), as in Figure 17g."""
+    confidence is set to 90 % without (4), as in Figure 17g.
+    Holds: section-5.hardly-any-padding"""
     found = {name: ALPHA / (1 + BETA * rate) for name, rate in RATES.items()}
     meets = all(c == DEFAULT for c in found.values())
     shown = ", ".join(f"{name} {float(c):.4f}" for name, c in found.items())

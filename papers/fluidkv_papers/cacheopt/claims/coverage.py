@@ -44,7 +44,8 @@ def _range_of_predictions(law: Law, confidence: Fraction) -> bool | str:
 
     Ours: a predictor that always says the mean has range 0, and pads nothing
     Paper: the range of request length for request i in the predicted values
-    Note: Holds with the range of the length (`equation-2.mean`)."""
+    Note: Holds with the range of the length.
+    Holds: equation-2.noise-in-the-prediction, equation-2.mean"""
     # The prediction is the mean, always: no range, no padding.
     mean = theory.expected(law)
     short = sum((p for x, p in law if theory.reaches(x - mean, Fraction(), confidence)), Fraction())

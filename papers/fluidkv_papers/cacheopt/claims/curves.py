@@ -100,6 +100,7 @@ CLAIMS.claim(
         {**FORMULAS, **FIGURES},
         "increasing alpha increases c, which increases padding",
     ),
+    holds="figures-17-e-to-g.latency",
 )(_against)
 
 CLAIMS.claim(
@@ -113,13 +114,13 @@ CLAIMS.claim(
          if name != "Figure 17g"},
         "as for Figure 17g",
     ),
-)(_against)  # fmt: skip
+holds="figure-17-g.observation-2",)(_against)  # fmt: skip
 
 CLAIMS.claim(
     "figures-17-e-to-g.latency",
     "section 5.4, Figure 17, with Observation 2",
-    "They agree with one another and with Observation 2 where the SLO that increases in Figures "
-    "17e and 17f is the latency, and not its attainment.",
+    "Figures 17e to 17g agree with one another and with Observation 2 where the SLO that increases "
+    "in Figures 17e and 17f is the latency, and not its attainment.",
     checked=_SIGNS,
     given=({**FORMULAS, **OBSERVATION_2, **AS_LATENCIES}, "TTFT SLO keeps increasing"),
 )(_against)

@@ -48,7 +48,8 @@ def _ensured(law: Law) -> bool | str:
 
     Ours: half of the requests are given too little
     Paper: the demand is satisfied with a high specified probability
-    Note: The prediction is the mean, the classifier always right, estimates are whole tokens."""
+    Note: The prediction is the mean, the classifier always right, estimates are whole tokens.
+    Holds: section-1.ensured.added, section-3-2.subtracted.left"""
     mean = theory.expected(law)
     left = theory.covered(law, mean, _DEFAULT, Fraction(1))
     lengths = ", ".join(f"{x} with probability {p}" for x, p in law)
@@ -135,7 +136,8 @@ def _fewer(errors: tuple[int, ...]) -> bool | str:
 
     Ours: padding past an error turns it round
     Paper: fewer over- and underpredictions with more padding, positive and negative
-    Note: The direction is always right here."""
+    Note: The direction is always right here.
+    Holds: figure-17.h.changed-places"""
     for padding in range(4):
         before, after = _counted(errors, padding), _counted(errors, padding + 1)
         if after[0] > before[0] or after[1] > before[1]:

@@ -108,6 +108,7 @@ READING.fails(
     over=_FITTING,
     ours="the guest meets its host, or ends past the allocation",
     paper="starting from the red line s0",
+    holds="embedding.start.from-the-end",
 )(_placed(lambda case: case.s0))
 
 READING.fails(
@@ -117,6 +118,7 @@ READING.fails(
     over=_FITTING,
     ours="the guest ends past the allocation",
     paper="starting from the red line s0",
+    holds="embedding.start.when-right",
 )(_placed(lambda case: case.used + case.s0))
 
 
@@ -176,7 +178,8 @@ def _own_end(case: Case, late: int) -> bool | str:
     Checked: all a up to 10 with the condition, guests 1 to b iterations late
     Ours: it writes past its own p + o slots: b keeps the host away and gives the guest nothing
     Paper: b functions as a buffer to handle the inaccurate estimation
-    Note: Memory in pages can give such a guest more elsewhere; then b does what is said."""
+    Note: Memory in pages can give such a guest more elsewhere; then b does what is said.
+    Holds: embedding.buffer.keeps-away"""
     found = conflict(case, case.allocated - case.s0, late=late)
     return found is None or f"{case}, {late} late: {found}"
 

@@ -94,7 +94,8 @@ def _any_prediction(law: Law, confidence: Fraction) -> bool | str:
 
     Ours: not for X^ below the mean
     Paper: X^ its predicted length
-    Note: The text does not say that X^ is the mean; two lengths, equally likely, are enough."""
+    Note: The text does not say that X^ is the mean; two lengths, equally likely, are enough.
+    Holds: equation-2.mean"""
     return next(filter(None, (_broken(law, x, confidence) for x, _ in law)), True)
 
 
@@ -140,7 +141,8 @@ def _equality(law: Law, confidence: Fraction) -> bool | str:
 
     Ours: less often: (2) is an inequality
     Paper: P(X - X^ >= t) = 1 - c
-    Note: The equation that is solved is that of the bound."""
+    Note: The equation that is solved is that of the bound.
+    Holds: equation-3.past-the-range"""
     short = theory.falls_short(law, theory.expected(law), confidence)
     return short == 1 - confidence or f"lengths {_words(law)}, c = {confidence}: {short}"
 

@@ -43,7 +43,8 @@ def _quadratic() -> Finding:
     twice the length costs more than 3 times as much.
 
     Checked: operations of 2,000 and of 4,000 tokens
-    Paper: recomputation follows a quadratic growth"""
+    Paper: recomputation follows a quadratic growth
+    Holds: restoring.orders"""
     twice = Fraction(machines.operations(machines.SPOT), machines.operations(machines.SPOT // 2))
     squares = Fraction(
         machines.PAIR * machines.SPOT * (machines.SPOT + 1) // 2, machines.operations(machines.SPOT)
@@ -127,7 +128,8 @@ def _identified() -> bool | str:
     Checked: two sets of parameters, lengths 1 to 99
     Ours: a straight profile has infinitely many
     Paper: parameters determined during training
-    Note: Near a straight line a fit cannot tell either: fit_recompute says which beta fit."""
+    Note: Near a straight line a fit cannot tell either: fit_recompute says which beta fit.
+    Holds: restoring.identified.four-lengths"""
 
     def recompute(s: int, alpha: int, beta: int, kappa: int) -> int:
         return alpha * s**beta + kappa * s

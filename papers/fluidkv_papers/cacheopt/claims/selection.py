@@ -48,7 +48,8 @@ def _epsilon(left: Fraction, epsilon: Fraction) -> bool | str:
 
     Checked: iterations of T_max, RT of 1 to 5.9 T_max in tenths, epsilon = 0.1 ... 0.9 T_max
     Ours: it may be left with less than the iteration that it is batched in
-    Paper: must be batched in order to satisfy their SLO"""
+    Paper: must be batched in order to satisfy their SLO
+    Holds: selection.epsilon.an-iteration"""
     if _met(left, epsilon):
         return True
     return f"RT = {float(left):g} T_max when it comes, epsilon = {float(epsilon):g} T_max"
@@ -60,7 +61,8 @@ def _epsilon(left: Fraction, epsilon: Fraction) -> bool | str:
     over=lambda: _times(n * _TENTH for n in range(10, 31)),
 )
 def _an_iteration(left: Fraction, epsilon: Fraction) -> bool | str:
-    """With epsilon of at least T_max it does, where iterations last T_max.
+    """Whoever is batched when RT - T_max first falls below an epsilon of at least T_max meets its
+    objective, where iterations last T_max.
 
     Checked: iterations of T_max, RT of 1 to 5.9 T_max in tenths, epsilon = 1 ... 3 T_max
     Ours: in all {count} cases
@@ -117,7 +119,8 @@ def _ends_as_printed(table: Requests, limits: Limits) -> bool | str:
     Ours: two late requests take turns: each is preempted for the other before its prompt is done
     Paper: preemptions are executed to make A = D
     Note: Whoever is late stays critical, since RT - T_max < epsilon; a preempted request loses the
-    prompt tokens that it computed."""
+    prompt tokens that it computed.
+    Holds: selection.ends.spared"""
     if _ends(_BARE, table, limits):
         return True
     rows = zip(table.input_length, table.output_length, table.estimated_output, strict=True)

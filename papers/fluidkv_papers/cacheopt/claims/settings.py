@@ -156,7 +156,8 @@ def _padding_and_bucket() -> Finding:
     RLP, S3 gives less memory to a request that is predicted right, and so adds more requests.
 
     Paper: since S3 adds 100-token padding while RLP's bucket size is 50
-    Note: The names are exchanged; (section-2-2.padding-and-bucket.back) has them back."""
+    Note: The names are exchanged.
+    Holds: section-2-2.padding-and-bucket.back"""
     # The sentence after "since", with the numbers of section 2.1 and its own names.
     padding, over = table_1.PADDING["rlp"], _over(table_1.BUCKET["s3"])
     less = np.flatnonzero(over <= padding)

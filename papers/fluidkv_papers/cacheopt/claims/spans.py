@@ -27,7 +27,8 @@ def _preemption() -> Finding:
 
     Paper: S3 has 7% lower preemption time
     Note: The averages may be lower where the traces with the ends are not the same. Were it 7 %
-    higher, it would agree with both spans, and with less memory given by S3."""
+    higher, it would agree with both spans, and with less memory given by S3.
+    Holds: section-2-2.spans.waiting"""
     # Rounding is taken at its kindest: S3's as low, and RLP's as high, as it may be printed.
     ends = list(zip(*(map(Fraction, PREEMPTION[name]) for name in ("S3", "RLP")), strict=True))
     least = [(1 - s3 - _HALF) / (1 - rlp + _HALF) for s3, rlp in ends]

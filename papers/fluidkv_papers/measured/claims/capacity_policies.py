@@ -40,7 +40,10 @@ def _first_tokens() -> Finding:
 
 @CLAIMS.fails("loss", _PLACE, checked=f"{_CHECKED}, of each policy", kind="remark")
 def _loss() -> Finding:
-    """MAX_UTILIZATION loses as much throughput as measured, to within a quarter of the loss."""
+    """MAX_UTILIZATION loses as much throughput as measured, to within a quarter of the loss.
+
+    Note: On long prompts, in a pool that is too small for them, by the rule as we read it.
+    Holds: no-evict, first-tokens"""
     # By the rule as we read it in the source: the whole length must fit to enter.
     found = policies.evicting().throughput / policies.reserving().throughput - 1
     there = policies.MAX_UTILIZATION.throughput / policies.NO_EVICT.throughput - 1

@@ -41,7 +41,8 @@ def _leaf_without_mark(capacity: int, _: int, paths: tuple[Path, ...]) -> bool |
     Note: Line 9 takes the marks of the path in process, up to the token; its last token is then a
     marked leaf above which no mark is. The lock on that path, which is not printed, is assumed
     here; without it the same sequence fails one time in two. It holds where the path keeps its
-    marks (routing.algorithm-1.repaired)."""
+    marks.
+    Holds: algorithm-1.repaired"""
     for found in printed_evictions(paths, capacity, lock=True):
         if found.gone is None:
             return _said(capacity, paths, found)
@@ -102,7 +103,8 @@ def _without_a_lock(capacity: int, _: int, paths: tuple[Path, ...]) -> bool | st
     Ours: it may evict the parent of the token loaded
     Paper: evicts the leaf token whose next appear lies furthest in the future
     Note: The proof of Lemma 1 has the entire path in the cache of OPT after it was processed; so a
-    lock on it is meant."""
+    lock on it is meant.
+    Holds: section-3-2.optimum"""
     for loaded, gone in unlocked_furthest(paths, capacity):
         if loaded[: len(gone)] == gone:
             return (

@@ -160,7 +160,7 @@ CLAIMS.claim(
 CLAIMS.fails(
     "section-4-2.any-arrivals",
     _LATENCY[0],
-    "It is so with the load of (2) for requests that come one after another.",
+    "For requests that come one after another, the latency of one is its cost and the load of (2).",
     over=Range(
         "the same runs, with requests 1/8 ... 64 s apart",
         lambda: product(range(8), (0.125, 1.0, 8.0, 64.0)),
@@ -169,6 +169,7 @@ CLAIMS.fails(
     ours="the load of (2) never falls, as a queue does",
     paper=_LATENCY[1],
     note="The latency can be modeled so, it says. LBGR's own load decays, and is released.",
+    holds="section-4-2.latency",
 )(_is_latency)
 
 

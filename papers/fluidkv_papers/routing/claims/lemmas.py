@@ -58,7 +58,8 @@ def _lemma_2(capacity: int, shortest: int, paths: tuple[Path, ...]) -> bool | st
     it comes back.
 
     Ours: a phase that starts and ends within paths may have more
-    Paper: at most B - L + c"""
+    Paper: at most B - L + c
+    Holds: theorem-4.upper, lemma-2.whole-phases"""
     for number, phase in enumerate(phases(singles(paths), capacity), start=1):
         bound = lru_in_a_phase(capacity, shortest, phase.clean)
         if phase.misses > bound and number > 1 and not phase.returned:

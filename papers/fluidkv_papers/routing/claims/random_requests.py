@@ -90,7 +90,8 @@ def _eq_18(capacity: int, shortest: int, size: int, n: int) -> bool | str:
     Ours: fewer: the first N - 1 distinct requests take longer than N - 1 draws
     Paper: an equality, followed by an inequality
     Note: Equality for N = 2, and where the first N - 1 requests are distinct, as the paper's words
-    take it. The inequality >= n / N, which is used, holds (routing.equations-18-and-27.used)."""
+    take it. The inequality >= n / N, which is used, holds.
+    Holds: equations-18-and-27.used"""
     case, number = (capacity, shortest, size), len(_requests(capacity, shortest, size))
     if n < number - 1:
         return True
@@ -164,7 +165,8 @@ def _eq_22(capacity: int, shortest: int, size: int) -> bool | str:
     Ours: H_(B-L+1) times, in expectation, for every policy that evicts only when it must
     Paper: H_(B - L + 2)
     Note: For B = L every policy misses the same (routing.theorem-8.every-policy), and H_2 = 3/2. It
-    holds with H_(B-L+1), as it is known for paging (routing.theorem-8), so the order stays."""
+    holds with H_(B-L+1), as it is known for paging, so the order stays.
+    Holds: theorem-8"""
     number, rate = _optimum(capacity, shortest, size)
     ratio, said = 1 / (number * rate), harmonic(number)
     return ratio >= said or f"{_named(capacity, shortest, size)}: {ratio} < {said}"
@@ -202,7 +204,8 @@ def _eq_31(capacity: int, shortest: int, size: int) -> bool | str | Seen:
     Ours: H_(B-L-beta+2) times
     Paper: H_(B - L - beta + 3)
     Note: With N = 2 every policy misses the same (routing.theorem-8.every-policy). It holds with
-    H_(B-L-beta+2) (routing.corollary-9)."""
+    H_(B-L-beta+2).
+    Holds: corollary-9"""
     return _eq_22(capacity, shortest, size)
 
 

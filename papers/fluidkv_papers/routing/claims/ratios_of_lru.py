@@ -163,7 +163,8 @@ def _cost() -> Finding:
     Checked: two paths of L tokens without a common token in turn, B = 2 L - 1, L = 2 ... 8
     Paper: evicts the least recently used leaf tokens (of SGLang)
     Note: 20 requests. A node goes as a whole, where one of its tokens would do; so do tokens come
-    back."""
+    back.
+    Holds: theorem-4.whole-nodes"""
     found = {}
     for length in range(2, 9):
         paths = ((0,) * length, (1, *(0,) * (length - 1))) * 10
@@ -275,7 +276,8 @@ def _equation_10(capacity: int, batches: tuple[Request, ...]) -> bool | str:
     Paper: when case (2) does not occur, at most B - L - beta + 1 + c
     Note: As in Lemma 2, with batches for paths. Here the batch after the first clean token is
     complete, and L + beta - 1 - c of its tokens should be new and found; but what it finds is that
-    clean token. Theorem 5 is not known to fail."""
+    clean token. Theorem 5 is not known to fail.
+    Holds: theorem-5.upper"""
     for number, phase in enumerate(phases(batches, capacity), start=1):
         bound = lru_in_a_phase(capacity, 1, phase.clean, 2)
         if number > 1 and phase.misses > bound and not phase.returned:

@@ -79,7 +79,8 @@ def _stale(capacity: int, shortest: int, paths: tuple[Path, ...], at: int) -> bo
     Checked: all second phases that start with a path: up to 4 paths with B = 2, 5 with B = 3, of at
     most 2 tokens
     Ours: a leaf is more often evicted than what is above another leaf
-    Paper: a stale token is evicted with probability c / s at most"""
+    Paper: a stale token is evicted with probability c / s at most
+    Holds: theorem-6.upper"""
     first = set().union(*map(tokens_of, paths[:at]))
     clean = len(set().union(*map(tokens_of, paths[at:])) - first)
     missed = sum(map(sum, expected_misses(singles(paths), capacity)[at:]))

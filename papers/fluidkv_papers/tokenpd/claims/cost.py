@@ -27,7 +27,8 @@ def _all_layers(model: Model) -> bool | str:
     Ours: they are 2 d a layer, or less where heads share keys and values
     Paper: c = 2 d h, hidden size d and h attention heads
     Note: The number of layers is not in (1), and heads divide the hidden size: they do not multiply
-    it."""
+    it.
+    Holds: equation-1.when, equation-1.one-layer"""
     return model.printed == model.values or (
         f"{model.name}: 2 d h = {model.printed:,}, its {model.layers} layers have {model.values:,}"
     )
@@ -76,8 +77,8 @@ def _two_d(layers: int, heads: int, head_size: int) -> bool | str:
 
     Ours: 2 d and 2 d h are the same for a single head alone
     Paper: 2 d floating-point numbers; c = 2 d h (FP16 values)
-    Note: They agree if d is the hidden size here and the size of a head there
-    (equation-1.one-layer)."""
+    Note: They agree if d is the hidden size here and the size of a head there.
+    Holds: equation-1.one-layer"""
     d = heads * head_size
     return 2 * d == 2 * d * heads or f"d = {d}, h = {heads}: {2 * d} and {2 * d * heads}"
 

@@ -110,7 +110,8 @@ def _is_the_rule(case: Written) -> bool | str:
     Ours: it keeps tokens of negative excess value as long as there is room
     Paper: Decision (4); on CacheEvict [...] pop the smallest-g element
     Note: Nobody is evicted before the engine asks for memory. So (5)'s price limits nothing: it is
-    not what keeps memory within M."""
+    not what keeps memory within M.
+    Holds: section-5.heap.peak"""
     # At the last step's price.
     kept = [token for token, worth in enumerate(case.worths) if worth >= case.prices[-1]]
     held, _ = _heap(case, fresh=True)
@@ -170,8 +171,9 @@ def _after_5(worths: tuple[float, ...], arrivals: tuple[int, ...]) -> bool | str
     Checked: 2 to 4 tokens worth 1/4, 1/2 or 1, in rounds 0 and 1, M = 1, mu_1 = 1/4, eta = 2
     Ours: where the first round is crowded, the price has risen when better tokens come
     Paper: computes the excess value g, then records the tuple <g, ptr>
-    Note: It holds at one price (section-5.heap.recorded.one-price), and with excess values as of
-    now (section-5.heap.best). Prices are floats, and the two excess values lie far apart."""
+    Note: It holds at one price, and with excess values as of now. Prices are floats, and the two
+    excess values lie far apart.
+    Holds: section-5.heap.recorded.one-price, section-5.heap.price-cancels, section-5.heap.best"""
     pool, pricing = _pool(worths, arrivals, rounds=2), tokenpd.Pricing(2.0, start=0.25)
     recorded, fresh = (
         knapsack.heap.literal_heap(pool, 1, pricing, fresh=each) for each in (False, True)

@@ -50,8 +50,9 @@ def _sram() -> Finding:
 
     Checked: Llama 7B in FP16; the chip's L2, L1 and registers by its vendor's white paper
     Paper: about 6 GB of SRAM per stream; M the usable SRAM
-    Note: Caches lie in high-bandwidth memory, beside the chip. Read as the memory of the GPU
-    (section-2.gpu-memory), as Tables 1 and 2 do, the sentences are about 80 GB."""
+    Note: Caches lie in high-bandwidth memory, beside the chip. Read as the memory of the GPU, as
+    Tables 1 and 2 do, the sentences are about 80 GB.
+    Holds: section-2.gpu-memory"""
     chip = sum(a100.ON_CHIP.values())
     needed = CONTEXT * KV_BYTES
     bad = f"{needed / 1e6:,.0f} MB, and the chip has {chip / 1e6:.0f} MB of it"

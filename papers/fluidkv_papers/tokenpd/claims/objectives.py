@@ -146,7 +146,8 @@ def _trades(case: Case) -> bool | str:
 
     Ours: any tokens that fill the memory are best, for all lambda and all R
     Paper: lambda > 0 trades return for risk
-    Note: It has with the return of kept tokens alone (equation-2.repaired), and in (4)."""
+    Note: It has with the return of kept tokens alone, and in (4).
+    Holds: equation-2.number-kept, equation-2.knapsack, equation-2.repaired"""
     found = best(case, Objective.UTILITY)
     return found <= best(case, Objective.REPAIRED) or f"{case}: best is {_shown(found)}"
 
@@ -202,7 +203,8 @@ def _same(case: Case) -> bool | str:
     """(2), (4) and Appendix A agree on what is best to keep.
 
     Ours: by (2) the token stays, by Appendix A it goes, by (4) either will do
-    Paper: (2), (4), a = R - lambda sigma^2 - delta"""
+    Paper: (2), (4), a = R - lambda sigma^2 - delta
+    Holds: objectives.same.when, objectives.order"""
     found = {o: best(case, o) for o in (Objective.UTILITY, Objective.RULE, Objective.APPENDIX)}
     if len({frozenset(sets) for sets in found.values()}) == 1:
         return True

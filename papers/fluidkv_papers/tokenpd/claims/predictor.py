@@ -146,8 +146,8 @@ def _one_output(law: tuple[Fraction, ...], other: tuple[Fraction, ...]) -> bool 
     Checked: pairs of laws of up to 4 equally likely returns
     Ours: tokens of one R have different risks
     Paper: f: R^|V| -> [0, 1]; the predictor is queried for R and sigma^2
-    Note: A second output, or a rule such as sigma^2 = R (1 - R), is missing
-    (section-4.risk-from-return)."""
+    Note: A second output, or a rule such as sigma^2 = R (1 - R), is missing.
+    Holds: section-4.risk-from-return"""
     first, second = (_mean(tuple((v - _mean(x)) ** 2 for v in x)) for x in (law, other))
     return (
         _mean(law) != _mean(other)

@@ -118,8 +118,9 @@ def _weights_inside(method: str) -> bool | str:
     Checked: four methods
     Ours: it grows by 2.5 to 3.4 times
     Paper: peak memory is the maximum resident-set size
-    Note: Twice the streams of one trace hold twice as much on average. Without weights it holds
-    (tables.in-proportion), as if peak memory were that of the caches."""
+    Note: Twice the streams of one trace hold twice as much on average. Without weights it holds, as
+    if peak memory were that of the caches.
+    Holds: tables.in-proportion"""
     few, many = (
         tables.printed(load, method, "memory") - Fraction(2 * WEIGHTS, _GB) for load in (128, 256)
     )

@@ -199,6 +199,7 @@ for _k, _word in enumerate(("two", "five", "ten", "fifteen"), start=1):
         expected=Verdict.FAILS if _word == "five" else Verdict.HOLDS,
         checked=_ONE,
         given=(draws.preemptions(_k), "{:,.0f}"),
+        holds="preemptions.draws" if _word == "five" else "",
     )(as_predicted)
 
 # What is read off one table, ours and the published one: id, statement, numbers, their form.

@@ -109,6 +109,7 @@ CLAIMS.fails(
     "Example 2, iteration 3 (read with the rule of iteration 2)",
     "In iteration 3 of Example 2 four complete though all who wait go first, as in iteration 2.",
     origin=Origin.READING,
+    holds="example-2.third-iteration",
 )(lambda: _third(new_first=True))
 
 
@@ -175,6 +176,7 @@ def _under(rule: str) -> None:
     said = _RULES[rule]
     new_first = rule == "new-first"
     missed = Verdict.FAILS if new_first else Verdict.HOLDS
+    holds = "example-2.{}.running-first" if new_first else ""
 
     @CLAIMS.claim(
         f"example-2.persists.{rule}",
@@ -198,6 +200,7 @@ def _under(rule: str) -> None:
         "Example 2, last paragraph",
         f"The cycle completes approximately 3 to 3.5 prompts per iteration ({said}).",
         expected=missed,
+        holds=holds.format("completions"),
         origin=Origin.READING,
         checked=_ENDLESS,
     )
@@ -218,6 +221,7 @@ def _under(rule: str) -> None:
         "Example 2, last paragraph",
         f"With Poisson arrivals 3 to 3.5 complete per iteration as well ({said}).",
         expected=missed,
+        holds=f"{holds.format('completions')}.poisson" if new_first else "",
         evidence=Evidence.SAMPLED,
         origin=Origin.READING,
         checked=f"Poisson(4) arrivals, {_RUNS} runs of {_LONG} iterations (seed 1)",
@@ -230,6 +234,7 @@ def _under(rule: str) -> None:
         "section 1; Example 2, last paragraph",
         f"FCFS loses 12 to 25 % of the throughput ({said}).",
         expected=missed,
+        holds=holds.format("loss"),
         origin=Origin.READING,
         checked=_ENDLESS,
     )

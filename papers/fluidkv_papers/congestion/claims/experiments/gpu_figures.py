@@ -104,7 +104,8 @@ def _stable() -> Finding:
 
     Checked: equal shares
     Paper: the coprime pair
-    Note: The paper shows a run and does not say that it is stable."""
+    Note: The paper shows a run and does not say that it is stable.
+    Holds: figure-26.stable-from"""
     found = _spectrum(_COPRIME)
     if found.outside is None:
         return Finding(Verdict.UNDECIDED, "not counted", evidence=found.evidence)

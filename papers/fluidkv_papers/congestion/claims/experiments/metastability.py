@@ -73,7 +73,8 @@ def _collapsed_rate() -> Finding:
     Paper: throughput is equal to the worst-cycle rate, 1.00
     Note: Whole requests with somebody always waiting repeat themselves exactly; the cycles are
     exact, how often each is met is sampled. Memory that a whole request leaves over lets a few more
-    run to their end. In masses the statement holds."""
+    run to their end. In masses the statement holds.
+    Holds: figure-4.collapsed"""
     found = cycles()
     others = [c for c in found if c.throughput != 1]
     return Finding(
@@ -207,7 +208,8 @@ def _bound_near_the_collapsed_rate() -> Finding:
 @CLAIMS.claim(
     "section-5-1.transient.whole-requests-below",
     "section 5.1, in whole requests",
-    "With a cap about one percent below x*, they end so too, and the load is served.",
+    "In whole requests, with a cap about one percent below x*, evictions end after at most l1 "
+    "iterations, and the load is served.",
     given=(_BELOW,),
     checked=f"{_COLLAPSED}, 3,000 iterations",
 )
@@ -218,6 +220,7 @@ def _bound_near_the_collapsed_rate() -> Finding:
     given=(_BEST,),
     checked=f"{_COLLAPSED}, 3,000 iterations",
     evidence=Evidence.EXACT,
+    holds="section-5-1.transient.whole-requests-below",
 )
 def _capped(rate: Fraction) -> Finding:
     """Evictions after l1 iterations under a cap, from collapsed servers."""

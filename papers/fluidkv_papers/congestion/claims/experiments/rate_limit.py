@@ -114,7 +114,8 @@ _NONE_LATER = "no eviction after at most max l1 iterations"
 @CLAIMS.claim(
     "section-5-1.transient.proportional",
     "section 5.1",
-    "With several classes, a_k = p_k a, it ends after at most max l1 iterations, whatever waits.",
+    "With several classes, a_k = p_k a, a cap of x* ends evictions after at most max l1 "
+    "iterations, whatever waits.",
     over=TWO,
     ours=_latest,
     paper=_NONE_LATER,
@@ -133,9 +134,11 @@ def _as_printed(*walk: Any) -> str | Seen:
 
 @SECTION_5_1.fails("transient.in-proportion-to-the-queue", over=TWO, paper=_NONE_LATER)
 def _in_proportion_to_the_queue(*walk: Any) -> str | Seen:
-    """A cap of x* on the total does so too where classes are admitted in proportion to what waits.
+    """A cap of x* on the total ends evictions too where classes are admitted in proportion to what
+    waits.
 
-    Ours: evictions go on"""
+    Ours: evictions go on
+    Holds: section-5-1.transient.proportional"""
     return _ends(*walk, selection="queued")
 
 

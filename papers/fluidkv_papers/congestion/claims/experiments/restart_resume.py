@@ -76,9 +76,11 @@ def _resume_loses_no_iterations() -> Iterator[Instance]:
 @CLAIMS.fails(
     "restart-resume.oscillation-of-a-pair",
     _MECHANISM,
-    "With outputs of 32 and 64 too, at the period of their divisor.",
+    "With outputs of 32 and 64 too, the oscillation stays where the evicted keep their tokens, at "
+    "the period of their divisor.",
     given=(keeping.PAIR,),
     checked=f"outputs of 32 and 64; {_CHECKED}",
+    holds="restart-resume.oscillation",
 )
 @CLAIMS.claim(
     "restart-resume.oscillation",
@@ -119,6 +121,7 @@ def oscillation_stays(lengths: keeping.Lengths) -> Finding:
     "With outputs of 32 and 64 too, half a token is recomputed for each output token.",
     given=(keeping.PAIR,),
     checked=f"outputs of 32 and 64; {_CHECKED}",
+    holds="restart-resume.recomputed",
 )
 @CLAIMS.claim(
     "restart-resume.recomputed",
@@ -157,7 +160,8 @@ def _half_in_seconds() -> Finding:
     """The loss stays below one half in seconds of an A100 too, at our price of a prompt token.
 
     Checked: one class, inputs a sixteenth of the outputs
-    Paper: above 1/2"""
+    Paper: above 1/2
+    Holds: restart-resume.resume"""
     # The ratio (1/2, 1) of the theory, read in seconds of a server.
     kept, lost = keeping.runs("vllm", keeping.ONE)[0], keeping.runs("restart", keeping.ONE)[0]
     ratio = keeping.INPUTS[0] / keeping.OUTPUT

@@ -174,8 +174,8 @@ def _start_is_feasible() -> Finding:
 
     Paper: starting from y_0 = (1, 0, 0)
     Note: The example does not call it feasible; Theorem 22, which it traces, asks for that. V_0
-    more than memory has. A smaller oldest cohort makes a start that is feasible; see
-    congestion.example-11.feasible-start."""
+    more than memory has. A smaller oldest cohort makes a start that is feasible.
+    Holds: example-11.feasible-start"""
     found = near.example()
     start = [found.rate + y for y in _START]
     used = sum((v * y for v, y in zip(effective_weights(), start, strict=True)), Fraction(0))
@@ -267,7 +267,8 @@ def _ellipse() -> Finding:
     """In the (y_0, y_1) plane the trajectory enters the ellipse of N at n = 8.
 
     Paper: enters the ellipse at T* = 8
-    Note: In the plane the drawn point is a step ahead: y_2 still lifts L above delta^2."""
+    Note: In the plane the drawn point is a step ahead: y_2 still lifts L above delta^2.
+    Holds: example-11.entry"""
     # When (y_0, y_1) enters the ellipse of N in its plane.
     # P couples y_2 to nothing, so section and projection of N are one ellipse.
     found = near.example()

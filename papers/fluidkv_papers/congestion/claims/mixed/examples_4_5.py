@@ -92,9 +92,11 @@ def _limit_modulus_squared() -> Fraction:
     return conjugate_modulus_squared([Fraction(str(c)) for c in _limit(3).all_coeffs()])
 
 
-CLAIMS.claim("example-4.limit-modulus", "Example 4", "Their modulus is 1/sqrt(2), about 0.707.")(
-    lambda: root_rounds_to(_limit_modulus_squared(), "0.707")
-)
+CLAIMS.claim(
+    "example-4.limit-modulus",
+    "Example 4",
+    "The roots of the limiting polynomial have modulus 1/sqrt(2), about 0.707.",
+)(lambda: root_rounds_to(_limit_modulus_squared(), "0.707"))
 
 
 @CLAIMS.claim("example-4.settles", "Example 4 and Figure 2(a)", origin=Origin.REPRODUCTION)
@@ -115,7 +117,9 @@ def _within_two_percent() -> Finding:
 
 @CLAIMS.fails("figure-2.a.limit-modulus", "Figure 2, caption (a)")
 def _caption_modulus() -> Outcome:
-    """The roots of the limiting polynomial have modulus about 0.72."""
+    """The roots of the limiting polynomial have modulus about 0.72.
+
+    Holds: example-4.limit-modulus"""
     return root_rounds_to(
         _limit_modulus_squared(),
         "0.72",

@@ -95,7 +95,7 @@ for _check, _sets, _said, _evidence, _origin, _checked in (
     (
         _converges,
         _COPRIME,
-        ("converges", "{0} with l0 = {1} and equal shares converge to it."),
+        ("converges", "{0} with l0 = {1} and equal shares converge to the equilibrium."),
         Evidence.SAMPLED,
         Origin.REPRODUCTION,
         _TRIED,
@@ -154,6 +154,8 @@ def _coprime_pairs_converge(a: int, b: int) -> bool | str:
     """Coprime decode lengths desynchronize completions and converge to the equilibrium.
 
     Paper: coprime decoding lengths converge to the eviction-free equilibrium
-    Note: Theorem 3 needs l0 large. The sets that the figures show do converge."""
+    Note: Theorem 3 needs l0 large. The sets that the figures show do converge.
+    Holds: figure-16.lengths-4-7.converges, figure-17.lengths-2-7-12.converges,
+    figure-17.lengths-2-9-12.converges"""
     outside = _growing(a, b)
     return outside == 0 or f"{a, b}, l0 = 40, p = 1/2: {outside} growing modes"

@@ -138,8 +138,8 @@ def _starts() -> Iterator[tuple[bool, State]]:
     note=f"{_NAMED}; the projection is then rational and the trajectories are exact.",
 )
 def _finite_exit(on: bool, state: State) -> bool | Seen:
-    """Perturbations with a projection on the unstable modes leave it; the others, a proper linear
-    subspace, may stay.
+    """Perturbations with a projection on the unstable modes leave a neighbourhood of the
+    equilibrium; the others, a proper linear subspace, may stay.
 
     Checked: one pair with a rational unstable root, 8 starts and 8 on the subspace
     Ours: 8 starts with projection exit by n = {max}; 8 without it, in the hyperplane, stay and
@@ -170,7 +170,8 @@ def _exactly_when() -> Finding:
     Checked: starts of one pair with a rational unstable root
     Paper: stability holds exactly when there is no projection on the unstable subspace
     Note: The eviction, which the linear argument leaves out, takes the projection away. Within the
-    neighbourhood of Lemma 16 the statement holds: see congestion.lemma-16.finite-exit."""
+    neighbourhood of Lemma 16 the statement holds.
+    Holds: lemma-16.finite-exit"""
     # A start with a projection that comes back, as eviction takes the projection away.
     dynamics = _rational()
     after = _on_hyperplane(dynamics, _AFTER_EVICTION)

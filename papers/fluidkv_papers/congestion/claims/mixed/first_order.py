@@ -86,7 +86,8 @@ def _required(a: int, n: int, p: Fraction) -> bool:
 def _wrong_integer() -> Finding:
     """The smallest l0 that meets the first-order criterion is l0_min.
 
-    Paper: (l0 + n)(1 - rho) >= 1"""
+    Paper: (l0 + n)(1 - rho) >= 1
+    Holds: equation-12.criterion.required"""
     wrong, right, excess = [], [], []
     for a, n, p in coprime.SWEPT.cases():
         estimate, value = coprime.first_order(a, n, p), coprime.least(a, n, p)
@@ -120,7 +121,8 @@ def _threshold() -> Finding:
     """For decode lengths 2 and 7 and p = 1/2, the roots of F lie inside the unit circle exactly
     from l0 = 15 on.
 
-    Checked: every l0 >= 0"""
+    Checked: every l0 >= 0
+    Holds: figure-3.a.first-order"""
     found = coprime.threshold(*_PAIR)
     (window,) = found.stable_windows
     counts = (found.at, found.below)
@@ -139,7 +141,7 @@ def _threshold() -> Finding:
         f"not stable for l0 < {window.first}, stable from there on",
         paper=f"l0 >= {_PRINTED}",
         note=f"The smallest l0 under other readings: {readings}. The first-order criterion below "
-        "(12) gives it: see congestion.figure-3.a.first-order.",
+        "(12) gives 15.",
     )
 
 

@@ -284,7 +284,8 @@ def _perturbation_off_manifold() -> Finding:
     Note: B.6 starts on the manifold, which Lemma 9 allows: there the lemma holds, and every state
     is there after d iterations. In the first d iterations e also carries the deviation from the
     proportions p_k, which does not shrink with l0.
-    Witness: decode lengths 2, 3, equal shares: all memory in stage 0 of the short class"""
+    Witness: decode lengths 2, 3, equal shares: all memory in stage 0 of the short class
+    Holds: lemma-21.perturbation"""
     sizes = [(l0, _largest_perturbation(l0)) for l0 in (10, 100, 1000, 10000)]
     grows = all(b * m > 5 * a * n for (n, a), (m, b) in pairwise(sizes))
     shown = ", ".join(f"{decimal(size)} at l0 = {l0}" for l0, size in sizes)

@@ -58,7 +58,8 @@ def _cohorts_from_any_start() -> Finding:
     Note: The induction of C.23 needs a proportional start. Lemma 9 has the delay of up to b
     iterations that other starts need.
     Witness: (4, 6), l0 = 50, q = 1/2, M = 626: one request of the longer class at each stage, none
-    of the shorter"""
+    of the shorter
+    Holds: lemma-30.representation, lemma-9.entry"""
     system = pair_system(4, 6, 50, HALF, 626)
     state = [[Fraction(0)] * 4, [Fraction(1)] * 6]
     off = []
@@ -205,7 +206,8 @@ def _every_pair() -> Finding:
     Paper: an explicit instance settles into a period-g limit cycle
     Note: The paper speaks of an instance that it constructs; its Example 12 has the condition q <
     (l0 + 2)/(l0 + 4), which is not met here.
-    Witness: (2, 4), l0 = 1, q = 4/5"""
+    Witness: (2, 4), l0 = 1, q = 4/5
+    Holds: section-4-2.pulse.settles"""
     # An orbit of period 2g that attracts in place of the pulse cycle.
     system = pair_system(2, 4, 1, Fraction(4, 5), 18)
     cycle = exact.pulse_cycle(system)

@@ -60,7 +60,8 @@ def _threshold_is_global() -> Finding:
     """Local stability is global: from the smallest stable input length on every start returns.
 
     Checked: the smallest input length of one pair
-    Paper: l0_min is defined by the roots of F; it quantifies the large inputs of Theorem 3"""
+    Paper: l0_min is defined by the roots of F; it quantifies the large inputs of Theorem 3
+    Holds: theorem-3.2.returns-from-threshold"""
     (pair, share, l0), orbit = _WITNESS, coexisting_cycle()
     count = exact.count_unstable(exact.two_lengths(*pair, share).weights(l0))
     stable = (count.outside, count.on_circle, count.evidence) == (0, 0, Evidence.EXACT)
@@ -86,7 +87,7 @@ def _threshold_is_global() -> Finding:
     kind="definition",
 )
 def _one_token_later() -> Finding:
-    """The same for decode lengths 1 and 12 in equal shares, where l0_min is 59.
+    """Local stability is global for decode lengths 1 and 12 in equal shares, where l0_min is 59.
 
     Checked: l0 = 59 and 60; 212 starts each
     Paper: l0_min is defined by the roots of F

@@ -110,6 +110,7 @@ def _inputs(words: str, shares: Shares) -> Range:
     note="The paper names no shares and no input; with long inputs the adjusted mix is stable and "
     "the other is not.",
     refuted=Evidence.BALL,
+    holds="section-5-3.tiers.mitigate",
 )
 @CLAIMS.claim(
     "section-5-3.tiers.mitigate",

@@ -223,7 +223,8 @@ def _double_root_dominates() -> Finding:
     Paper: multiple roots are non-dominant
     Note: Lemma 23 speaks of n >= N_p at a fixed p. At the p of its own, near 1, each (2, n) with
     odd n <= 39 has a dominant double root (floats); no other pair with n <= 39 has.
-    Witness: decode lengths (2, 3), p = 3/4"""
+    Witness: decode lengths (2, 3), p = 3/4
+    Holds: lemma-23.bound"""
     # (2, 3) at p = 3/4: A = (z + 1/2)^2, so the double root is the spectral radius.
     limit = symbolic.limit_polynomial(exact.two_lengths(2, 3, Fraction(3, 4)))
     double = sympy.expand(limit - (symbolic.Z + sympy.Rational(1, 2)) ** 2) == 0

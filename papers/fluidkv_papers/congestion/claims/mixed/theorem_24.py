@@ -155,7 +155,8 @@ def _distance_to_one() -> Finding:
     Note: The dominant roots lie next to w = exp(2 pi i u / n) with a u = ±1 mod n; for a = 2 that
     is u = (n ± 1)/2, so w and alpha tend to -1. What the proof needs holds: |1 - alpha| <= 2 and
     |P'| >= c n give |A'| >= c n / 2, so the roots are simple.
-    Witness: lengths (2, n) for odd n, p = 1/2"""
+    Witness: lengths (2, n) for odd n, p = 1/2
+    Holds: theorem-24.dominant-branches-simple"""
     # n |1 - alpha| and |A'(alpha)| / n^2 along lengths (2, n): neither is bounded as claimed.
     from fluidkv.exact.precision import working
 

@@ -149,9 +149,9 @@ def _prefactor_at_both_ends() -> Finding:
     Checked: theta = 0, all p, in symbols
     Paper: harder for p near 0 or p near 1
     Note: The sentence names no theta. For each fixed theta > 0 it does grow without bound at both
-    ends, and l0_min grows as p tends to 1 wherever a > 1: see
-    congestion.proposition-4.harder.long-requests-rare.
-    Witness: theta = 0, as in Figure 3 (b), where a = 2"""
+    ends, and l0_min grows as p tends to 1 wherever a > 1.
+    Witness: theta = 0, as in Figure 3 (b), where a = 2
+    Holds: proposition-4.harder.prefactor-positive-theta, proposition-4.harder.long-requests-rare"""
     # At theta = 0, which Proposition 4 allows, the prefactor is (1-p)^2 / p: 0 at p = 1.
     f, p, theta = _prefactor()
     at_zero = sympy.factor(f.subs(theta, 0))

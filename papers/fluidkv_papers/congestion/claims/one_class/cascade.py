@@ -47,6 +47,7 @@ _LOSES = "first overflow loses support"
     paper=_LOSES,
     note="A completion can release exactly what the others need to grow: then nothing is admitted "
     "and nothing evicted, and stage 0 stays empty from there on.",
+    holds="lemma-a-2.loss-without-eviction, lemma-a-2.first-loss",
 )
 @LEMMA_A_2.fails(
     "first-overflow-loses-support",
@@ -130,6 +131,7 @@ _NEXT = "next lower live-support level"
     paper=_NEXT,
     note="The completing position and the youngest other one can go in one iteration: an overflow "
     "that leaves nothing to admit may exceed what the youngest batch holds.",
+    holds="lemma-a-2.next-level-two-stages",
 )
 def _next_level(case: boundary.Case) -> bool | str:
     return _one_level(case, boundary.fallen(case), 1)
@@ -244,5 +246,6 @@ def _one_level_at_a_time(case: boundary.Case) -> bool | str:
 
     Ours: support losses of several positions at once
     Paper: each loss moves to the next lower live-support level
-    Note: Harmless for the theorem, which needs that the support shrinks, not by how much."""
+    Note: Harmless for the theorem, which needs that the support shrinks, not by how much.
+    Holds: theorem-a-1.finite-time"""
     return _one_level(case, boundary.fallen(case), None)

@@ -167,7 +167,8 @@ def _ratio_inside(l0: int, l1: int) -> bool | str:
 
     Ours: exactly 1 for l1 = 1
     Paper: (1/2, 1)
-    Note: The paper's Theorem 2 assumes l1 >= 2; the sentence on the ratio does not say so."""
+    Note: The paper's Theorem 2 assumes l1 >= 2; the sentence on the ratio does not say so.
+    Holds: worst-case-ratio.interval"""
     ratio = _ratio(l0, l1)
     return Fraction(1, 2) < ratio < 1 or f"l0={l0}, l1={l1}: the ratio is {ratio}"
 
@@ -197,7 +198,8 @@ def _ratio_grows(l0: int, l1: int) -> bool | str:
 
     Ours: constant for l1 = 1
     Paper: increases with l0
-    Note: One stage has no memory growth, so input length cannot matter."""
+    Note: One stage has no memory growth, so input length cannot matter.
+    Holds: worst-case-ratio.increases-with-l0"""
     ratio = _ratio(l0, l1)
     return ratio < _ratio(l0 + 1, l1) or f"l0={l0}, l1={l1}: the ratio stays at {ratio}"
 

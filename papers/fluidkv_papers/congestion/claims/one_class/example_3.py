@@ -272,7 +272,9 @@ def _severity(measure: Callable[[Step], Fraction]) -> Finding:
 
 @FIGURE_8.fails("severity-in-tokens", ", caption, severity in tokens", origin=Origin.READING)
 def _severity_in_tokens() -> Finding:
-    """Evictions #1 to #4 grow in severity, counted in evicted tokens."""
+    """Evictions #1 to #4 grow in severity, counted in evicted tokens.
+
+    Holds: figure-8.severity-as-share"""
     weights = stage_weights()
     return _severity(
         lambda step: sum(

@@ -152,7 +152,8 @@ def _two_phases() -> Finding:
 
     Checked: Example 3
     Paper: two phases: evictions without completions, completions with admissions
-    Note: The two phases are those of a fixed support; a support loss is mostly in neither."""
+    Note: The two phases are those of a fixed support; a support loss is mostly in neither.
+    Holds: definition.eviction-block.fixed-support"""
     # Example 3, n = 7, its first eviction: requests complete, and nothing is admitted.
     start = (Fraction(5, 2), Fraction(2), Fraction(17, 10))
     states = exact.trajectory(system_of(2, 3, 24), start, iterations=7)
@@ -175,7 +176,8 @@ def _same_pattern() -> Finding:
 
     Checked: Example 6
     Paper: returns to the same configuration it had at the previous block-end
-    Note: What returns is the gap vector, rotated by one; the stages return after m blocks."""
+    Note: What returns is the gap vector, rotated by one; the stages return after m blocks.
+    Holds: definition.block-end.same-pattern-after-m"""
     before, after = (_live_stages(n) for n in (2, 3))
     same = before == after
     return Finding(

@@ -126,6 +126,7 @@ _TWO_STAGES = (
     over=_TWO,
     ours="for l1 = 2 both are the fixed point, of period 1; limit cycles from l1 = 3 on",
     paper=_TWO_STAGES,
+    holds="proposition-5.limit-cycles",
 )
 def _two_stage_periods(l0: int, l1: int) -> bool | str:
     system = system_of(l0, l1)
@@ -212,7 +213,8 @@ def _contiguous_stages(l0: int, l1: int, i: int) -> bool | str:
     """The occupied stages are a contiguous block of stage indices at every iteration.
 
     Ours: not while the block passes from the last stage to 0
-    Note: The proof says what holds: in cyclic order."""
+    Note: The proof says what holds: in cyclic order.
+    Holds: proposition-6.contiguous-cyclically"""
     return _in_blocks(_blocks, l0, l1, i)
 
 
@@ -276,6 +278,7 @@ def _evenly_spaced(l0: int, l1: int, k: int) -> bool | str:
     paper="an eviction-level-(l1-k) limit cycle",
     note="Section 3.2 calls a periodic orbit with i empty stages an eviction-level-i limit cycle, "
     "which the fixed point is at level 0; Definition 2 asks for a period of at least 2.",
+    holds="proposition-7.limit-cycle",
 )
 def _evenly_spaced_period(l0: int, l1: int, k: int) -> bool | str:
     cycle = evenly_spaced_cycle(system_of(l0, l1), k)

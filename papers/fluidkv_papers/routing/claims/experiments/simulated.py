@@ -141,7 +141,8 @@ def _every_residual() -> Finding:
     Checked: normalized steps of 0.008 and of 0.992, none, recursive least squares, plain steps of
     0.992; one draw of half the groups
     Note: What one step of the regression is, the paper does not say. Plain steps diverge. Without
-    any residual LBGR does about as well as with the first, which is used elsewhere."""
+    any residual LBGR does about as well as with the first, which is used elsewhere.
+    Holds: table-2.simulated.order"""
     base = mean(half(), "cache-aware+lru", "latency_p50", (0,))
     found = {
         step: mean(half(router=routing.LBGR(step=step)), "lbgr+rlt", "latency_p50", (0,))

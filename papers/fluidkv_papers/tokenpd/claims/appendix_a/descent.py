@@ -49,7 +49,8 @@ def _regulariser() -> bool | str:
     Ours: the negative entropy, not normalised; a log barrier, -log(mu), has another step, nu = mu M
     / (M - eta mu g)
     Paper: the log-barrier regulariser R(mu) = mu (log mu - 1)
-    Note: A slip in a name: the formula is the right one for (5) (appendix-a.descent.step)."""
+    Note: A slip in a name: the formula is the right one for (5).
+    Holds: appendix-a.descent.step"""
     price = sympy.symbols("mu", positive=True)
     limit = sympy.limit(price * (sympy.log(price) - 1), price, 0, "+")
     return not limit.is_finite or f"its limit at 0 is {limit}"
@@ -90,7 +91,8 @@ def _inequality(eta: Fraction, horizon: int) -> bool:
     Ours: one round of a token that is not kept: G = mu_1 M = 1, and eta B^2 = 1/4
     Paper: sum of G <= log(mu_T / mu_1) / eta + eta B^2 T
     Note: Both sides are finite here. M, mu_1 and the size of g are not in it, and a falling price
-    makes it smaller. Holds repaired (appendix-a.descent.inequality.repaired)."""
+    makes it smaller.
+    Holds: appendix-a.descent.inequality.repaired"""
     return _least_gaps(eta, horizon) <= _right(eta, horizon)
 
 
@@ -101,7 +103,7 @@ def _inequality(eta: Fraction, horizon: int) -> bool:
     origin=Origin.READING,
 )
 def _any_constant(eta: Fraction, horizon: int) -> bool:
-    """It holds with some constant before its right side.
+    """The sum of G is at most some constant times log(mu_T / mu_1) / eta + eta B^2 T.
 
     Ours: the right side is negative, -(T - 1) + eta B^2 T, and gaps are not
     Paper: sum of G <= log(mu_T / mu_1) / eta + eta B^2 T"""

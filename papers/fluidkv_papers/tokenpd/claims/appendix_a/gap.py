@@ -60,7 +60,8 @@ def _finite(market: markets.Market, values: markets.Values) -> bool:
     Ours: infinite in each round that uses more than M, which (2) does not forbid
     Paper: max of L(x, mu_t) less min over mu >= 0 of L(x_t, mu)
     Note: Then the displayed bound on the sum fails too; it fails where all gaps are finite
-    (appendix-a.descent.inequality). Finite with prices up to a ceiling (appendix-a.gap.ceiling)."""
+    (appendix-a.descent.inequality). Finite with prices up to a ceiling.
+    Holds: appendix-a.gap.feasible, appendix-a.gap.upper-bounds, appendix-a.gap.ceiling"""
     (turn,) = markets.played(market, [values])
     return _gap(turn) is not None
 
@@ -136,8 +137,9 @@ def _with_ceiling() -> Finding:
     Ours: (1 + e^eta) T / 2: each round has a best price of its own to compare with
     Paper: sum of G = O(sqrt(T))
     Note: Mirror descent compares with one price for all rounds: with the minimum outside the sum it
-    holds (appendix-a.descent.inequality.repaired). Without a ceiling, the gaps of the rounds that
-    have finite ones are linear in all, too."""
+    holds. Without a ceiling, the gaps of the rounds that have finite ones are linear in all, too.
+    Holds: appendix-a.gap.ceiling, appendix-a.gap.sum.never-full,
+    appendix-a.descent.inequality.repaired"""
 
     def summed(horizon: int) -> Fraction:
         growth = 1 + Fraction(1, isqrt(horizon))

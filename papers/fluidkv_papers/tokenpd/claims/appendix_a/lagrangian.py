@@ -72,7 +72,8 @@ def _same_rule(penalty: Fraction, value: Fraction, price: Fraction) -> bool:
     Ours: a = R - lambda sigma^2 - delta, and delta is not in (4)
     Paper: Token-PD selects x = I[a - mu c >= 0]; Algorithm 1 in Sec. 4 is precisely (2)-(5)
     Note: Holds where delta = 0. Else the proof is of another rule: (4) at a price that is delta / c
-    higher. There is no Algorithm 1; (2)-(5) may be those of sections 3 and 4."""
+    higher. There is no Algorithm 1; (2)-(5) may be those of sections 3 and 4.
+    Holds: appendix-a.algorithm-1.same-rule.no-penalty"""
     return (value - penalty - price >= 0) is (value - price >= 0)
 
 

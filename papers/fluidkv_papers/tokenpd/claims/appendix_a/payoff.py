@@ -51,7 +51,8 @@ def _every_lambda(aversion: Fraction, mean: Fraction, variance: Fraction) -> boo
 
     Ours: a risk-averse enough rule makes a token worth less than nothing
     Paper: because a is in [-delta, 1]; lambda > 0
-    Note: The paper's ablation ends at lambda = 0.5."""
+    Note: The paper's ablation ends at lambda = 0.5.
+    Holds: appendix-a.payoff.range, section-3.risk.worth"""
     return 0 <= mean - aversion * variance <= 1
 
 
@@ -71,7 +72,8 @@ def _bound(requests: int, penalty: Fraction) -> bool:
     Ours: it is a sum over tokens: up to the number of requests, since returns of one sum to one
     Paper: the per-round payoff is bounded by B := 1 + delta
     Note: Holds of one token (a x). What enters the mirror descent is another number: (c k - M) / M,
-    which is between -1 and (n c - M) / M."""
+    which is between -1 and (n c - M) / M.
+    Holds: appendix-a.payoff.bound.one-token"""
     return requests * (1 - penalty) <= 1 + penalty
 
 

@@ -44,7 +44,9 @@ def _same(market: markets.Market, values: markets.Values) -> bool:
 
     Ours: not a token that is worth its price
     Paper: this is exactly the integral solution already produced by Token-PD
-    Note: By ties alone (appendix-a.rounding.no-ties); (2) is integral and needs no rounding."""
+    Note: By ties alone; (2) is integral and needs no rounding.
+    Holds: appendix-a.rounding.no-ties, appendix-a.rounding.preserves,
+    appendix-a.rounding.small-cost"""
     (turn,) = markets.played(market, [values])
     return sorted(rounded(market, values)) == sorted(turn.kept)
 
@@ -57,8 +59,8 @@ def _increases(market: markets.Market, values: markets.Values) -> bool:
 
     Ours: a token worth its price is discarded: a more of regret, and c more of slack
     Paper: cannot increase either the regret or the budget slack
-    Note: By ties alone. Bounds on all rounds are as before (appendix-a.rounding.preserves), which
-    may be what is meant."""
+    Note: By ties alone. Bounds on all rounds are as before, which may be what is meant.
+    Holds: appendix-a.rounding.preserves"""
     (turn,), after = markets.played(market, [values]), rounded(market, values)
     kept, most = turn.kept, turn.optimum
     return most - sum(after) <= most - sum(kept) and len(after) >= len(kept)

@@ -67,7 +67,8 @@ CLAIMS.claim(
 
 @CLAIMS.undecided("section-6.compared.h2o.network", _TABLE, checked=f"{_RUNS}; at a quarter")
 def _h2o_network() -> Finding:
-    """So it does with a network that predicts once, when a token is written."""
+    """In the same budget a price keeps more attention than H2O with a network that predicts once,
+    when a token is written."""
     return _everywhere(
         lambda at: gains.gain(at, gains.HARD, _ONCE, gains.H2O),
         lambda d: d.above,
@@ -177,7 +178,7 @@ def _same_peak() -> Finding:
 
 @CLAIMS.undecided("section-4.compared.same-mean", "section 4, the theorem, in simulation")
 def _same_mean() -> Finding:
-    """It keeps more than one pool that uses as much on average."""
+    """A price whose rounds may overuse keeps more than one pool that uses as much on average."""
     return _everywhere(
         lambda at: gains.over_pool(at, _TOLD, "mean_use"),
         lambda d: d.above,

@@ -50,7 +50,8 @@ def _clairvoyant(rounds: markets.Rounds) -> bool:
 
     Ours: who knows it may change x from round to round
     Paper: an offline clairvoyant that knows the entire conversation; max over x in {0, 1}^|T|
-    Note: The formula has no x behind its max, so it does not say which is meant."""
+    Note: The formula has no x behind its max, so it does not say which is meant.
+    Holds: section-3.regret.one-set.below"""
     one, each = _set_and_rounds(rounds)
     return one == each
 
@@ -125,7 +126,8 @@ def _in_all() -> Finding:
     Ours: T / 4 on two tokens worth 1/2 for half of the time, then none
     Paper: sub-linear loss relative to the offline optimum
     Note: No rule can do it for every sequence: had tokens worth 1 come, those worth 1/2 had better
-    been left. Reference [1] draws rounds independently of one law, and there it can."""
+    been left. Reference [1] draws rounds independently of one law, and there it can.
+    Holds: section-4.guarantee.regret.in-all.any-rule"""
     return Finding(markets.outgrows(lambda horizon: _lost(horizon, Fraction(1, isqrt(horizon)))))
 
 

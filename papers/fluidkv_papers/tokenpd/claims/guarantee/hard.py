@@ -79,8 +79,10 @@ def _hard_wanted() -> Finding:
 
     Ours: T / 2 on two tokens worth 1 a round, and T / 4 where nothing is a tie, at any step
     Paper: Regret(T) = O(sqrt(T)), while never violating (3)
-    Note: More is lost in a crowd (section-4.guarantee.regret.hard.wanted.crowd). Holds where (5)
-    sees what is kept (section-4.guarantee.regret.hard.kept)."""
+    Note: More is lost in a crowd. Holds where (5) sees what is kept.
+    Holds: section-4.guarantee.regret.hard.wanted.smallest,
+    section-4.guarantee.regret.hard.wanted.linear, section-4.guarantee.regret.hard.wanted.crowd,
+    section-4.guarantee.regret.hard.kept"""
     from fluidkv_papers.theory.price_rule import cases as known
 
     def lost(name: str, horizon: int) -> Fraction:
@@ -97,7 +99,8 @@ def _hard_wanted() -> Finding:
     over=lambda: product(range(2, 9), range(1, 5), (Fraction(1, 1000), ONE)),
 )
 def _crowd(tokens: int, times: int, step: Fraction) -> bool:
-    """There n tokens worth 1 in every round lose T (1 - 1 / n).
+    """Under a hard budget, where (5) sees what (4) wanted, n tokens worth 1 in every round lose
+    T (1 - 1 / n).
 
     Checked: n = 2 ... 8 tokens worth 1 in every round, M = c = 1, mu_1 = 1, T = n, 2 n ... 4 n, eta
     = 1/1000, 1

@@ -53,7 +53,8 @@ def _rounds() -> Finding:
     Ours: T / 2 for any step: the price falls in the first half, and needs the second to rise
     Note: So each of the last T / 2 rounds uses twice M, while the netted sum is 0. So does every
     other round where two tokens worth 1 come in each: no price wants one of two equals. Holds of
-    the netted average (section-4.guarantee.per-step.average)."""
+    the netted average.
+    Holds: section-4.guarantee.per-step.average"""
     from fluidkv_papers.theory.price_rule.cases import idle_then_busy
 
     def overuse(horizon: int) -> int:
@@ -110,7 +111,8 @@ def _any_horizon() -> Finding:
     Checked: one token worth 1/4 a round, M = c = 1, mu_1 = 1, T = 100 ... 10^6
     Paper: stabilises after about 10 decoding steps
     Note: The paper says so of its experiments, whose eta, mu_1 and T it does not give: with eta
-    about 1/10 and a start within a factor of e it holds."""
+    about 1/10 and a start within a factor of e it holds.
+    Holds: section-4.ten-steps.slowest"""
     # It falls by eta a round until it is 1/4: half of the way in log(2) sqrt(T) rounds.
     import math
 

@@ -62,7 +62,8 @@ def _any_predictions() -> Finding:
     Ours: T: no price above 0 keeps what is said to be worth 0
     Paper: observes R after x was chosen; Regret(T) = O(sqrt(T))
     Note: Appendix A sees a first, and is about R^ = R. An error per token that does not vanish
-    costs a part of T, here and with every rule (section-3.protocol.any-rule)."""
+    costs a part of T, here and with every rule.
+    Holds: section-3.protocol.errors, section-3.protocol.any-rule"""
 
     def lost(horizon: int) -> Any:
         market = markets.Market(growth=Fraction(isqrt(horizon) + 1, isqrt(horizon)))

@@ -107,7 +107,8 @@ def _drifting() -> Finding:
 
     Paper: O(sqrt(T))
     Note: One price spends T M on the better part of the run; a price that is moved by each round
-    spends M in each part."""
+    spends M in each part.
+    Holds: section-4.rates.regret.fixed-price.independent"""
     studies = [name for name in _studies("drifting") if name != "drifting, cheap"]
     return Finding(_exceeds(studies, "price_netted"), _told(studies, "price_netted"))
 
@@ -132,7 +133,8 @@ def _hard() -> Finding:
 
     Paper: O(sqrt(T)), while never violating (3)
     Note: The price that wants M on average wants less in some rounds and cannot have more in
-    others: a loss in each."""
+    others: a loss in each.
+    Holds: section-4.rates.regret.kept"""
     return Finding(_exceeds(_ALONE, "rounds_hard"), _told(_ALONE, "rounds_hard"))
 
 
@@ -142,7 +144,8 @@ def _overuse() -> Finding:
     faster than sqrt(T).
 
     Paper: sub-linear, hence vanishing per-step
-    Note: It ends with a power near 1 in every study."""
+    Note: It ends with a power near 1 in every study.
+    Holds: section-4.rates.violation"""
     return Finding(_exceeds(_ALONE, "overuse"), _told(_ALONE, "overuse"))
 
 

@@ -70,7 +70,8 @@ def _gone() -> Finding:
     Paper: Regret(T) = O(sqrt(T))
     Note: Whoever knows the future and cannot bring back either, keeps it. No round uses more than
     M, so it is so under each reading. A start below all values spares this token; a rise of the
-    price for one round takes it again."""
+    price for one round takes it again.
+    Holds: section-4.guarantee.regret.returns"""
     return Finding(outgrows(lambda horizon: _lost(horizon, Fraction(1, isqrt(horizon)), gone=True)))
 
 
