@@ -321,26 +321,3 @@ def test_help_is_not_broken_twice_in_80_columns(name):
     assert text
     shown = re.sub(r"\[/?bold\]", "", text)
     assert max(len(line) for line in shown.splitlines()) <= 78
-
-
-@pytest.mark.parametrize(
-    ("argv", "said"),
-    [
-        (["recommend", "--capasity", "3"], "--capasity: no such option; near: --capacity"),
-        (["recommend", "--request-rate", "3"], "--request-rate: no such option; near: --rate"),
-        (["cache", "--qps", "3"], "--qps: no such option; near: --scale-rate"),
-        (["preempt", "--trace", "log"], "--trace: no such option; near: SOURCE"),
-        (["preempt", "--runs", "4"], "--runs: no such option; near: --seeds"),
-        (["study", "--zzz"], "--zzz: no such option; see fluidkv study --help"),
-        (["recomend"], "No such command 'recomend'. Did you mean 'recommend'?"),
-    ],
-)
-def test_what_is_misspelt_gets_the_name_that_may_be_meant(capsys, argv, said):
-    assert main(argv) == 2
-    assert capsys.readouterr().err == f"fluidkv: {said}\n"
-
-
-@pytest.mark.parametrize("command", ["recommend", "preempt", "route", "wait"])
-def test_qps_is_another_name_of_rate(capsys, command):
-    assert main([command, "--qps", "0"]) == 2
-    assert capsys.readouterr().err.startswith("fluidkv: --rate: got '0'; allowed: ")

@@ -1,7 +1,5 @@
 """`fluidkv oracle`: a line a file, the first difference with both values, 80 columns."""
 
-import pytest
-
 from fluidkv.cli import main
 from tests.cli.answered import answer_in
 from tests.serving.records.record_copies import (
@@ -115,21 +113,3 @@ def test_text_fits_80_columns(capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")  # nothing is wrapped or cut to make it fit
     out = answered(capsys, str(OURS), str(wrong_record(tmp_path)), code=1)
     assert max(len(line) for line in out.splitlines()) <= 80
-
-
-def test_a_file_that_is_no_record_is_named_as_such(capsys, tmp_path):
-    path = tmp_path / "o.json"
-    path.write_text("{}")
-    assert main(["oracle", str(path)]) == 2
-    err = capsys.readouterr().err
-    assert err.startswith("fluidkv: FILE: got '")
-    assert "a record of vLLM, SGLang or Vidur; this has no field 'engine'" in err
-
-
-@pytest.mark.parametrize("argv", [["no-such-file.json"], []])
-def test_no_file_gets_one_line(argv, capsys):
-    assert main(["oracle", *argv]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.startswith("fluidkv: ")
-    assert captured.err.count("\n") == 1

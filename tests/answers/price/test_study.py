@@ -155,21 +155,6 @@ def test_predictors_by_name():
         predictor_of("crystal-ball")
 
 
-@pytest.mark.parametrize(
-    ("asked", "said"),
-    [
-        ({"budget": 0}, "budget: got 0; allowed: an integer of at least 1"),
-        ({"policies": ["best"]}, "policy: got 'best'; allowed: one of fifo, fifo-pooled"),
-        ({"policies": ["lru", "lru"]}, "policy: got 'lru'; allowed: at least one, each once"),
-        ({"policies": []}, "policy: got 'none'; allowed: at least one, each once"),
-    ],
-)
-def test_bad_input_is_one_line(small, asked, said):
-    with pytest.raises(InputError) as caught:
-        price_tokens(small, **({"budget": BUDGET} | asked))
-    assert str(caught.value).startswith(said)
-
-
 def test_requests_without_rows_after_their_prompts_have_nothing_to_compare(small):
     weights = next(iter(small))
     whole = Attention(

@@ -267,28 +267,6 @@ def test_a_cap_is_named_where_it_may_be_the_limit():
         )
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"slos": ()}, "slos: got 'none'"),
-        ({"clock": IterationClock(0.01, 1e-6)}, "slo: got 'ttft_p99'"),
-        ({"find": "gpus"}, "find: got 'gpus'; allowed: one of kv, rate, replicas"),
-        ({"find": "rate"}, "capacity: got 'none'"),
-        ({"find": "rate", "capacity": 64}, "memory for request"),
-        ({"rate": None}, "rate: got 'none'"),
-        ({"rate": -1.0}, "rate: got -1.0"),
-        ({"within": 0}, "within: got 0"),
-        ({"engine": "fcfs-new-first"}, "engine: got 'fcfs-new-first'"),
-    ],
-)
-def test_bad_input_is_named(options, said):
-    slos = options.pop("slos", SLOS)
-    given = {"rate": 8.0, "clock": CLOCK, "requests": 20, "runs": 1, **options}
-    with pytest.raises(InputError) as refused:
-        fk.size_server(MIX, slos, **given)
-    assert said in str(refused.value)
-
-
 def test_the_largest_request_is_named_by_its_place():
     trace = fk.Trace((40, 9000, 30), (5, 700, 9), (0.0, 1.0, 2.0), name="trace.csv")
     with pytest.raises(InputError) as refused:
