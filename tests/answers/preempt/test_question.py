@@ -1,17 +1,17 @@
-"""`fluidkv preempt`: how its options are read, what swapping costs, and what its page says."""
+"""`fluidkv preempt`: how its options are read, and what swapping costs.
+
+What it prints and refuses is in `tests/cli/transcripts/preempt.txt`.
+"""
 
 import json
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from fluidkv.answers.memory import LoggedMemory
 from fluidkv.answers.preempt.swapping import Prices
-from fluidkv.errors import InputError
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.rules import Restore
 from fluidkv.serving.swap import UNLIMITED
@@ -100,65 +100,15 @@ def test_swapping_with_a_price_is_compared() -> None:
     assert (taxes[Restore.SWAP] < taxes[Restore.RECOMPUTE]).all()
 
 
-def _profile(
-    path: Path,
-    *,
-    swap: Callable[[int], float] = lambda s: 1e-5 * s + 0.04,
-    lengths: Sequence[int] = range(1000, 9000, 1000),
-) -> Prices:
-    rows = [f"{s},{1e-9 * s**2 + 1e-5 * s + 0.02},{swap(s)}" for s in lengths]
-    path.write_text("\n".join(["length,recompute_s,swap_s", *rows]) + "\n")
-    return Prices(profile=str(path))
-
-
 def test_a_profile_gives_price_and_sweet_spot(tmp_path: Path) -> None:
-    prices = _profile(tmp_path / "profile.csv")
+    path = tmp_path / "profile.csv"
+    rows = [
+        f"{s},{1e-9 * s**2 + 1e-5 * s + 0.02},{1e-5 * s + 0.04}" for s in range(1000, 9000, 1000)
+    ]
+    path.write_text("\n".join(["length,recompute_s,swap_s", *rows]) + "\n")
+    prices = Prices(profile=str(path))
     swap, [(label, text)] = prices.swap(CLOCK)
     assert swap.per_token == pytest.approx(5e-6, rel=1e-6)
     assert swap.sweet_spot == pytest.approx(4472, abs=1)  # 1e-9 S^2 = 0.02
     assert (label, "sweet spot 4,472 ± 0 tokens" in text) == ("profile", True)
     assert replace(prices, sweet_spot=7).swap(CLOCK)[0].sweet_spot == 7
-
-
-def test_profiles_that_cannot_be_fitted_are_refused(tmp_path: Path) -> None:
-    few = _profile(tmp_path / "few.csv", lengths=(1000, 2000, 3000))
-    with pytest.raises(InputError, match="--profile: got '3 points of 3 lengths'; allowed: 4 len"):
-        few.swap(CLOCK)
-    falls = _profile(tmp_path / "falls.csv", swap=lambda s: 1 - 1e-5 * s)
-    with pytest.raises(InputError, match=r"--profile: got .*times that fall by 10%"):
-        falls.swap(CLOCK)
-    (tmp_path / "other.csv").write_text("length,seconds\n1,2\n")
-    with pytest.raises(InputError, match="a CSV with the columns length and recompute_s"):
-        Prices(profile=str(tmp_path / "other.csv")).swap(CLOCK)
-    with pytest.raises(InputError, match="together with a --clock in seconds"):
-        few.check(None, [])
-
-
-@pytest.mark.parametrize(
-    ("options", "error"),
-    [
-        ({"gbps": 20, "per_token": 1}, "--swap-gbps: got '20'; allowed: not together with"),
-        ({"pool": 1000}, "--swap-pool: got '1000'; allowed: together with --swap-per"),
-        ({"gbps": 20, "memory": LoggedMemory()}, "--swap-gbps: .* together with --kv-bytes"),
-        ({"host_memory": 64, "memory": LoggedMemory()}, "--host-memory: .* with --kv-bytes"),
-        (
-            {"gbps": 20, "pool": 1000, "host_memory": Fraction(1, 10)},
-            "--swap-pool: got 1000; allowed: at most 762 tokens, which 0.1 GB hold",
-        ),
-    ],
-)
-def test_prices_that_mean_nothing_are_refused(options: dict, error: str) -> None:
-    known: dict[str, Any] = {"memory": LoggedMemory(kv_bytes=131072)}
-    with pytest.raises(InputError, match=error):
-        Prices(**known | options)
-
-
-def test_swaps_need_a_price_and_a_bus_a_clock_in_seconds() -> None:
-    with pytest.raises(InputError, match="--restore: got 'swap'; allowed: together with a price"):
-        Prices().check(CLOCK, [Restore.SWAP])
-    bus = Prices(gbps=Fraction(20), memory=LoggedMemory(kv_bytes=10))
-    with pytest.raises(InputError, match=r"--swap-gbps: .* a --clock in seconds"):
-        bus.check(IterationClock.iterations(), [])
-
-
-# --- what is refused ----------------------------------------------------------------------------
