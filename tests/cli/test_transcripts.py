@@ -10,6 +10,7 @@ import pytest
 from fluidkv.answers.questions import QUESTIONS
 from tests.cli.answered import refusal
 from tests.cli.transcript import (
+    DEEPER,
     NAMES,
     PLAIN,
     Block,
@@ -20,7 +21,12 @@ from tests.cli.transcript import (
 )
 
 BLOCKS = [
-    pytest.param(name, block, id=f"{name}-{number}")
+    pytest.param(
+        name,
+        block,
+        id=f"{name}-{number}",
+        marks=[pytest.mark.thorough] if block.section == DEEPER else [],
+    )
     for name in NAMES
     for number, block in enumerate(commands_of(name))
 ]

@@ -7,7 +7,8 @@
     fluidkv: --capacity: got 'none'; allowed: a number of KV tokens
 
 A line that begins with "# " heads a section. Answers of the section "In every form" are cases of
-`tests/questions/test_contract.py`, which looks at their JSON, files and datasets.
+`tests/questions/test_contract.py`, which looks at their JSON, files and datasets; the section
+"Deeper checks" is run with --thorough.
 
 `python -m tests.cli.transcript` runs the commands of all transcripts again and writes what they
 print now; with names of transcripts, those alone. `git diff` then shows what changed.
@@ -19,7 +20,7 @@ import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -35,15 +36,16 @@ FOLDER = Path(__file__).with_name("transcripts")
 NAMES = sorted(path.stem for path in FOLDER.glob("*.txt"))
 PLAIN = {"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
 _PROMPT, _CAT, _SECTION = "$ fluidkv ", "$ cat ", "# "
-_EVERY_FORM = f"{_SECTION}In every form"
+_EVERY_FORM, DEEPER = f"{_SECTION}In every form", f"{_SECTION}Deeper checks"
 
 
 @dataclass(frozen=True)
 class Block:
-    """A line behind a prompt, and what stands below it."""
+    """A line behind a prompt, what stands below it, and the section that both are in."""
 
     line: str
     text: str
+    section: str = ""
 
     @property
     def written(self) -> str:
@@ -54,8 +56,12 @@ def blocks_of(name: str) -> list[Block]:
     """All of a transcript, in order; nothing where there is none."""
     path = FOLDER / f"{name}.txt"
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    parts = re.split(r"^(?=[$#] )", text, flags=re.M)[1:]
-    return [Block(*part.split("\n", 1)) for part in parts]
+    blocks, section = [], ""
+    for part in re.split(r"^(?=[$#] )", text, flags=re.M)[1:]:
+        line, below = part.split("\n", 1)
+        section = line if line.startswith(_SECTION) else section
+        blocks.append(Block(line, below, section))
+    return blocks
 
 
 def commands_of(name: str) -> list[Block]:
@@ -65,12 +71,8 @@ def commands_of(name: str) -> list[Block]:
 
 def lines_in_every_form(name: str) -> list[str]:
     """Options of the commands of that section."""
-    lines, section = [], ""
-    for block in blocks_of(name):
-        section = block.line if block.line.startswith(_SECTION) else section
-        if section == _EVERY_FORM and block.line.startswith(_PROMPT):
-            lines.append(block.line.removeprefix(f"{_PROMPT}{name}").strip())
-    return lines
+    commands = [block for block in commands_of(name) if block.section == _EVERY_FORM]
+    return [block.line.removeprefix(f"{_PROMPT}{name}").strip() for block in commands]
 
 
 def write_files(name: str, folder: Path) -> None:
@@ -106,7 +108,7 @@ def _renew(name: str) -> None:
     with TemporaryDirectory() as folder, chdir(folder), built_once():
         write_files(name, Path(folder))
         blocks = [
-            Block(block.line, printed(block.line)) if block.line.startswith(_PROMPT) else block
+            replace(block, text=printed(block.line)) if block.line.startswith(_PROMPT) else block
             for block in blocks_of(name)
         ]
     (FOLDER / f"{name}.txt").write_text("".join(block.written for block in blocks), "utf-8")
