@@ -35,15 +35,6 @@ def test_with_json_standard_output_stays_json(capsys, tmp_path):
     assert path.is_file()
 
 
-def test_files_and_a_report_go_together(capsys, tmp_path):
-    out, path = tmp_path / "files", tmp_path / "report.html"
-    assert main([*STUDY, "--out", str(out), "--html", str(path)]) == 0
-    said = capsys.readouterr().out
-    assert f"written to {out}:" in said
-    assert said.endswith(f"report: {path}\n")
-    assert (out / "study.json").is_file()
-
-
 @pytest.mark.daily(1)
 @pytest.mark.parametrize(
     "name", ["<script>alert(1)</script>", "a&lt;b", "$x^$ a$\\b$ %_", "\u202ex\x1b]0;t\x07"]
