@@ -20,6 +20,7 @@ from tests.cli.transcript import (
     write_files,
 )
 
+ROOT = Path(__file__).parents[2]
 BLOCKS = [
     pytest.param(
         name,
@@ -64,6 +65,11 @@ def test_what_is_offered_to_be_run_next_is_a_command_line(
         assert "--no-such-option: no such option" in refusal(
             capsys, *shlex.split(line), "--no-such-option"
         )
+
+
+def test_no_transcript_has_a_path_of_a_machine() -> None:
+    texts = [block.text for name in NAMES for block in commands_of(name)]
+    assert [text for text in texts if str(ROOT) in text] == []
 
 
 def test_every_question_has_a_transcript() -> None:
