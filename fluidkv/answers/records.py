@@ -198,7 +198,7 @@ def _say_one(page: Page, name: str, answer: RecordAnswer) -> None:
     record, difference = answer.record, answer.result.difference
     lines = [f"{name:<{_NAME}} {record.engine} {record.version}: "]
     outcome = f"DIFFERS at {difference.where}" if difference else f"equal, {_counted(answer)}"
-    if difference and len(name) <= _NAME and len(lines[0] + outcome) > WIDTH:
+    if len(name) <= _NAME and len(lines[0] + outcome) > WIDTH:
         lines.append(f"  {outcome}")
     else:
         lines[0] += outcome

@@ -8,9 +8,10 @@ import pytest
 
 from fluidkv.cli import main
 from tests.browser.conftest import violations
-from tests.cli.json_cases import CASES
-from tests.cli.test_html import COMMANDS
+from tests.cli.transcript import lines_in_every_form
 
+COMMANDS = ("study", "recommend", "replay", "size", "compare", "wait", "cache", "route", "preempt")
+COMMANDS += ("price",)
 PHONE, SCREEN = 390, 1280  # pixels
 CHART = "figure.chart >> nth=0"
 
@@ -23,8 +24,8 @@ def made(tmp_path_factory):
     def make(command: str) -> Path:
         if command not in paths:
             paths[command] = folder / f"{command}.html"
-            argv = [command, *shlex.split(CASES[command][0]), "--html", str(paths[command])]
-            assert main(argv) == 0
+            line = shlex.split(lines_in_every_form(command)[0])
+            assert main([command, *line, "--html", str(paths[command])]) == 0
         return paths[command]
 
     return make

@@ -5,7 +5,6 @@ import json
 import sys
 from fractions import Fraction
 
-import pytest
 import xarray as xr
 
 from fluidkv.cli import main
@@ -53,24 +52,6 @@ def test_without_a_folder_nothing_is_written(tmp_path, monkeypatch, capsys):
     assert main([*ARGV, "--json"]) == 0
     assert "files" not in json.loads(capsys.readouterr().out)
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("argv", "message"),
-    [
-        ([*ARGV[:2], "1"], "--longest: got '1'"),
-        ([*ARGV[:2], "100000"], "--longest: got '100000'; allowed: a whole number from 2 to 200"),
-        (["atlas", "--workers", "10000"], "--workers: got '10000'; allowed: a whole number from 1"),
-        (["atlas", "--share", "0.5", "--share", "1/2"], "--share: got '1/2 1/2'; allowed: shares"),
-    ],
-)
-def test_bad_input_gets_one_line(argv, message, tmp_path, capsys):
-    assert main([*argv, "--out", str(tmp_path / "a")]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.startswith(f"fluidkv: {message}")
-    assert captured.err.count("\n") == 1
-    assert not (tmp_path / "a").exists()
 
 
 def test_closed_standard_output_is_no_error(tmp_path, monkeypatch):

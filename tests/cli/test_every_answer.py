@@ -6,11 +6,9 @@ An answer is whole: its JSON is strict, its files are all there, none of its num
 import json
 import re
 import shutil
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import combinations
 from pathlib import Path
 from random import Random
 
@@ -324,13 +322,6 @@ def _check_files(folder: Path, where: str) -> None:
 
 _PROMPTED = ("mooncake", "segments", "sglang log", "generator")
 _LOGS = ("vllm log", "vllm log, cached", "sglang log", "bench folder")
-_KINDS = {
-    "lengths and times": ("csv", "vidur", "burstgpt", "vllm requests"),
-    "results": ("vllm bench", "sglang bench", "guidellm", "genai-perf"),
-    "prompts": ("mooncake", "segments", "generator"),
-    "classes": ("classes", "one class"),
-    "vllm log": ("vllm log", "vllm log, cached", "bench folder"),
-}
 
 
 def sources_of(command: str) -> Sequence[str]:
@@ -356,65 +347,11 @@ def engines_of(command: str) -> Sequence[str]:
     return own
 
 
-def kind_of_engine(text: str) -> str:
-    """Whose rules, and with what memory: of one kind, numbers and orders differ, no form does."""
-    name = text.partition(":")[0]
-    if not name:
-        return "none"
-    family = next((one for one in ("vllm", "sglang", "trtllm") if name.startswith(one)), "others")
-    return family + CACHE * name.endswith(CACHE)
-
-
-def kind_of_source(name: str) -> str:
-    """What stands in it: sources of one kind are read into the same columns."""
-    return next((kind for kind, names in _KINDS.items() if name in names), name)
-
-
 def demands_of(command: str, source: str) -> Sequence[str]:
     """The same of who asks."""
     if command in ("size", "wait", "route"):
         return ("--rate 30",)
     return DEMANDS if source in _TIMED else [text for text in DEMANDS if "replay" not in text]
-
-
-@cache
-def every_pair() -> tuple[Line, ...]:
-    """Lines in which each two of a command, a kind of engine, of source, and an output meet.
-
-    Of the engines and sources of a kind that with the fewest lines so far is taken; who asks, and
-    the clock, are drawn.
-    """
-    chance, taken, lines = Random("pairs"), Counter[str](), []
-    cells = dict.fromkeys(
-        (command, kind_of_engine(engine), kind_of_source(source), output)
-        for output in OUTPUTS[:3]  # each form of output is in one of these
-        for command in COMMANDS
-        for engine in engines_of(command)
-        for source in sources_of(command)
-    )
-    pairs = {cell: {*combinations(enumerate(cell), 2)} for cell in cells}
-    while any(pairs.values()):
-        cell = max(pairs, key=lambda each: len(pairs[each]))  # of as many, with the fewest files
-        met = {*pairs[cell]}
-        pairs = {each: left for each in pairs if (left := pairs[each] - met)}
-        lines.append(_of_cell(cell, taken, chance))
-    return tuple(lines)
-
-
-Cell = tuple[str, str, str, Output]
-
-
-def _of_cell(cell: Cell, taken: Counter[str], chance: Random) -> Line:
-    """A line of these kinds, with an engine and a source that few lines have."""
-    command, engine_kind, source_kind, output = cell
-    engines = [text for text in engines_of(command) if kind_of_engine(text) == engine_kind]
-    sources = [name for name in sources_of(command) if kind_of_source(name) == source_kind]
-    engine, source = (min(names, key=taken.__getitem__) for names in (engines, sources))
-    taken.update((engine, source))
-    demand = chance.choice(demands_of(command, source))
-    timed = "--replay" in demand or command in ("size", "wait")
-    clock = chance.choice(CLOCKS[1:] if timed else CLOCKS)
-    return Line(command, engine, source, output, demand, clock)
 
 
 def _drawn(chance: Random, *, fits: bool) -> Line:
@@ -434,23 +371,16 @@ def test_every_command_with_a_source_or_an_engine_is_here() -> None:
     assert there - others == {*COMMANDS}
 
 
-_PARTS = 8
-
-
-def test_every_engine_and_source_is_in_a_line() -> None:
-    lines = every_pair()
-    assert {line.source for line in lines} == {*SOURCES}
-    assert {line.engine for line in lines} == {*ENGINE_TEXTS, ""}
-
-
 @pytest.mark.daily(2)
-@pytest.mark.parametrize("part", range(_PARTS))
-def test_lines_of_every_pair_are_answered_or_refused(
+@pytest.mark.parametrize("part", range(8))
+def test_drawn_lines_are_answered_or_refused(
     part: int, sources: dict[str, list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    chance = Random(f"drawn {part}")
+    lines = [_drawn(chance, fits=True) for _ in range(12)]
     codes = [
         check(line, sources[line.source], tmp_path / str(number), capsys)
-        for number, line in enumerate(every_pair()[part::_PARTS])
+        for number, line in enumerate(lines)
     ]
     assert codes.count(0) > len(codes) / 2
 

@@ -101,56 +101,6 @@ def test_the_list_has_every_preset_and_every_reason(capsys):
     assert [number for number in WITHOUT if f"Figure {number} " not in shown] == []
 
 
-@pytest.mark.parametrize(
-    ("argv", "line"),
-    [
-        ("--class 50:32769 --capacity 90k", "--class: got 32769; allowed: 1 to 32,768 tokens of o"),
-        ("--class 9:40000", "--class: got 40000; allowed: 1 to 32,768 tokens of output"),
-        ("--class 200000:3 --capacity 9k", "--class: got 200000; allowed: 1 to 131,072 tokens of"),
-        ("--class 50:3 --capacity 99.5", "--capacity: got '199/2'; allowed: a whole number of to"),
-        (
-            "--class 50:4:999/2000 --class 50:4:1000/2000 --class 50:5:1/2000 --capacity 1000",
-            "--class: got 1999; allowed: 1 to 1,000 parts of the load for a length",
-        ),
-        ("--class 50:3 --capacity 20", "--capacity: got 20; allowed: 54 to 10,000,000 tokens"),
-        ("--class 50:3", "--class: got '50:3'; allowed: together with --capacity"),
-        ("--capacity 300", "--capacity: got '300'; allowed: together with SOURCE"),
-        ("--preset figure-99", "--preset: got 'figure-99'; allowed: figure-9"),
-        ("--preset mine", "--preset: got 'mine'; allowed: see --list"),
-        ("--preset figure-1 --capacity 30", "no --capacity beside it"),
-        ("--preset figure-1 --class 3:4", "no --class beside it"),
-        ("--preset figure-1 --model llama-3.1-8b", "no --model beside it"),
-        ("--preset figure-1 --kv-bytes 4096", "no --kv-bytes beside it"),
-        ("--preset figure-1 x.csv", "no SOURCE beside it"),
-        ("--preset figure-1 --scale-input 2", "no --scale-input beside it"),
-        ("--preset sharegpt x.csv", "--preset"),
-        ("--preset sharegpt --capacity 2k", "--capacity: got 2000; allowed: 3,402 to 10,000,000"),
-        ("--preset sharegpt --scale-output 100", "--scale-output: got 99100; allowed: 1 to 32,7"),
-        ("--preset bookcorpus", "--preset: got 'bookcorpus'; allowed: together with --capacity KV"),
-        (
-            "--preset alpaca --scale-input 900",
-            "--preset: got 'alpaca'; allowed: together with --ca",
-        ),
-        ("--scale-output 2", "--scale-output: got '2'; allowed: together with SOURCE"),
-        ("no-such-file.csv --capacity 9k", "SOURCE: got 'no-such-file.csv'; allowed"),
-        ("--format azure", "--format: got 'azure'; allowed: together with SOURCE"),
-        ("--preset sharegpt --scale-rate 2", "--scale-rate: got '2'; allowed"),
-        ("--list --scale-input 2", "--list: got 'another option'; allowed: no other option beside"),
-        ("--model llama-3.1-8b", "--model: got 'llama-3.1-8b'; allowed: together with --capacity"),
-        ("--class 50:3 --kv-bytes 4096", "--kv-bytes: got '4096'; allowed: together with --cap"),
-        ("--list --out x.html", "--list: got 'another option'; allowed: no other option beside"),
-        ("--list --kv-bytes 9", "--list: got 'another option'; allowed: no other option beside"),
-        ("--list --embed", "--list: got 'another option'; allowed: no other option beside it"),
-        ("--port 8765 --out x.html", "--port: got 8765; allowed: no --out beside it"),
-        ("--embed", "--embed: got 'no --out'; allowed: together with --out FILE"),
-        ("--port 0", "--port: got '0'; allowed: a whole number from 1 to 65,535"),
-        ("--port 70000", "--port: got '70000'; allowed"),
-    ],
-)
-def test_bad_input_is_one_line(argv, line, capsys):
-    assert line in said(capsys, *shlex.split(argv))
-
-
 @pytest.mark.parametrize("name", ["", "none/page.html", "page.txt", "mine.html"])
 def test_a_file_that_is_not_ours_to_write_is_refused(name, tmp_path, capsys):
     mine = tmp_path / "mine.html"

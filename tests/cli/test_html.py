@@ -1,71 +1,17 @@
 """`--html`: the answer as one file, whichever command gives it."""
 
 import json
-import re
-import shlex
-from html import unescape
 from pathlib import Path
 
 import pytest
 
-import fluidkv
 from fluidkv.cli import main
 from fluidkv.cli.output_files import places
 from fluidkv.errors import InputError
-from tests.cli.json_cases import CASES
 from tests.report.markup import read
 
-COMMANDS = ("study", "recommend", "replay", "size", "compare", "wait", "cache", "route", "preempt")
-COMMANDS += ("price",)
-MOST_BYTES = 3_000_000
 STUDY = ["study", "--class", "50:2:1/2", "--class", "50:4:1/2", "--capacity", "626"]
 STUDY += ["--iterations", "50"]
-
-
-def _heading(html: str) -> str:
-    """What the first heading says."""
-    return html.partition("<h1>")[2].partition("</h1>")[0]
-
-
-def argv(command: str) -> list[str]:
-    """Cheap, and answered with everything that the command has."""
-    return [command, *shlex.split(CASES[command][0])]
-
-
-@pytest.mark.daily(3)
-@pytest.mark.parametrize("command", COMMANDS)
-def test_the_report_says_all_that_the_text_says(command, capsys, tmp_path):
-    path = tmp_path / "report.html"
-    assert main([*argv(command), "--html", str(path)]) == 0
-    out = capsys.readouterr().out
-    assert out.endswith(f"report: {path}\n")
-    html = path.read_text(encoding="utf-8")
-    assert path.stat().st_size < MOST_BYTES
-    found = read(html)
-    # In the same order, charts apart: what the terminal wraps stands between tags here.
-    shown = read(re.sub("<figure.*?</figure>", "", html, flags=re.S)).text.replace(" ", "")
-    verdict = out.partition("\n\n")[0]
-    assert "".join(verdict.split()) == "".join(unescape(_heading(html)).split())
-    assert html.index("<table") < html.index("<figure") < html.index("What was assumed</h2>")
-    place = 0
-    for line in out.removesuffix(f"report: {path}\n").splitlines():
-        for words in re.split(r"\s{2,}|\.\.\.", line):
-            piece = "".join(words.split())
-            place = shown.find(piece, place)
-            assert place >= 0, line
-            place += len(piece)
-    assert shlex.join(["fluidkv", *argv(command), "--html", str(path)]) in found.text
-    assert fluidkv.__version__ in found.text
-    assert found.tags["figure"] >= 1
-    assert found.handlers == []
-    assert found.wrong == []
-    assert not [each for each in found.links if "//" in each]
-    assumed = html[html.index("What was assumed</h2>") :]
-    assert assumed.count("<li>") >= 3
-    last = html.rpartition("<code>")[2].partition("</code>")[0]
-    stored = json.loads(unescape(last))
-    assert stored["command"] == command
-    assert not {"html", "out", "json"} & set(stored["inputs"])
 
 
 def test_every_option_is_listed_with_its_value(capsys, tmp_path):
@@ -87,15 +33,6 @@ def test_with_json_standard_output_stays_json(capsys, tmp_path):
     assert main([*STUDY, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == answer
     assert path.is_file()
-
-
-def test_files_and_a_report_go_together(capsys, tmp_path):
-    out, path = tmp_path / "files", tmp_path / "report.html"
-    assert main([*STUDY, "--out", str(out), "--html", str(path)]) == 0
-    said = capsys.readouterr().out
-    assert f"written to {out}:" in said
-    assert said.endswith(f"report: {path}\n")
-    assert (out / "study.json").is_file()
 
 
 @pytest.mark.daily(1)

@@ -1,10 +1,10 @@
-"""docs/json.md and what commands print as JSON: the same keys, both ways; numbers as numbers."""
+"""JSON: that of questions is their answer, and docs/json.md has the same keys, both ways."""
 
 import json
 import re
 import shlex
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stdout
+from contextlib import chdir, redirect_stdout
 from functools import cache
 from io import StringIO
 from pathlib import Path
@@ -17,10 +17,28 @@ import fluidkv
 from docs._site.commands import answering
 from docs._site.keys import EVERY, flat, sections
 from docs._site.schemas import schema
+from fluidkv.answers.questions import QUESTIONS
 from fluidkv.cli import main
+from fluidkv.questions.answer import Answer
 from tests.cli.answered import ENVELOPE
-from tests.cli.json_cases import CASES, THOROUGH
+from tests.cli.transcript import NAMES, built_once, lines_in_every_form, write_files
+from tests.questions.asked import answer_to
 
+SWEEP = Path(__file__).parents[1] / "sweeps" / "small.toml"
+CASES = {name: lines_in_every_form(name) for name in NAMES} | {
+    "clocks": ["", "vidur-llama3-8b-a100"],
+    "log": ["sample:vllm-rtx4090"],
+    "table": ["", "6"],
+    "verify": ["congestion.example-2"],
+    "figure": [""],
+    "sweep": [f"{SWEEP} --out out --workers 1"],
+    "bench": ["--quick --only certified"],
+}
+CASES = {name: lines for name, lines in CASES.items() if lines}
+ONE_ROW = "crossover."
+"""The page has one row for all keys of `compare --crossover`."""
+THOROUGH = {"table"}
+"""Of which no case is cheap."""
 _EXACT = re.compile(r"-?\d+(/\d+)?")
 
 
@@ -62,18 +80,28 @@ def answers(tmp_path_factory) -> Callable[[str], list[Any]]:
     return cache(lambda command: _answers(command, tmp_path_factory.mktemp(command)))
 
 
-def _answers(command: str, tmp_path: Path) -> list[Any]:
-    trace, series = tmp_path / "requests.csv", tmp_path / "series.csv"
-    trace.write_text("input_length,output_length,arrival_time\n10,5,0\n20,6,1\n10,7,2\n")
-    rows = [f"{t},{10 + 3 * (t % 8 < 4)},5,100,90" for t in range(64)]
-    series.write_text("\n".join(["t,running,waiting,gen_throughput,kv_cache_pct", *rows]))
-    found = []
-    for case in CASES[command]:
-        argv = shlex.split(case.format(trace=trace, series=series, out=tmp_path / "out"))
-        with redirect_stdout(StringIO()) as printed:
-            assert main([command, *argv, "--json"]) in (0, 1)
-        found.append(json.loads(printed.getvalue()))
-    return found
+def _answers(command: str, folder: Path) -> list[Any]:
+    answers = []
+    with chdir(folder), built_once():
+        write_files(command, folder)
+        for line in CASES[command]:
+            with redirect_stdout(StringIO()) as printed:
+                assert main([command, *shlex.split(line), "--json"]) in (0, 1)
+            answers.append(json.loads(printed.getvalue()))
+            if command in QUESTIONS:
+                _is_that_of_python(command, line, answers[-1])
+    return answers
+
+
+def _is_that_of_python(command: str, line: str, printed: dict[str, Any]) -> None:
+    """In the order of the fields."""
+    answer = answer_to(command, line)
+    said = {key: value for key, value in printed.items() if key not in ENVELOPE}
+    assert said == json.loads(json.dumps(answer.to_dict(), allow_nan=False))
+    if isinstance(answer, Answer):
+        tops = [(re.split(r"[.\[]", path)[0], title) for path, _, title in answer.json_keys()]
+        keys = [top for top, title in tops if top in said or not title.startswith("if `--")]
+        assert list(said) == list(dict.fromkeys(keys))
 
 
 COMMANDS = [
@@ -102,6 +130,7 @@ def test_the_page_has_the_keys_that_are_printed(command, answers):
                 path = path.removesuffix("_exact")
             paths.add(path)
     unsaid = {path for path in paths if not any(_covers(each, path) for each in said)}
+    unsaid = {path for path in unsaid if not path.startswith(ONE_ROW)}
     assert unsaid == set()
     own = {each for each, sometimes in documented(command).items() if not sometimes}
     not_there = {

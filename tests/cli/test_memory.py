@@ -5,7 +5,6 @@ from fractions import Fraction
 import pytest
 
 from fluidkv.answers.memory import LoggedMemory, amount
-from fluidkv.cli import main
 from fluidkv.errors import InputError
 from tests.cli.answered import refusal
 
@@ -73,48 +72,6 @@ def test_part_of_a_token_is_refused_where_it_is_none():
     assert memory.tokens() == Fraction(201, 2)
     with pytest.raises(InputError, match="a whole number"):
         memory.count()
-
-
-COMMANDS = {  # without the capacity
-    "study": ("--class", "2:3", "--iterations", "5"),
-    "equilibria": ("--class", "2:3", "--level", "1"),
-    "cascade": ("--class", "2:3", "--start", "5/2,2,17/10", "--project"),
-    "pulse": ("2", "4", "--input", "50", "--share", "1/2"),
-    "mix": ("--class", "30:5", "--class", "30:6", "--nodes", "2"),
-    "wait": ("--type", "0.5:3:4", "--d0", "0.01", "--d1", "1e-6", "--no-simulate"),
-    "recommend": ("--class", "8:8", "--clients", "2", "--requests", "20", "--runs", "1"),
-    "preempt": ("--class", "8:8", "--rate", "0.1", "--requests", "20", "--seeds", "1"),
-    "compare": ("--class", "8:8", "--engine", "vllm", "--engine", "sglang", "--rate", "0.1"),
-    "cache": ("--generator", "zipf", "--seeds", "1"),
-    "route": ("--generator", "zipf", "--workers", "2", "--jobs", "1"),
-    "size": ("--class", "8:8", "--slo", "tpot_p99=9", "--rate", "0.1", "--requests", "20"),
-}
-REFUSED = [
-    ("24X", "--capacity: got '24X'; allowed: a unit that is known"),
-    ("24GB", "--capacity: got '24GB'; allowed: --model NAME or --kv-bytes BYTES"),
-]
-
-
-@pytest.mark.parametrize(("text", "said"), REFUSED, ids=["unit", "model"])
-@pytest.mark.parametrize("command", sorted(COMMANDS))
-def test_every_command_refuses_in_one_line(capsys, command, text, said):
-    assert main([command, *COMMANDS[command], "--capacity", text]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert said in err
-    assert err.count("\n") == 1
-
-
-@pytest.mark.daily(2)
-@pytest.mark.parametrize("command", ["equilibria", "pulse", "mix", "study", "cascade", "wait"])
-def test_theory_says_what_it_converted(capsys, command):
-    assert main([command, *COMMANDS[command], "--capacity", "1MB", "--kv-bytes", "1000"]) == 0
-    assert "1MB = 1,000 tokens at 1,000 bytes a token" in capsys.readouterr().out
-
-
-def test_blocks_are_tokens_where_there_are_none(capsys):
-    assert main(["equilibria", *COMMANDS["equilibria"], "--capacity", "20b"]) == 2
-    assert "of 16 tokens each they would be 320" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,7 @@ import pytest
 
 from fluidkv.answers.served.clock import read_clock
 from fluidkv.answers.served.cost import Cost, cost_of
-from fluidkv.cli import main
-from tests.cli.answered import answer_of, refusal
+from tests.cli.answered import answer_of
 
 CLOCK = ("--clock", "0.1:1e-4:2e-3")
 CLASSES = ("--class", "8:10", "--class", "30:20", "--capacity", "160", "--block-size", "4")
@@ -37,21 +36,6 @@ def test_json_has_the_cost_of_what_is_and_what_is_proposed(
     name = {"recommend": "now", "size": "answer"}[command]
     speed = found[name]["metrics"]["output_throughput_per_time"]
     assert cost["per_million_output_tokens"][name] == pytest.approx(1000 / speed, rel=1e-9)
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_the_text_has_a_column_or_a_row(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([command, *CLASSES, *CLOCK, *QUICK, *COMMANDS[command]]) == 0
-    text = capsys.readouterr().out
-    assert max(map(len, text.splitlines())) <= 80
-    assert "per 1M" in text
-    assert "of a million output tokens, at 3.6 per GPU and hour" in " ".join(text.split())
-
-
-def test_without_seconds_or_above_zero_it_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    argv = ("recommend", *CLASSES, "--price")
-    assert "--price: got '1'; allowed: together with a clock" in refusal(capsys, *argv, "1")
-    assert "--price: got '-2'; allowed: a number above 0" in refusal(capsys, *argv, "-2")
 
 
 def test_several_gpus_of_a_replica_are_paid_for() -> None:

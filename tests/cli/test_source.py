@@ -38,15 +38,6 @@ def _said(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
     return " ".join(captured.out.split())
 
 
-@pytest.mark.daily(1)
-@pytest.mark.parametrize("command", _COMMANDS)
-def test_every_command_takes_columns_and_scales(capsys, odd, command):
-    # "bins" needs as many outputs as bins; all three differ.
-    scales = ["--scale-input", "2", "--scale-output", "3/2"]
-    text = _said(capsys, command, odd, *_COLUMNS, *scales, *_COMMANDS[command].split())
-    assert "inputs x 2 and outputs x 1.5, rounded up to whole tokens" in text
-
-
 @pytest.mark.thorough
 def test_a_study_of_scaled_requests_is_one_of_longer_requests(capsys, odd, tmp_path):
     longer = tmp_path / "longer.csv"
@@ -78,52 +69,6 @@ def test_what_was_measured_is_not_of_scaled_requests(capsys, traces_dir):
     text = _said(capsys, "recommend", log, "--scale-rate", "0.5", *few)
     assert "not held against the log: scaled requests" in text
     assert "arrivals x 0.5 as fast" in text
-
-
-@pytest.mark.parametrize(
-    ("argv", "named"),
-    [
-        (["study", "--class", "5:9", "--scale-rate", "2"], "--scale-rate"),
-        (["study", "no-file", "--scale-rate", "2"], "--scale-rate"),
-        (["study", "--class", "5:9", "--scale-input", "0"], "--scale-input"),
-        (["study", "--class", "5:9", "--scale-output", "nan"], "--scale-output"),
-        (["study", "--class", "5:9", *_COLUMNS], "--columns"),
-        (["study", "no-file", "--columns", "input=a,input=b"], "--columns"),
-        (["study", "no-file", "--columns", "inputs=a"], "--columns"),
-        (["recommend", "no-file", "--scale-rate", "2", "--rate", "3"], "--scale-rate"),
-        (["preempt", "no-file", "--scale-rate", "2", "--clients", "3"], "--scale-rate"),
-        (["route", "no-file", "--scale-rate", "2", "--rate", "3"], "--scale-rate"),
-        (["wait", "--type", "1:1:1", "--scale-input", "2", "--d0", "1", "--d1", "1"], "--scale-in"),
-        (["cache", "--generator", "gsp", "--scale-input", "2"], "--scale-input"),
-    ],
-    ids=lambda value: None if isinstance(value, list) else value,
-)
-def test_what_cannot_be_scaled_is_refused_before_a_file_is_read(capsys, argv, named):
-    given = {"route": ["--workers", "2"], "cache": []}.get(argv[0], [])
-    room = [] if argv[0] == "cache" else ["--capacity", "1000"]
-    assert named in refusal(capsys, *argv, *given, *room)
-
-
-def test_a_column_that_is_not_there_is_named(capsys, odd):
-    columns = ["--columns", "input=asked,output=nothing"]
-    line = refusal(capsys, "study", odd, *columns, "--capacity", "1000")
-    assert "--columns: got 'input=asked,output=nothing'" in line
-    assert "columns of the file: when, asked, told" in line
-
-
-def test_prompts_in_blocks_are_scaled_in_whole_blocks(capsys, tmp_path):
-    path = tmp_path / "blocks.jsonl"
-    rows = [
-        {"timestamp": t, "input_length": 1000, "output_length": 5, "hash_ids": [0, t + 1]}
-        for t in range(3)
-    ]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    few = ["--capacity", "9000", "--policy", "lru"]
-    text = _said(capsys, "cache", str(path), "--scale-input", "2", *few)
-    assert "prompts 6,000 tokens" in text
-    assert "inputs x 2, rounded up to whole tokens" in text
-    line = refusal(capsys, "cache", str(path), "--scale-input", "1/3", *few)
-    assert "a multiple of 1/512" in line
 
 
 def test_help_names_every_format_and_sample() -> None:

@@ -1,6 +1,5 @@
 """What stands below the verdict: what to run, and where the boundary is, as far as certified."""
 
-import shlex
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import cast
@@ -9,7 +8,6 @@ import pytest
 
 from fluidkv.answers.study.page import _boundary
 from fluidkv.answers.study.result import StudyResult
-from fluidkv.cli import main
 from fluidkv.exact.linear_stability import InputScale
 
 
@@ -44,50 +42,3 @@ def test_known_boundaries() -> None:
     assert boundary(InputScale(None, None, complete=True)).startswith("none: unstable at every")
     once = boundary(InputScale(Fraction("1.242071"), Fraction("1.242070"), complete=True))
     assert once.startswith("crossed once, at 1.24207 times these inputs")
-
-
-@pytest.mark.daily(2)
-@pytest.mark.parametrize(
-    ("asked", "run"),
-    [
-        (
-            "--preset sharegpt --capacity 41408",
-            ["fluidkv recommend --preset sharegpt --capacity 41408"],
-        ),
-        (
-            "--class 50:2:1/2 --class 50:4:1/2 --scale-output 3/2 --capacity 900.5",
-            [
-                "fluidkv recommend --class 50:2:1/2 --class 50:4:1/2 --scale-output 3/2 "
-                "--capacity 900"
-            ],
-        ),
-        (
-            "'{odd}' --columns input=a,output=b --capacity 900",
-            ["fluidkv recommend '{odd}' --columns input=a,output=b --capacity 900"],
-        ),
-        (
-            "sample:vllm-rtx4090",
-            ["fluidkv replay sample:vllm-rtx4090", "fluidkv recommend sample:vllm-rtx4090"],
-        ),
-        (
-            "sample:vllm-rtx4090 --capacity 60000 --scale-input 2",
-            ["fluidkv recommend sample:vllm-rtx4090 --scale-input 2 --capacity 60000"],
-        ),
-    ],
-    ids=["preset", "classes", "trace", "log", "scaled"],
-)
-def test_below_the_verdict_stands_what_to_run_ready_to_be_pasted(capsys, tmp_path, asked, run):
-    odd = tmp_path / "my trace.csv"
-    odd.write_text("a,b\n30,8\n40,12\n")
-    argv = shlex.split(asked.format(odd=odd))
-    assert main(["study", *argv, "--iterations", "20"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    offered = [line[2:] for line in lines if line.startswith("  fluidkv ")]
-    assert offered == [each.format(odd=odd) for each in run]
-    said = " ".join(" ".join(lines).split())
-    assert "about the mass model" in said
-    assert "An engine's own rules may still preempt" in said
-    for line in offered:  # every option of it is one: the next error is about what is not one
-        command, *words = shlex.split(line)[1:]
-        assert main([command, *words, "--no-such-option"]) == 2
-        assert "--no-such-option" in capsys.readouterr().err

@@ -3,13 +3,9 @@
 import re
 from dataclasses import replace
 
-import pytest
-
-from fluidkv.errors import InputError
 from fluidkv.figures.figure import Figure
 from fluidkv.report.blocks import Block
 from fluidkv.report.document import Option, Report, document
-from fluidkv.report.file import write_page
 from fluidkv.report.page import Page
 from tests.report.markup import read
 from tests.report.test_body import EVIL
@@ -103,16 +99,3 @@ def test_json_that_is_too_long_is_left_out_and_named():
     html = document(replace(_report(), json="1" * (10**6 + 1)))
     assert "1" * 1000 not in html
     assert "--json prints it" in html
-
-
-@pytest.mark.parametrize("name", ["report.html", "REPORT.HTM"])
-def test_only_a_page_of_ours_is_replaced(tmp_path, name):
-    path = tmp_path / name
-    write_page(path, document(_report()))
-    write_page(path, document(_report("other.csv")))
-    assert "other.csv" in path.read_text(encoding="utf-8")
-    path.write_text("<html>somebody else's</html>", encoding="utf-8")
-    with pytest.raises(InputError, match="a page that fluidkv wrote before"):
-        write_page(path, document(_report()))
-    assert path.read_text(encoding="utf-8") == "<html>somebody else's</html>"
-    assert [each.name for each in tmp_path.iterdir()] == [name]

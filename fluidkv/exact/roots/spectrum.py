@@ -51,6 +51,9 @@ _FEW_ROOTS = 20  # up to this degree all of them are enclosed in a millisecond
 _STARTS = 64  # estimates to look at first; twice as many on each further circle
 _WIDE_GAP = 1e-6  # relative, between moduli: enough for a circle to pass through at little cost
 _SEARCH_STEPS = 80
+# Where so many circles in a row do not close, a step aside of 1e-9 does not help, and none of those
+# to come has more starts: as of requests with drafts, whose terms cancel beyond double precision.
+_UNCLOSED = 9
 # Above `HIGH_DEGREE` one circle takes seconds. Roots that a few circles do not tell apart, like the
 # thousands of nearly equal modulus of long requests that are all alike, are left in their bracket.
 _FEW_STEPS = 3
@@ -278,7 +281,7 @@ def _leading_roots(
     # by logarithms: the quotient itself may be beyond the range of doubles
     log_product = math.log(abs(descending[-1])) - math.log(abs(descending[0]))
     radius = math.exp(log_product / polynomial.degree())
-    stride = 1e-3
+    stride, unclosed = 1e-3, 0
     for step in range(_SEARCH_STEPS if polynomial.degree() <= HIGH_DEGREE else _FEW_STEPS):
         try:
             series = Series(descending, 1 / radius)
@@ -293,8 +296,12 @@ def _leading_roots(
             return *isolated, (low, high)
         certificate = close_certificate(series, grid, most_work=_SEARCH_WORK)
         if certificate is None:  # a root on or next to this circle: step aside
+            unclosed += 1
+            if unclosed == _UNCLOSED:
+                break
             radius *= 1 + 1e-9 * (step + 1)
             continue
+        unclosed = 0
         if certificate.outside > 0:
             low = max(low, math.nextafter(radius, 0))
         else:

@@ -1,7 +1,6 @@
 """Curves of hit rates: what follows from the caches that they are made of, and what is refused."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,13 +13,11 @@ from fluidkv.answers.cache.question import HIT_RATES, hit_rates
 from fluidkv.answers.cache.study import CacheAnswer, sizes_between, usual_policies
 from fluidkv.answers.intervals import half_width
 from fluidkv.answers.prompted import Prompted
-from fluidkv.cli import main
 from fluidkv.errors import InputError
 from fluidkv.prefix import Granularity, Policy
 from fluidkv.prefix.on_trie.run import run_cache
 from fluidkv.prefix.on_trie.trie import trie_of
 from fluidkv.traces import Trace
-from tests.cli.answered import refusal
 
 GSP = prompted_generator(
     "gsp", parameters={"groups": 6, "queries": 8, "lengths": (10, 20), "order": "round-robin"}
@@ -114,18 +111,10 @@ def test_sizes_lie_between_the_longest_request_and_all_of_it(longest: int, whole
 
 
 def test_bad_input_is_one_line() -> None:
-    with pytest.raises(InputError, match="at least 24 tokens: the longest request"):
-        cache_study(GSP, [23])
-    with pytest.raises(InputError, match="capacity: got 0; allowed: a whole number of at least 1"):
-        cache_study(GSP, [0])
-    with pytest.raises(InputError, match="seeds: got 0"):
-        cache_study(GSP, seeds=0)
     with pytest.raises(InputError, match="answers: got True; allowed: False: blocks"):
         cache_study(_blocks(), answers=True)
     with pytest.raises(InputError, match="policies: got "):
         cache_study(GSP, policies=[])
-    with pytest.raises(InputError, match="page: got 999; allowed: at most the longest prompt"):
-        cache_study(GSP, granularity=Granularity(999))
     wrong: Any = "lur"
     with pytest.raises(InputError, match=r"policies: got 'lur'; allowed: lru"):
         cache_study(GSP, policies=[wrong])
@@ -146,59 +135,3 @@ def test_curves_on_each_other_are_named() -> None:
     text = HIT_RATES.coinciding(data)
     assert text == " L-LRU and least recently released lie on each other."
     assert data["capacity"].tolist() == [40, 60]
-
-
-@pytest.mark.parametrize(
-    ("lines", "message"),
-    [
-        (
-            '{"timestamp": 0, "input_length": 5, "output_length": 1}',
-            "SOURCE: got 'trace.jsonl'; allowed: prompts that say what they share: Mooncake lines",
-        ),
-        (
-            '{"timestamp": 0, "input_length": 600, "output_length": 1, "hash_ids": [0, 1]}\n'
-            '{"timestamp": 0, "input_length": 600, "output_length": 1, "hash_ids": [2, 1]}',
-            "SOURCE, hash_ids: got 'id 1 behind 0 and 2'; allowed: one block before each",
-        ),
-        (
-            '{"arrival": 0, "prompt": [[0, 5]], "output_length": 1}\n'
-            '{"arrival": 0, "prompt": [[0, -5]], "output_length": 1}',
-            "SOURCE: got 'trace.jsonl'; allowed: a request in every row (dropped: 1 × prompt: a",
-        ),
-        ("", "SOURCE: got "),
-    ],
-)
-def test_a_bad_trace_is_one_line(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, lines: str, message: str
-) -> None:
-    path = tmp_path / "trace.jsonl"
-    path.write_text(lines)
-    assert refusal(capsys, "cache", str(path)).startswith(f"fluidkv: {message}")
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ("--generator loop --capacity 3", "--capacity: got 3; allowed: at least 4 tokens"),
-        ("--generator loop --granularity blocks:999", "--granularity: got 999; allowed: at most"),
-        ("--generator loop --granularity blocks", "--granularity: got 'blocks'; allowed: tokens"),
-        ("--generator gsp --set groups=0", "--set groups: got 0; allowed: an integer from 1"),
-        ("--generator gsp --set lengths=10,-4", "--set lengths: got -4; allowed: an integer"),
-        ("--generator gsp --order sorted", "--order: got 'sorted'; allowed: random or round-robin"),
-        ("", "SOURCE: got 'none'; allowed: exactly one of SOURCE, --generator"),
-    ],
-)
-def test_options_that_do_not_go_together_are_one_line(
-    capsys: pytest.CaptureFixture[str], options: str, message: str
-) -> None:
-    assert refusal(capsys, "cache", *options.split()).startswith(f"fluidkv: {message}")
-
-
-def test_sizes_in_several_units_stand_in_the_inputs_as_they_were_written(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    sizes = ["--capacity", "2k", "--capacity", "1GB", "--kv-bytes", "131072", "--policy", "lru"]
-    assert main(["cache", "--generator", "loop", *sizes, "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said["inputs"]["capacity"] == [2000, "1GB"]
-    assert said["capacities"] == [2000, 7629]

@@ -15,9 +15,7 @@ from fluidkv.answers.served.bias import Bias
 from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.paired import Against
 from fluidkv.answers.served.setting import Setting
-from fluidkv.errors import InputError
 from fluidkv.runs.arrivals import poisson
-from fluidkv.runs.max_tokens import max_tokens_of
 from fluidkv.runs.measuring import metrics
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import served_engine
@@ -170,33 +168,3 @@ def test_better_is_better_in_something_and_worse_in_nothing() -> None:
     still = Against(np.zeros(2), np.zeros(2), np.full(2, 0.01), True)
     mixed = EngineComparison(**{**vars(found), "against": {**found.against, "latency_p99": still}})
     assert mixed.better == (1,)
-
-
-@pytest.mark.parametrize(
-    ("engines", "changed", "argument", "allowed"),
-    [
-        (["vllm"], {}, "engines", "at least 2"),
-        (["vllm", "vllm"], {}, "engine", "each engine once"),
-        (["vllm", "fcfs-new-first"], {}, "engine", "one under which every run ends"),
-        (["vllm", "vlm"], {}, "engine", "vllm (the nearest)"),
-        (["vllm", "trtllm-no-evict"], {"now": Setting(watermark=0.1)}, "watermark", "0: it has no"),
-        (
-            ["vllm", "trtllm-no-evict"],
-            {"demand": Demand(rate=4.0, max_tokens=max_tokens_of("200"))},
-            "capacity",
-            "memory for request ",
-        ),
-        (["vllm", "sglang"], {"demand": Demand(replay=True)}, "replay", "a trace that has them"),
-    ],
-)
-def test_what_cannot_be_simulated_is_refused_before_anything_runs(
-    engines: list[str], changed: dict[str, Any], argument: str, allowed: str, monkeypatch: Any
-) -> None:
-    def never(*_: Any, **__: Any) -> None:
-        raise AssertionError("something ran")
-
-    monkeypatch.setattr("fluidkv.answers.served.experiment.measured_cases", never)
-    with pytest.raises(InputError) as caught:
-        compare_engines(MIX, 160, engines, **(SMALL | changed))
-    assert caught.value.argument == argument
-    assert caught.value.allowed.startswith(allowed)

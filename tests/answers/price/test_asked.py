@@ -18,9 +18,7 @@ from tests.cli.answered import answer_in, refusal
 
 SMALL = ["--generator", "mixed", "--requests", "7", "--length", "12", "--prompt", "3"]
 SMALL += ["--seeds", "2", "--budget", "20"]
-FEW = ["--policy", "return", "--policy", "return-pooled", "--policy", "token-pd"]
 ONE = ["--policy", "token-pd"]
-H2O = ["--policy", "h2o", "--policy", "lru-pooled"]
 
 
 @pytest.fixture(scope="module")
@@ -48,20 +46,6 @@ def shown(capsys, *argv: str) -> str:
     assert max(map(len, text.splitlines())) <= 80
     assert "nan" not in text
     return " ".join(text.split())
-
-
-def test_the_page_says_what_is_kept_and_what_brings_it(capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    words = shown(capsys, *SMALL, *FEW, "--kv-bytes", "131072")
-    assert "mixed: 7 requests in each of 2 runs" in words
-    assert "20 tokens for all that run at once, who hold up to 84 (23.8%)" in words
-    assert "0.00262 of 0.011 GB" in words
-    assert "evicted gone for good returns predicted by average price eta" in words
-    assert "eta 0.316, from 0.0833" in words  # 1 / sqrt(10), 7 of 84
-    assert "+: uses more than the budget in some rounds" in words
-    assert "return-pooled return pooling" in words
-    assert "token-pd+ return-pooled pricing" in words
-    assert "intervals of 95 % for the mean over all seeds, from 2" in words
 
 
 def test_a_file_is_read_as_it_was_written(capsys, stored, weights):
@@ -105,78 +89,7 @@ def test_axes_and_heads_are_as_said(capsys, tmp_path, weights):
     assert heads["pick"]["behind"] == {}
 
 
-@pytest.mark.thorough
-def test_rules_that_no_policy_looks_at_are_not_said(capsys):
-    words = shown(capsys, *SMALL, *H2O, "--comes-back", "--delay", "1")
-    assert words.endswith("evicted may be computed again; rows are seen 1 round late")
-    assert "predicted by" not in words
-
-
-def test_what_a_price_leaves_unused_is_said(capsys):
-    """A price of 100 keeps nothing until it has fallen; where all fit nobody asks for it."""
-    hard = [*FEW[:4], "--policy", "token-pd-hard", "--start-price", "100"]
-    assert "another --eta or --start-price may do better" in shown(capsys, *SMALL, *hard)
-    full = shown(capsys, *SMALL[:-1], "1000", *hard)
-    assert "who hold up to 84: all fit, and nothing has to go" in full
-    assert "may do better" not in full
-
-
-G = ["--generator", "mixed"]
 B = ["--budget", "20"]
-
-
-@pytest.mark.parametrize(
-    ("argv", "message"),
-    [
-        ([*G, "--budget", "1e-9%"], "--budget: got '1e-09% of 1,024 tokens'; allowed: at least on"),
-        ([*G], "Missing option '--budget'"),
-        ([*B], "SOURCE: got 'none'; allowed: exactly one of SOURCE, --generator"),
-        (["a.npy", *G, *B], "SOURCE: got 'SOURCE and --generator'; allowed: exactly one of"),
-        (
-            ["--generator", "recent", *B],
-            "--generator: got 'recent'; allowed: recency",
-        ),
-        (
-            [*G, *B, "--policy", "token-dp"],
-            "--policy: got 'token-dp'; allowed: token-pd",
-        ),
-        ([*G, *B, "--policy", "zzz"], "--policy: got 'zzz'; allowed: one of fifo, fifo-pooled, "),
-        ([*G, *B, "--predictor", "mean"], "--predictor: got 'mean'; allowed: one of last-seen"),
-        ([*G, *B, "--predictor", "average:rate=2"], "--predictor average:rate: got 2; allowed: a "),
-        ([*G, *B, "--predictor", "average:r=2"], "--predictor: got 'average:r=2'; allowed: averag"),
-        ([*G, *B, "--objective", "risk"], "--objective: got 'risk'; allowed: one of utility, rule"),
-        ([*G, *B, "--penalty", "1"], "--penalty: got '1'; allowed: together with --objective util"),
-        ([*G, *B, "--length", "9", "--prompt", "9"], "--length: got 9; allowed: more than the"),
-        ([*G, *B, "--length", "9", "--prompt", "10"], "--length: got 9; allowed: no shorter than "),
-        ([*G, *B, "--length", "20:10"], "--length: got '20:10'; allowed: a number of tokens, or"),
-        ([*G, *B, "--axes", "query,key"], "--axes: got 'query,key'; allowed: together with SOURCE"),
-        (["a.npy", *B, "--seeds", "2"], "--seeds: got '2'; allowed: together with --generator"),
-        (["a.npy", *B, "--length", "3"], "--length: got '3'; allowed: together with --generator"),
-        (["a.npy", *B, "--length", "3:9"], "--length: got '3:9'; allowed: together with --gen"),
-        ([*G, *B, "--renormalise"], "--renormalise: got 'given'; allowed: together with SOURCE"),
-        (["a.npy", *B, "--kv-heads", "2"], "--kv-heads: got '2'; allowed: together with --over h"),
-        (
-            [*G, *B, "--requests", "10000", "--length", "8192"],
-            "--requests: got '10,000 of 8,192 tokens'; allowed: fewer or shorter: requests times",
-        ),
-        ([*G, *B, *H2O, "--eta", "1"], "--eta: got '1'; allowed: together with a --policy token-"),
-        ([*G, *B, *H2O, "--start-price", "0"], "--start-price: got '0'; allowed: together with a"),
-        (
-            [*G, *B, "--policy", "return", "--objective", "utility"],
-            "--objective: got 'utility'; allowed: together with a --policy token-pd, ",
-        ),
-        (
-            [*G, *B, *H2O, "--predictor", "oracle"],
-            "--predictor: got 'oracle'; allowed: together with a --policy return, ",
-        ),
-        ([*G, *B, *H2O, "--risk-aversion", "1"], "--risk-aversion: got '1'; allowed: together wi"),
-        (["a.npy", *B, "--prompt", "2:3"], "--prompt: got '2:3'; allowed: one number of tokens"),
-        (["a.npy", *B, "--over", "layers"], "--over: got 'layers'; allowed: one of mean, heads"),
-        (["a.npy", *B], "SOURCE: got 'a.npy'; allowed: a file of arrays: .npy, .npz or safetensor"),
-    ],
-)
-def test_bad_input_is_one_line(capsys, argv, message):
-    assert refusal(capsys, "price", *argv).startswith(f"fluidkv: {message}")
 
 
 def broken(weights: np.ndarray, at: tuple[int, int, int], by: float) -> np.ndarray:

@@ -1,7 +1,6 @@
 """Policies on the same weights: what is kept, against what, and what is refused."""
 
 import math
-import re
 from fractions import Fraction
 
 import numpy as np
@@ -156,20 +155,6 @@ def test_predictors_by_name():
     assert predictor_of("average:rate=0.5") == ExponentialAverage(0.5)
     with pytest.raises(InputError, match="one of last-seen, average"):
         predictor_of("crystal-ball")
-
-
-@pytest.mark.parametrize(
-    ("asked", "said"),
-    [
-        ({"budget": 0}, "budget: got 0; allowed: an integer of at least 1"),
-        ({"policies": ["best"]}, "policy: got 'best'; allowed: one of fifo, fifo-pooled"),
-        ({"policies": ["lru", "lru"]}, "policy: got 'lru'; allowed: at least one, each once"),
-        ({"policies": []}, "policy: got 'none'; allowed: at least one, each once"),
-    ],
-)
-def test_bad_input_is_one_line(small, asked, said):
-    with pytest.raises(InputError, match="^" + re.escape(said)):
-        price_tokens(small, **({"budget": BUDGET} | asked))
 
 
 def test_requests_without_rows_after_their_prompts_have_nothing_to_compare(small):

@@ -197,30 +197,6 @@ def test_a_trace_is_a_workload_where_it_is_not_replayed():
     assert small(trace).table.equals(small(TIERS).table)
 
 
-@pytest.mark.parametrize(
-    ("options", "argument"),
-    [
-        ({"engine": "nothing"}, "engine"),
-        ({"engine": "sglang", "candidates": {"watermark": [0.1]}}, "watermark"),
-        ({"engine": "vllm-0.11", "now": Setting(watermark=0.1)}, "watermark"),
-        ({"candidates": {"clients": [3]}}, "clients"),
-        ({"candidates": {"watermark": [1.0]}}, "watermark"),
-        ({"demand": Demand(replay=True)}, "replay"),
-        ({"demand": Demand(replay=True), "clock": IterationClock(0.01)}, "replay"),
-        ({"slos": [Slo("ttft_p99", 1)]}, "slo"),
-        ({"requests": 0}, "requests"),
-        ({"runs": 0}, "runs"),
-        ({"runs": 10**4}, "runs"),
-        ({"demand": Demand(rate=1e-9)}, "rate"),
-        ({"candidates": {"admission_rate": [Fraction(1, 10**6)]}}, "admission_rate"),
-        ({"block_size": 500}, "capacity"),
-    ],
-)
-def test_refused_before_anything_runs(options, argument):
-    with pytest.raises(InputError, match=f"^{argument}: "):
-        small(**options)
-
-
 def test_the_largest_request_is_named_whether_or_not_it_is_drawn():
     rare = Workload(
         (

@@ -14,7 +14,6 @@ from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.scaled import longer_prompts
 from fluidkv.answers.served.setting import Setting
 from fluidkv.answers.served.slo import Slo
-from fluidkv.errors import InputError
 from fluidkv.prefix import Prompts, content
 from fluidkv.runs.arrivals import poisson
 from fluidkv.runs.measuring import metrics
@@ -175,24 +174,6 @@ def test_goodput_counts_requests_within_all_bounds():
     parts = found.ran.segments
     assert parts is not None
     assert np.mean(parts.goodput.values[0, 0]) == pytest.approx(good / 104)
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"objective": "speed"}, "one of throughput, ttft_p99"),
-        ({"objective": "goodput"}, "together with bounds"),
-        ({"objective": "ttft_p99"}, "where all requests wait"),
-        (
-            {"objective": "ttft_p99", "demand": Demand(rate=1.0), "clock": IterationClock(0.01)},
-            "prefill",
-        ),
-    ],
-)
-def test_an_objective_without_a_value_is_refused(options, said):
-    with pytest.raises(InputError, match=said) as refused:
-        small(**options)
-    assert refused.value.argument == "objective"
 
 
 @pytest.mark.thorough

@@ -34,20 +34,6 @@ def test_it_runs_requests_of_another_source(capsys):
     assert ours["clock"].items() <= theirs["clock"].items()
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("--clock-from", LOG, "--clock", "0.01"), "either --clock or --clock-from"),
-        (("--clock-from", "no_such_log"), "no_such_log"),
-    ],
-)
-def test_bad_logs_get_one_line(capsys, options, said):
-    assert main([*PREEMPT, *options]) == 2
-    error = capsys.readouterr().err
-    assert said in error
-    assert error.strip().count("\n") == 0
-
-
 def test_a_log_without_ticks_is_refused(tmp_path):
     (tmp_path / "requests.jsonl").write_text(
         '{"input": 10, "output": 3, "arrival_s": 0.0}\n', encoding="utf-8"

@@ -304,29 +304,6 @@ def test_the_rate_of_each_tenth_stands_beside_the_mean() -> None:
     assert sum(window.tenths) / 10 == pytest.approx(window.rate)
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["recommend", "--capacity", "400", "--watermark", "0", "--max-num-seqs", "20"],
-        ["compare", "--capacity", "400", "--engine", "vllm", "--engine", "sglang"],
-        ["preempt", "--capacity", "400", "--victim", "most-blocks"],
-        ["size", "--slo", "ttft_p99=1s", "--engine", "vllm", "--within", "0.5"],
-    ],
-    ids=lambda command: command[0],
-)
-def test_a_page_names_the_window_and_both_rates(capsys, tmp_path, command) -> None:
-    path = tmp_path / "late.jsonl"
-    write_mooncake(LATE, path)
-    argv = [command[0], str(path), "--clock", "0.01:1e-6:1e-5", *command[1:]]
-    assert main([*argv, "--requests", "50"]) == 0
-    page = " ".join(capsys.readouterr().out.split())
-    assert "window the first 50 of 1,100 requests; at the trace's own times 1.00 a second" in page
-    assert "tenths 1.00, 1.00," in page
-    assert main([*argv, "--requests", "3000"]) == 2
-    line = capsys.readouterr().err
-    assert line == "fluidkv: --requests: got 3000; allowed: at most the 1,100 that the trace has\n"
-
-
 VIDUR = {
     "clock": named_clock("vidur-llama3-8b-a100-prefill").clock,
     "engine": "vidur-sarathi",

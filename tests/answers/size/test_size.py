@@ -1,7 +1,5 @@
 """The size that is found meets the SLOs, the next one does not, and the requests are the same."""
 
-import re
-
 import numpy as np
 import pytest
 
@@ -267,27 +265,6 @@ def test_a_cap_is_named_where_it_may_be_the_limit():
             runs=1,
             setting=Setting(max_num_seqs=1),
         )
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"slos": ()}, "slos: got 'none'"),
-        ({"clock": IterationClock(0.01, 1e-6)}, "slo: got 'ttft_p99'"),
-        ({"find": "gpus"}, "find: got 'gpus'; allowed: one of kv, rate, replicas"),
-        ({"find": "rate"}, "capacity: got 'none'"),
-        ({"find": "rate", "capacity": 64}, "memory for request"),
-        ({"rate": None}, "rate: got 'none'"),
-        ({"rate": -1.0}, "rate: got -1.0"),
-        ({"within": 0}, "within: got 0"),
-        ({"engine": "fcfs-new-first"}, "engine: got 'fcfs-new-first'"),
-    ],
-)
-def test_bad_input_is_named(options, said):
-    slos = options.pop("slos", SLOS)
-    given = {"rate": 8.0, "clock": CLOCK, "requests": 20, "runs": 1, **options}
-    with pytest.raises(InputError, match=re.escape(said)):
-        fk.size_server(MIX, slos, **given)
 
 
 def test_the_largest_request_is_named_by_its_place():

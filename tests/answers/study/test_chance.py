@@ -20,7 +20,7 @@ from fluidkv.answers.study.page import chance_rows
 from fluidkv.footprints import SlidingWindow, StateSpace
 from fluidkv.serving.machines.layers import layers_named
 from fluidkv.verdict import Stability
-from tests.cli.answered import answer_of, refusal
+from tests.cli.answered import answer_of
 
 ASKED = ("study", "--class", "100:24", "--capacity", "6000")
 MIX = fk.Workload.from_lengths([(150 + 37 * k % 400, 5 + k) for k in range(36)])
@@ -163,50 +163,3 @@ def test_a_model_and_the_same_layers_as_options_are_one_server(
         *asked[5:],
     ]  # 60,000 tokens of 2 x 24 layers x 8 heads x 64 values of two bytes
     assert named == answer_of(capsys, *in_bytes, "--model", "gpt-oss-20b")["noise"]
-
-
-@pytest.mark.parametrize(
-    ("options", "line"),
-    [
-        ("--model gpt-os-20b", "--model: got 'gpt-os-20b'; allowed: gpt-oss-20b,"),
-        (
-            "--model qwen3-next",
-            "--model: got 'qwen3-next'; allowed: a model whose layers are known",
-        ),
-        ("--model llama-3.1-8b --sliding-window 128", "got '128:1'; allowed: no --model beside it"),
-        ("--model gpt-oss-20b --state-space 4:1/2", "got '4:1/2'; allowed: no --model beside it"),
-    ],
-)
-def test_a_model_that_says_nothing_or_too_much_is_one_line(
-    options: str, line: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert line in refusal(capsys, *ASKED, *options.split())
-
-
-@pytest.mark.parametrize(
-    ("option", "text"),
-    [
-        ("--speculative", "3:1.6"),
-        ("--speculative", "3:nan"),
-        ("--speculative", "3"),
-        ("--speculative", "0:0.5"),
-        ("--sliding-window", "0"),
-        ("--sliding-window", "1/2"),
-        ("--sliding-window", f"{10**30}"),
-        ("--sliding-window", "64:0"),
-        ("--state-space", "-4"),
-        ("--state-space", "4:3/2"),
-        ("--prefill-chunk", "0"),
-    ],
-)
-def test_what_no_server_holds_is_one_line(
-    option: str, text: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    line = refusal(capsys, *ASKED, option, text)
-    assert line.startswith(f"fluidkv: {option}: got '{text}'; allowed: ")
-
-
-def test_layers_are_at_most_all_layers(capsys: pytest.CaptureFixture[str]) -> None:
-    layers = ["--sliding-window", "5:2/3", "--state-space", "4:1/2"]
-    line = refusal(capsys, *ASKED, *layers)
-    assert "layers in shares of 7/6" in line

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from fluidkv.exact.mixed.mix import two_lengths
+from fluidkv.exact.roots import spectrum
 from fluidkv.exact.roots.spectrum import certify_spectrum, spectral_radius
 
 
@@ -21,3 +22,14 @@ def test_radius_alone_is_that_of_all_roots(lengths, share):
         # numpy's roots are those of a polynomial off by some d * 1e-16, and leading roots are
         # simple and well apart here
         assert (low + high) / 2 == pytest.approx(abs(np.roots(weights.memory)).max(), abs=1e-11)
+
+
+def test_a_search_ends_where_no_circle_closes(monkeypatch):
+    """As of requests with drafts, whose weights cancel beyond double precision."""
+    circles = []
+    monkeypatch.setattr(spectrum, "close_certificate", lambda *_, **__: circles.append(1))
+    polynomial = spectrum.characteristic_polynomial(two_lengths(40, 90, Fraction(1, 2)).weights(50))
+    roots, circle, (low, high) = spectrum._leading_roots(polynomial)
+    assert (roots, circle) == ((), None)
+    assert low < high
+    assert len(circles) <= 2 * 9  # one to prove the roots at hand, one to look for others
