@@ -71,9 +71,12 @@ def command_of(question: Question) -> Callable[..., int]:
 
 
 def _memory(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The capacity as it was written: in blocks or bytes, where errors speak of tokens."""
+    """The capacity as it was written: 9.5, 40k, 2588b, where errors speak of whole tokens."""
     capacity = values.get(CAPACITY.key)
-    return {CAPACITY.flag: capacity.as_number} if isinstance(capacity, Amount) else {}
+    if not isinstance(capacity, Amount):
+        return {}
+    text = capacity.text
+    return {CAPACITY.flag: int(text) if text.isdecimal() else text}
 
 
 def _beside(question: Question, answer: Any) -> Any:
