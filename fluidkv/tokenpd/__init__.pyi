@@ -4,7 +4,6 @@ from .attention.generators.parts import HeavyHitters as HeavyHitters
 from .attention.generators.parts import Noise as Noise
 from .attention.generators.parts import PowerLaw as PowerLaw
 from .attention.generators.parts import Recency as Recency
-from .attention.generators.parts import TopicShifts as TopicShifts
 from .attention.generators.presets import generators as generators
 from .attention.generators.structure import Structure as Structure
 from .attention.generators.structure import generated as generated

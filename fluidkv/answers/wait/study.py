@@ -60,7 +60,7 @@ class WaitAnswer(Keyed):
         load: where the types came from; None: from nowhere but the caller.
 
     Examples:
-        >>> from fluidkv.wait import WaitSystem
+        >>> from fluidkv.wait import PromptType, WaitSystem
         >>> system = WaitSystem([PromptType(2, 1, 1)], 1, Fraction(1, 12))
         >>> found = fk.wait_study(system, 12, simulate=False)
         >>> found.equilibrium.per_stage, found.least.memory, found.most_rate
@@ -202,7 +202,7 @@ def wait_study(
             and the reason is in the answer.
 
     Examples:
-        >>> from fluidkv.wait import WaitSystem
+        >>> from fluidkv.wait import PromptType, WaitSystem
         >>> tenth = Fraction(1, 10)
         >>> system = WaitSystem([PromptType(1, 1, 1), PromptType(1, 1, 2)], tenth, tenth)
         >>> found = fk.wait_study(system, 9, simulate=False)

@@ -16,10 +16,10 @@ from fluidkv.tokenpd import (
     Recency,
     Sinks,
     Structure,
-    TopicShifts,
     generated,
     generators,
 )
+from fluidkv.tokenpd.attention.generators.parts import TopicShifts
 
 LENGTH = 120
 ROUNDING = 1e-12

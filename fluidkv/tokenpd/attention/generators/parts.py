@@ -150,7 +150,7 @@ class TopicShifts:
         InputError: fewer than two topics, a half-life not above 0, a gain below 0.
 
     Examples:
-        >>> from fluidkv.tokenpd import TopicShifts
+        >>> from fluidkv.tokenpd.attention.generators.parts import TopicShifts
         >>> TopicShifts(topics=3, half_life=4).current(np.random.default_rng(0), 16).tolist()
         [0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 0, 0, 0, 0]
     """
