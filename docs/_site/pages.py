@@ -15,6 +15,9 @@ from docs._site.schemas import schema_page
 from docs._site.tutorials import tutorials
 from fluidkv_papers.coverage import page as coverage
 
+_TEMPLATE = "*This file is a template: `make docs` builds the page into `build/site`.*\n\n"
+"""What pages that are completed here say of themselves where the repository is read."""
+
 
 def all_pages(check: Check = checked) -> Pages:
     """Path below the root of the site -> Markdown.
@@ -22,7 +25,8 @@ def all_pages(check: Check = checked) -> Pages:
     Args:
         check: finds the outcomes of the claims that do not hold.
     """
-    pages = with_recorded_runs(with_tables_of_keys(with_pictures(pages_of_repository())))
+    repository = {path: text.replace(_TEMPLATE, "") for path, text in pages_of_repository().items()}
+    pages = with_recorded_runs(with_tables_of_keys(with_pictures(repository)))
     return {**with_failing(pages, check), **generated()}
 
 

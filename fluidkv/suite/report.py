@@ -30,7 +30,7 @@ KEYS = (
     ("sections[].rates[].way", "text", "what computes it"),
     ("sections[].rates[].per_second", "units/s", "null where it was not measured"),
     ("sections[].rates[].disturbed", "yes/no", "the median call took over 1.2 times the best"),
-    ("sections[].rates[].why", "text", "it was not measured"),
+    ("sections[].rates[].why", "text", "why it was not measured; empty where it was"),
     ("sections[].ratios[].case", "text", "a problem"),
     ("sections[].ratios[].what", "text", "which two numbers"),
     ("sections[].ratios[].value", "1", "null where one of the two was not measured"),
@@ -50,7 +50,7 @@ class Rate:
         way: who computes it, such as "C kernel".
         per_second: in the unit of the section; None where it was not measured.
         disturbed: calls of it took so unlike times that it is too low, one does not know by what.
-        why: it was not measured.
+        why: it was not measured; empty where it was.
     """
 
     case: str

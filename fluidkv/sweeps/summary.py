@@ -34,7 +34,7 @@ KEYS = (
         "of a variable that says words, each word; without it for 10⁸ points and more",
     ),
     ("refused", "points", "of the whole store, without an answer"),
-    ("why", "text", "the first of them has none; else null"),
+    ("why", "text", "why the first refused point has no answer; null where none is refused"),
 )
 """Keys of `summary`, with units and what they are."""
 

@@ -45,8 +45,10 @@ class Window(Keyed):
         requests: of each run; with several runs, consecutive parts of the trace.
         runs: how many; each begins with an empty server.
         of: requests that the trace has.
-        rate, rate_of_all: arrivals a second at the trace's own times, of what is served and of the
-            whole; None where all come at once.
+        rate: arrivals a second at the trace's own times, of what is served; None where all come at
+            once.
+        rate_of_all: arrivals a second at the trace's own times, of the whole trace; None where all
+            come at once.
         first: row of the trace with which it begins.
         busiest: whether it is the busiest part, since the whole may take over a minute or a
             gigabyte.

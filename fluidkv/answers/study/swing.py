@@ -56,7 +56,7 @@ class MeasuredSwing(Answer):
     reason: Annotated[
         str, Described("why it is not asked; null where it is", json=lambda text: text or None)
     ]
-    ticks: Annotated[int, Described("numbers of the series", kind="number")]
+    ticks: Annotated[int, Described("ticks of the log", kind="number")]
     every: Annotated[
         int,
         Described(

@@ -21,7 +21,7 @@ KEYS = (
     ("figures[].id", "text", "of a figure that there is, or that was drawn"),
     ("figures[].title", "text", "of the figure"),
     ("figures[].files", "text", "if it was drawn: its files"),
-    ("figures[].skipped", "text", "if it was drawn: why not, or null"),
+    ("figures[].skipped", "text", "if figures were drawn: why this one was not, or null"),
 )
 """Keys of the list of figures."""
 
