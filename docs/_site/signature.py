@@ -24,7 +24,7 @@ def called(node: ast.FunctionDef, module: str, *, method: bool = False) -> str:
     arguments = _Qualified(module).visit(copy.deepcopy(node.args))
     if method and not _has(node, "staticmethod"):
         (arguments.posonlyargs or arguments.args)[:1] = []
-    back = _Qualified(module).visit(copy.deepcopy(node.returns)) if node.returns else None
+    back = _Qualified(module).visit(_unquoted(node.returns)) if node.returns else None
     return f"({ast.unparse(arguments)})" + (f" -> {ast.unparse(back)}" if back else "")
 
 
@@ -32,7 +32,15 @@ def returned(node: ast.FunctionDef, module: str) -> str:
     """The type of a property, or ""."""
     if node.returns is None:
         return ""
-    return ast.unparse(_Qualified(module).visit(copy.deepcopy(node.returns)))
+    return ast.unparse(_Qualified(module).visit(_unquoted(node.returns)))
+
+
+def _unquoted(annotation: ast.expr) -> ast.expr:
+    """A copy, of what a string says where it is one."""
+    match annotation:
+        case ast.Constant(value=str(text)):
+            return ast.parse(text, mode="eval").body
+    return copy.deepcopy(annotation)
 
 
 def value(obj: Object) -> str:
@@ -64,7 +72,7 @@ def _made(node: ast.ClassDef, module: str) -> str:
             return called(each, module, method=True).removesuffix(" -> None")
     said = []
     for each in fields(node):
-        kind = ast.unparse(_Qualified(module).visit(copy.deepcopy(each.annotation)))
+        kind = ast.unparse(_Qualified(module).visit(_unquoted(each.annotation)))
         assert isinstance(each.target, ast.Name)
         default = _default(each.value)
         said.append(f"{each.target.id}: {kind}" + (f" = {default}" if default else ""))
@@ -92,9 +100,16 @@ class _Qualified(ast.NodeTransformer):
         self.module = module
 
     def visit_arg(self, node: ast.arg) -> ast.arg:
-        if isinstance(node.annotation, ast.Constant) and isinstance(node.annotation.value, str):
-            node.annotation = ast.parse(node.annotation.value, mode="eval").body
+        if node.annotation is not None:
+            node.annotation = _unquoted(node.annotation)
         return self.generic_visit(node)  # type: ignore[return-value]  # a visitor gives back any node
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        """A type alone: what `Annotated` says beside it stands in the description."""
+        match node:
+            case ast.Subscript(ast.Name("Annotated"), ast.Tuple([kind, *_])):
+                return self.visit(kind)
+        return self.generic_visit(node)
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         if not node.id[:1].isupper() or node.id.isupper():

@@ -1,3 +1,4 @@
+from . import results as results
 from .affine import SGLANG as SGLANG
 from .affine import CacheAware as CacheAware
 from .affine import LinearScore as LinearScore

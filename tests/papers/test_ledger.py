@@ -221,10 +221,17 @@ def test_evidence_is_sampled_where_only_cases_were_tried() -> None:
         assert result.outcome.evidence is Evidence.SAMPLED
 
 
-def test_listing_the_ledger_imports_nothing_heavy() -> None:
+@pytest.mark.parametrize(
+    ("what", "heavy"),
+    [
+        ("ledger", ("jax", "sympy", "flint", "scipy", "matplotlib")),
+        ("tables", ("jax", "sympy", "flint", "scipy", "matplotlib", "xarray", "pandas")),
+    ],
+)
+def test_listing_claims_and_tables_imports_nothing_heavy(what: str, heavy: tuple[str, ...]) -> None:
     code = (
-        "import sys; from fluidkv.ledger.registry import ledger; ledger(); "
-        "print([m for m in ('jax', 'sympy', 'flint', 'scipy', 'matplotlib') if m in sys.modules])"
+        f"import sys; from fluidkv.ledger.registry import {what}; {what}(); "
+        f"print([m for m in {heavy} if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

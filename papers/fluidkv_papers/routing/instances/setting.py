@@ -28,7 +28,6 @@ from fluidkv.prefix.radix.lots import Lots
 from fluidkv.prefix.workloads import GENERATORS
 from fluidkv.routing.affine import SGLANG_0_4_6
 from fluidkv.routing.cluster import run_cluster
-from fluidkv.routing.results import as_dataset, measures
 from fluidkv_papers.routing.instances import printed
 
 if TYPE_CHECKING:
@@ -107,7 +106,7 @@ class Setting:
     """One experiment.
 
     Args:
-        workload: name in `prefix.GENERATORS`.
+        workload: name in `fluidkv.prefix.workloads.GENERATORS`.
         options: of the generator; it has the paper's defaults.
         workers, capacity: how many, and KV tokens of each.
         seconds: of 1,000 computed tokens.
@@ -167,7 +166,9 @@ def measured(setting: Setting, method: str, seed: int) -> dict[str, float]:
     else:
         servers = servers_of(setting, traffic, chosen.policy, seed)
         run = run_cluster(traffic.requests, traffic.sent, servers, router, seed=seed)
-    found = measures(as_dataset([run], [traffic.requests], [method], [seed]))
+    found = routing.results.measures(
+        routing.results.as_dataset([run], [traffic.requests], [method], [seed])
+    )
     return {str(name): float(found[name][0]) for name in found.data_vars}
 
 
