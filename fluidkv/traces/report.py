@@ -51,6 +51,7 @@ _REASON = (
     ("what", "text", "the column and what is wrong with it"),
     ("rows", "rows", "to which this applies"),
     ("first_line", "count", "line of the file with the first of them"),
+    ("first_request", "count", "if it is a log: its place among the requests, and no line"),
 )
 
 
