@@ -14,8 +14,12 @@ FOLDER = Path(__file__).parents[2] / "figures"
 ENTRIES = json.loads((FOLDER / MANIFEST).read_text(encoding="utf-8"))["figures"]
 
 
-def committed(figure: Figure) -> Data:
-    """The numbers that stand beside its picture."""
+def committed(figure: Figure | str) -> Data:
+    """The numbers that stand beside its picture.
+
+    Args:
+        figure: or its id.
+    """
     (path,) = (FOLDER / name for name in numbers_of(figure))
     if path.suffix == ".npz":
         with np.load(path) as arrays:
@@ -28,6 +32,7 @@ def committed(figure: Figure) -> Data:
     return columns | {name: float(value) for name, value in pairs}
 
 
-def numbers_of(figure: Figure) -> list[str]:
+def numbers_of(figure: Figure | str) -> list[str]:
     """Names of the files of its numbers."""
-    return [name for name in ENTRIES[figure.id]["files"] if name.endswith((".csv", ".npz"))]
+    id = figure if isinstance(figure, str) else figure.id
+    return [name for name in ENTRIES[id]["files"] if name.endswith((".csv", ".npz"))]

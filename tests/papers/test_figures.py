@@ -6,25 +6,25 @@ import json
 import numpy as np
 import pytest
 
-from fluidkv.figures import Figure
+from fluidkv.figures import Figure, MissingInput
 from fluidkv.figures.registry import figures
 from fluidkv.figures.render import drawn
 from tests.papers.committed import ENTRIES, FOLDER, committed, numbers_of
 
 DEEPER = {
-    *(f"congestion_figure_{n}" for n in (4, 30, 33, 34)),
+    *(f"congestion_figure_{n}" for n in (4, 19, 30, 33, 34)),
     *("wait_figure_14", "wait_figure_17", "server", "sglang_run", "restart_resume"),
-    *("footprints_drafts", "footprints_windows"),
+    *("footprints_drafts", "footprints_windows", "footprints_spectra"),
+    *("gap_exponents", "local_global", "gsp_one_worker"),
 }
 """Seconds: computed with --thorough."""
 LONG = {
-    *("congestion_figure_19", "cacheopt_figure_8", "footprints_spectra"),
     *(f"wait_figure_{n}" for n in (7, 8, 11, 12, 13)),
     *(f"routing_figure_{n}" for n in (2, 3, 4, 5, 6, 7, 10, 11, 12, 13, 14)),
     *("wait_policies", "wait_wrong_inputs", "wait_gap", "wait_overflow"),
-    *("threshold_atlas", "gap_exponents", "local_global", "metastability", "gsp_one_worker"),
+    *("threshold_atlas", "metastability"),
 }
-"""Many or long runs: tests compute less of each, or the instances that it is drawn from."""
+"""Many or long runs: tests compute fewer or shorter ones of the functions that draw each."""
 
 
 def test_every_figure_is_committed() -> None:
@@ -42,24 +42,37 @@ def test_the_committed_numbers_are_drawn_and_told_as_committed(figure: Figure) -
         canvas.draw_without_rendering()
 
 
-def _is_computed(figure: Figure) -> None:
-    """Powers, least squares and sums may differ in the last digits."""
-    data, known = figure.data(), committed(figure)
+def _is_computed(figure: Figure, request: pytest.FixtureRequest) -> None:
+    """Powers, least squares and sums may differ in the last digits.
+
+    So may what cancels to 0 but for rounding, by parts of the largest number in its array. Of a
+    figure that reads real traces, the test skips where they are missing.
+    """
+    try:
+        data = figure.data()
+    except MissingInput:
+        request.getfixturevalue("traces_dir")
+        raise
+    known = committed(figure)
     assert set(data) == set(known)
+    # An unstable run's spectrum amplifies roundings at its peak, 3e7 times the noise: to 1.2e-9.
+    rtol = 1e-8 if figure.id == "footprints_spectra" else 1e-9
     for name, value in known.items():
-        np.testing.assert_allclose(data[name], value, rtol=1e-9, err_msg=name)
+        finite = np.abs(value)[np.isfinite(value)]
+        atol = 1e-12 * np.max(finite, initial=0)
+        np.testing.assert_allclose(data[name], value, rtol=rtol, atol=atol, err_msg=name)
 
 
 @pytest.mark.parametrize(
     "figure", [f for f in figures() if f.id not in DEEPER | LONG], ids=lambda figure: figure.id
 )
-@pytest.mark.usefixtures("traces_dir")
-def test_the_committed_numbers_are_computed(figure: Figure) -> None:
-    _is_computed(figure)
+def test_the_committed_numbers_are_computed(figure: Figure, request: pytest.FixtureRequest) -> None:
+    _is_computed(figure, request)
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("figure", [f for f in figures() if f.id in DEEPER], ids=lambda f: f.id)
-@pytest.mark.usefixtures("traces_dir")
-def test_the_committed_numbers_are_computed_with_more_time(figure: Figure) -> None:
-    _is_computed(figure)
+def test_the_committed_numbers_are_computed_with_more_time(
+    figure: Figure, request: pytest.FixtureRequest
+) -> None:
+    _is_computed(figure, request)
