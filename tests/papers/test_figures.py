@@ -55,12 +55,10 @@ def _is_computed(figure: Figure, request: pytest.FixtureRequest) -> None:
         raise
     known = committed(figure)
     assert set(data) == set(known)
-    # An unstable run's spectrum amplifies roundings at its peak, 3e7 times the noise: to 1.2e-9.
-    rtol = 1e-8 if figure.id == "footprints_spectra" else 1e-9
     for name, value in known.items():
         finite = np.abs(value)[np.isfinite(value)]
         atol = 1e-12 * np.max(finite, initial=0)
-        np.testing.assert_allclose(data[name], value, rtol=rtol, atol=atol, err_msg=name)
+        np.testing.assert_allclose(data[name], value, rtol=1e-9, atol=atol, err_msg=name)
 
 
 @pytest.mark.parametrize(
