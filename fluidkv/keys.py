@@ -14,9 +14,9 @@ What a key is says the docstring of the field or property that it comes from, un
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from importlib import import_module
 from inspect import getdoc
 from operator import attrgetter
+from pkgutil import resolve_name
 from typing import Any, ClassVar, NamedTuple, cast
 
 from fluidkv.plain import named, with_exact, with_exact_list
@@ -71,13 +71,13 @@ class Keyed(Record):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; beside each exact number its text, under `<name>_exact`."""
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for key in self.KEYS:
-            place = found
+            place = values
             for group in key.path.split(".")[:-1]:
                 place = place.setdefault(group, {})
             place |= key.as_json(self)
-        return found
+        return values
 
 
 def json_rows(of: "type | str | Sequence[Row]", front: str = "") -> Iterator[Row]:
@@ -88,8 +88,7 @@ def json_rows(of: "type | str | Sequence[Row]", front: str = "") -> Iterator[Row
         front: of all paths.
     """
     if isinstance(of, str):
-        module, _, name = of.partition(":")
-        of = getattr(import_module(module), name)
+        of = resolve_name(of)
     if not isinstance(of, type):
         yield from ((f"{front}{path}", kind, what) for path, kind, what in of)
     elif issubclass(of, Keyed):
@@ -100,11 +99,13 @@ def json_rows(of: "type | str | Sequence[Row]", front: str = "") -> Iterator[Row
 
 
 def _rows_of(owner: type, key: Key, front: str) -> Iterator[Row]:
-    if key.name.endswith("_exact"):  # said once of all
+    if key.name.endswith("_exact"):  # described once for all
         return
     source = key.path if callable(key.of) else key.of or key.path
     what = key.what or _documented(owner, source)
-    if what or not key.below:
+    if not what and not key.below:
+        raise ValueError(f"{owner.__name__}: {key.name} is described nowhere")
+    if what:
         yield f"{front}{key.name}", key.kind, what
     if key.below:
         yield from json_rows(key.below, f"{front}{key.name}.")
@@ -120,7 +121,7 @@ def _documented(owner: type, name: str) -> str:
         words = (getdoc(member) or "").partition("\n\n")[0]
     else:
         text = re.split(r"^Fields[^\n]*:\n", getdoc(owner) or "", flags=re.M)[-1]
-        entry = rf"^    (?:\w+, )*{name}(?:, \w+)*: (.*?)(?=^    \S|^\S|\Z)"
+        entry = rf"^    (?:\w+, )*{re.escape(name)}(?:, \w+)*: (.*?)(?=^    \S|^\S|\Z)"
         match = re.search(entry, text, re.M | re.S)
         words = match[1] if match else ""
     words = re.sub(r"\bNone\b", "null", " ".join(words.split()).removesuffix("."))

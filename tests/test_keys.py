@@ -100,3 +100,14 @@ def test_a_key_that_nothing_has_is_an_error():
 
     with pytest.raises(AttributeError, match="nothing"):
         Wrong().to_dict()
+
+
+class Bare(Keyed):
+    """Keys that nothing describes."""
+
+    KEYS = (Key("rate", "per iteration"),)
+
+
+def test_a_key_that_nothing_describes_is_refused() -> None:
+    with pytest.raises(ValueError, match="Bare: rate is described nowhere"):
+        list(json_rows(Bare))

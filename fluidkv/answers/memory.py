@@ -55,6 +55,33 @@ class Amount:
         """Tokens where it is tokens, else what was written."""
         return self.number if self.unit == "tokens" else self.text
 
+    def shown(self, value: Any) -> Any:
+        """A value of an error; where it is the tokens that this is, or whole blocks of them, the
+        amount as it was written: 9.5, 40k, 2588b.
+
+        Examples:
+            >>> from fluidkv.answers.memory import amount
+            >>> memory = amount("--capacity", "40k")
+            >>> memory.shown(40_000), memory.shown(39_984), memory.shown(7), memory.shown("none")
+            ('40k', '40k', 7, 'none')
+        """
+        if isinstance(value, bool) or not isinstance(value, int | Fraction):
+            return value
+        if not self._may_be(Fraction(value)):
+            return value
+        whole = int(self.number)
+        return whole if self.text == str(whole) else self.text
+
+    def _may_be(self, tokens: Fraction) -> bool:
+        if tokens.denominator != 1 or tokens < 0:
+            return False
+        if self.unit == "blocks":
+            return tokens % self.number == 0
+        if self.unit == "bytes":  # a token takes at least one
+            return tokens <= self.number
+        # Less than a block is rounded off: of less than one block all, of more not half.
+        return tokens <= self.number and (tokens == 0 or self.number < 2 * tokens)
+
 
 def amount(argument: str, text: str) -> Amount:
     """A number with its unit.

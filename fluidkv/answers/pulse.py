@@ -71,12 +71,17 @@ class PulseAnswer(Keyed):
 
     KEYS = (
         Key(
-            *("decode_lengths[]", "tokens", "the shorter output first"),
-            lambda answer: [each.decode_length for each in answer.classes],
+            "decode_lengths[]",
+            "tokens",
+            what="the shorter output first",
+            of=lambda answer: [each.decode_length for each in answer.classes],
         ),
         Key(
-            *("shares[]", "share", "of requests with each"),
-            *(lambda answer: [each.share for each in answer.classes], True),
+            "shares[]",
+            "share",
+            what="of requests with each",
+            of=lambda answer: [each.share for each in answer.classes],
+            exact=True,
         ),
         Key("input_length", "tokens", "of both", lambda answer: answer.classes[0].input_length),
         Key("capacity", "tokens", "KV memory", "cycle.system.capacity", exact=True),
@@ -88,13 +93,18 @@ class PulseAnswer(Keyed):
             "share_of_best", "share", "the first over the second", "cycle.share_of_best", exact=True
         ),
         Key(
-            *("evicting_iterations_per_period", "iterations", "that evict, in a period"),
-            lambda answer: answer.cycle.period - answer.cycle.pulses,
+            "evicting_iterations_per_period",
+            "iterations",
+            what="that evict, in a period",
+            of=lambda answer: answer.cycle.period - answer.cycle.pulses,
         ),
         Key("evicted", "requests", "in a period", "cycle.evicted", exact=True),
         Key(
-            *("leading_masses[]", "requests", "α₀ … α_{g−1}, of the youngest at each age"),
-            *("cycle.leading_masses", True),
+            "leading_masses[]",
+            "requests",
+            what="α₀ … α_{g−1}, of the youngest at each age",
+            of="cycle.leading_masses",
+            exact=True,
         ),
         Key("settled_mass", "requests", "β, of those that stay", "cycle.settled_mass", exact=True),
         Key("verified", "yes/no"),

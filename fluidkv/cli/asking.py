@@ -70,13 +70,10 @@ def command_of(question: Question) -> Callable[..., int]:
     return run
 
 
-def _memory(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The capacity as it was written: 9.5, 40k, 2588b, where errors speak of whole tokens."""
+def _memory(values: Mapping[str, Any]) -> dict[str, Callable[[Any], Any]]:
+    """What shows the capacity as it was written where an error speaks of the tokens that it is."""
     capacity = values.get(CAPACITY.key)
-    if not isinstance(capacity, Amount):
-        return {}
-    text = capacity.text
-    return {CAPACITY.flag: int(text) if text.isdecimal() else text}
+    return {CAPACITY.flag: capacity.shown} if isinstance(capacity, Amount) else {}
 
 
 def _beside(question: Question, answer: Any) -> Any:

@@ -162,13 +162,11 @@ class Result(Keyed):
         Key("kind", "text", "what the paper calls it", "claim.kind"),
         Key("origin", "text", "who makes the statement", "claim.origin"),
         Key(
-            *(
-                "basis",
-                "text",
-                "`library`: computed with it; `record`: re-read from recorded runs; "
-                "`paper`: from its own numbers and formulas",
-            ),
-            lambda result: basis(result.claim.check),
+            "basis",
+            "text",
+            what="`library`: computed with it; `record`: re-read from recorded runs; "
+            "`paper`: from its own numbers and formulas",
+            of=lambda result: basis(result.claim.check),
         ),
         Key("statement", "text", "what is claimed", "claim.statement"),
         Key("source", "text", "the paper, and the place in it", "claim.source"),

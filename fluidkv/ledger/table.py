@@ -76,8 +76,10 @@ class Table(Keyed):
         Key("title", "text", "if N is given: of the table"),
         Key("source", "text", "if N is given: paper and place"),
         Key(
-            *("columns.*", "text", "if N is given: heading of a key of the rows, with unit"),
-            lambda table: {each.key: f"{each.group}, {each.header}" for each in table.columns},
+            "columns.*",
+            "text",
+            what="if N is given: heading of a key of the rows, with unit",
+            of=lambda table: {each.key: f"{each.group}, {each.header}" for each in table.columns},
         ),
         Key("rows[]", of=lambda table: table.rows(), below=_ROW),
         Key("notes[]", "text", "if N is given: what to know before comparing"),

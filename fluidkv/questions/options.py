@@ -214,19 +214,21 @@ def only_with(option: str, value: object, other: str, there: object) -> None:
 
 @contextmanager
 def as_options(
-    names: Mapping[str, str], written: Mapping[str, Any] = MappingProxyType({})
+    names: Mapping[str, str], written: Mapping[str, Callable[[Any], Any]] = MappingProxyType({})
 ) -> Iterator[None]:
     """What the reader wrote, in messages about arguments of functions.
 
     Args:
         names: argument -> option.
-        written: option -> its value as it was written, where errors speak of what it became.
+        written: option -> of a value that an error has, what is shown: as it was written, where the
+            error speaks of what that became.
     """
     try:
         yield
     except InputError as error:
         name = names.get(error.argument, error.argument)
-        raise InputError(name, written.get(name, error.value), error.allowed) from None
+        value = written[name](error.value) if name in written else error.value
+        raise InputError(name, value, error.allowed) from None
 
 
 def checked(function: Callable[P, T]) -> Callable[P, T]:

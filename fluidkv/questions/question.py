@@ -7,8 +7,8 @@ and refusals, its JSON, dataset, files and report, and what a sweep of it sets a
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from inspect import cleandoc, signature
+from pkgutil import resolve_name
 from typing import Any
 
 from fluidkv.figures.figure import Figure
@@ -30,8 +30,7 @@ class Late:
     @property
     def __wrapped__(self) -> Callable[..., Any]:
         """The function, also to `inspect.signature`."""
-        module, _, function = self.name.partition(":")
-        return getattr(import_module(module), function)
+        return resolve_name(self.name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.__wrapped__(*args, **kwargs)

@@ -27,6 +27,9 @@ _MOST_POINTS = 10**8  # weeks for the quickest analysis, and gigabytes in memory
 class Plan:
     """What a sweep computes, chunk by chunk. It pickles as the text of its spec.
 
+    Fields:
+        spec: what was asked.
+
     Examples:
         >>> from fluidkv.sweeps.planning import plan
         >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}

@@ -78,6 +78,7 @@ def test_part_of_a_token_is_refused_where_it_is_none():
     ("text", "message"),
     [
         ("5", "--capacity: got 5; allowed: at least one block, of 16 tokens"),
+        ("007", "--capacity: got '007'; allowed: at least one block, of 16 tokens"),
         ("2b", "--capacity: got '2b'; allowed: memory for "),
         ("100", "--capacity: got 100; allowed: memory for "),  # six blocks of 16, and 4 tokens
     ],
@@ -88,3 +89,25 @@ def test_a_capacity_that_is_too_small_is_shown_as_it_was_written(
 ) -> None:
     line = f"{command} --class 300:8 --clock 0.1:0:1e-3 --requests 9"
     assert refusal(capsys, *line.split(), "--capacity", text).startswith(f"fluidkv: {message}")
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "shown"),
+    [
+        ("40k", 40_000, "40k"),
+        ("40k", Fraction(40_000), "40k"),
+        ("40003", 40_000, 40_003),  # in blocks of 16
+        ("5", 0, 5),  # of which it is none
+        ("2b", 32, "2b"),
+        ("2b", 33, 33),
+        ("24GB", 183_105, "24GB"),
+        ("40k", 12, 12),  # of something else
+        ("40k", 40_001, 40_001),
+        ("40k", "none", "none"),
+        ("1", True, True),
+    ],
+)
+def test_an_amount_stands_for_no_other_value_of_an_error(
+    text: str, value: object, shown: object
+) -> None:
+    assert amount("--capacity", text).shown(value) == shown

@@ -53,6 +53,8 @@ def _sample(seed: int = 0, points: int = 64, **columns: Any) -> dict[str, list[A
         ({"from": 3, "to": 9, "step": 3}, [3, 6, 9]),
         ({"from": 1, "to": 100, "count": 3, "scale": "log"}, [1, 10, 100]),
         ({"from": 1, "to": 2, "count": 2}, [1, 2]),
+        ({"from": 1, "to": 3, "count": None}, [1, 2, 3]),
+        ({"from": 1, "to": 3, "count": 2, "step": None}, [1, 3]),
         ({"from": 7, "to": 7, "count": 1}, [7]),
         ([9, "8", Decimal("7.0")], [9, 8, 7]),
         ({"from": 1, "to": 9, "step": "8 / 2"}, [1, 5, 9]),

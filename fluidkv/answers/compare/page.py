@@ -9,10 +9,10 @@ from fluidkv.answers.served.fresh import share_in, spread
 from fluidkv.answers.served.paired import CONFIDENCE
 from fluidkv.answers.served.rows import (
     FELT,
+    common_rows,
     max_tokens_rows,
     measured_table,
     missing_rows,
-    run_rows,
     short_form,
 )
 from fluidkv.report.numbers import counted, percent, short, signed
@@ -256,7 +256,7 @@ def _point(along: Along, point: float) -> str:
 def _run_rows(answer: EngineComparison) -> list[Row]:
     setup = answer.setup
     demand, clock, window = setup.demand, setup.clock, answer.window
-    rows = run_rows(demand, window, clock, _runs(answer), capacity=setup.capacity)
+    rows = common_rows(demand, window, clock, _runs(answer), capacity=setup.capacity)
     rows.append(("noise", _noise(answer)))
     if answer.logged is not None:
         text = "a difference has to exceed the error bar, off by and its spread together"

@@ -103,7 +103,7 @@ def compare_engines(
     )
     plan = planned(source, engines, setup)
     felt = felt_of(setup.demand, setup.clock)
-    bias = {} if log is None else plan.bias(plan.cases[logged], log, felt, totals)
+    bias = {} if log is None else plan.bias(source, plan.cases[logged], log, felt, totals)
     measured = _measured(plan, felt, backend, on_progress)
     days = _days(source, plan, draws, horizon or Horizon())
     return _answer(plan, measured, days, felt, backend, bias, None if log is None else logged)

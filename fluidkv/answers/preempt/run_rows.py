@@ -2,7 +2,7 @@
 
 from fluidkv.answers.preempt.result import PreemptAnswer
 from fluidkv.answers.preempt.rules import USE_PREDICTIONS
-from fluidkv.answers.served.rows import max_tokens_rows, missing_rows, run_rows
+from fluidkv.answers.served.rows import common_rows, max_tokens_rows, missing_rows
 from fluidkv.report.numbers import counted, short
 from fluidkv.report.page import Row
 from fluidkv.serving.rules import Restore, Victim
@@ -13,7 +13,7 @@ def rows_of_runs(answer: PreemptAnswer) -> list[Row]:
     one = "draw" if answer.window is None else "run"
     each = f"of {answer.requests:,} requests, until all are served"
     noise = "± is from the four parts of the one run, which are not independent"
-    rows = run_rows(
+    rows = common_rows(
         answer.demand,
         answer.window,
         answer.clock,

@@ -136,7 +136,7 @@ def preempt_study(
         Draws(requests_of_log(requests, log, demand), seeds, seed),
     )
     own = Case(plan.engine, plan.limits, plan.clock)
-    bias = {} if log is None else plan.bias(own, log, _OF_LOG, totals)
+    bias = {} if log is None else plan.bias(source, own, log, _OF_LOG, totals)
     rows, times = _everything(plan, backend, on_progress)
     return _answer(plan, xr.concat(rows, "combination", combine_attrs="override"), times, bias)
 

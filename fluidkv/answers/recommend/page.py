@@ -11,9 +11,9 @@ from fluidkv.answers.served.cost import PER_MILLION
 from fluidkv.answers.served.paired import CONFIDENCE, within_noise
 from fluidkv.answers.served.rows import (
     TITLES,
+    common_rows,
     max_tokens_rows,
     missing_rows,
-    run_rows,
     short_form,
 )
 from fluidkv.answers.served.setting import KNOBS
@@ -259,7 +259,7 @@ def rows_of_runs(answer: Recommendation) -> list[Row]:
     if answer.runs > 1:
         noise = f"+- is {CONFIDENCE:.0%} for one pair of settings, not for all at once; "
         noise += "the best of many looks better than it is"
-    rows = run_rows(
+    rows = common_rows(
         plan.demand,
         plan.window,
         plan.clock,

@@ -27,7 +27,6 @@ from fluidkv.answers.served.goodput import bounds_of
 from fluidkv.answers.served.setting import Setting
 from fluidkv.answers.served.slo import Slo
 from fluidkv.answers.served.window import requests_of_log
-from fluidkv.errors import InputError
 from fluidkv.logs.timed import TimedRun
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engine_text import ServedEngine
@@ -109,7 +108,6 @@ def recommend_settings(
         >>> [answer.mean(index, "preemptions") for index in range(len(answer.settings))]
         [13.0, 0.0]
     """
-    _check_log(log, source)
     setup = Setup(
         capacity,
         demand or Demand(),
@@ -122,7 +120,7 @@ def recommend_settings(
         seed,
     )
     plan = planned(source, served_engine(engine), setup, candidates or {}, tuple(slos), objective)
-    bias = _bias(plan, log, totals)
+    bias = _bias(plan, source, log, totals)
     if on_first is not None and bias:
         on_first(bias)
     ran = _run(plan, totals, backend, on_progress)
@@ -130,20 +128,15 @@ def recommend_settings(
     return _on_fresh_draws(answer, source, draws_of(draws), horizon or Horizon(), backend)
 
 
-def _check_log(log: TimedRun | None, source: Workload | Trace) -> None:
-    """Refuse a source of other requests than the log's."""
-    lengths = source.input_lengths if isinstance(source, Trace) else ()
-    if log is not None and not np.array_equal(np.sort(lengths), np.sort(log.input_lengths)):
-        allowed = f"the {len(lengths)} of the source"
-        raise InputError("log", f"{len(log.input_lengths)} requests", allowed)
-
-
-def _bias(plan: Plan, log: TimedRun | None, totals: Totals | None) -> Mapping[str, Bias]:
+def _bias(
+    plan: Plan, source: Workload | Trace, log: TimedRun | None, totals: Totals | None
+) -> Mapping[str, Bias]:
     """What the simulation of the log's own server misses."""
     if log is None:
         return {}
     metrics = (*plan.felt, *plan.objectives, *(slo.metric for slo in plan.slos))
-    return plan.bias(plan.case(plan.settings[0]), log, metrics, totals, bounds_of(plan.slos))
+    case, bounds = plan.case(plan.settings[0]), bounds_of(plan.slos)
+    return plan.bias(source, case, log, metrics, totals, bounds)
 
 
 def _run(plan: Plan, totals: Totals | None, backend: Backend, on_progress: Progress | None) -> Ran:

@@ -157,32 +157,28 @@ class Experiment(Record):
 
     def bias(
         self,
+        source: Workload | Trace,
         case: Case,
         log: TimedRun,
         metrics: Sequence[str],
         totals: Totals | None,
         bounds: Mapping[str, float] | None = None,
     ) -> Mapping[str, Bias]:
-        """What the simulation of a log's own server misses; its run is made again.
+        """What the simulation of a log's own server misses; arguments as of `bias_of`.
+
+        The log's requests are run at their own times, whatever the demand of the experiment is.
 
         Args:
-            case: that server.
-            log: what was measured where these requests were served.
-            metrics: those to look at.
-            totals: what else the log says.
-            bounds: of times of a request, for goodput.
+            source: a trace of the log's requests, with their times.
 
         Raises:
-            InputError: requests that are not the log's.
+            InputError: a source of other requests than the log's, or without times.
         """
-        if self.size != len(log.input_lengths):
-            raise InputError(
-                "log", f"{len(log.input_lengths)} requests", f"the {self.size} that are run"
-            )
-        prompts = self.prompts[0] if with_cache(case.engine)[1] else None
-        server = Server(case.engine, case.limits, clock=case.clock, prompts=prompts)
-        run = serve(self.tables[0], server)
-        return biases(run, log, tuple(dict.fromkeys((OUTPUT, *metrics))), bounds, totals)
+        trace = _trace_of(source, log)
+        own = replace(self.demand, rate=None, clients=None, replay=True, speed=1.0)
+        tables = tables_of(trace, workload_of(trace), own, self.clock, len(trace), 1, self.seed)
+        (prompts,) = prompts_of(trace, own, tables, with_cache(case.engine)[1])
+        return bias_of(tables[0], prompts, case, log, metrics, totals, bounds)
 
 
 class Measured(NamedTuple):
@@ -205,6 +201,42 @@ class Measured(NamedTuple):
         values = self.segments[metric].values
         values = values.reshape(len(values), -1)
         return values[:, np.isfinite(values).all(axis=0)]
+
+
+def bias_of(
+    requests: Requests,
+    prompts: Prompts | None,
+    case: Case,
+    log: TimedRun,
+    metrics: Sequence[str],
+    totals: Totals | None,
+    bounds: Mapping[str, float] | None = None,
+) -> Mapping[str, Bias]:
+    """What the simulation of a log's own server misses.
+
+    Args:
+        requests: those of the log, at their own times.
+        prompts: what they say, for an engine with a cache.
+        case: the server of the log.
+        log: what was measured.
+        metrics: those to look at, beside output.
+        totals: what else the log says.
+        bounds: of times of a request, for goodput.
+    """
+    run = serve(requests, Server(case.engine, case.limits, clock=case.clock, prompts=prompts))
+    return biases(run, log, tuple(dict.fromkeys((OUTPUT, *metrics))), bounds, totals)
+
+
+def _trace_of(source: Workload | Trace, log: TimedRun) -> Trace:
+    """The source, if it has the requests of the log, in whatever order, and times."""
+    measured = f"{len(log.input_lengths):,} requests"
+    if not isinstance(source, Trace) or source.arrival_times_s is None:
+        raise InputError("log", measured, "only with a source that is a trace with their times")
+    inputs, outputs = np.sort(source.input_lengths), np.sort(source.decode_lengths)
+    same = np.array_equal(inputs, np.sort(log.input_lengths))
+    if not (same and np.array_equal(outputs, np.sort(log.decode_lengths))):
+        raise InputError("log", measured, f"of the lengths of the {len(source):,} of the source")
+    return source
 
 
 def workload_of(source: Workload | Trace) -> Workload:

@@ -3,7 +3,7 @@ served, what an engine takes outputs to be, and what holds a simulated gain.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fluidkv.answers.served.described import THROUGHPUTS
 from fluidkv.answers.served.load import LARGEST_COUNT
@@ -96,7 +96,7 @@ def window_rows(window: "Window | None") -> list[tuple[str, str]]:
     return rows
 
 
-def run_rows(
+def common_rows(
     demand: "Demand",
     window: "Window | None",
     clock: "IterationClock",
@@ -104,7 +104,9 @@ def run_rows(
     then: Sequence[Row] = (),
     *,
     saturated: str = "",
-    **of_clock: Any,
+    capacity: float,
+    running: int | None = None,
+    prefill_tokens: int | None = None,
 ) -> "list[Row]":
     """What was run, the same for every server: when requests come, how many, and the clock.
 
@@ -112,14 +114,14 @@ def run_rows(
         runs: how many runs and requests.
         then: rows in front of the clock.
         saturated: as of `arrivals_text`.
-        of_clock: what `clock_rows` takes.
+        capacity, running, prefill_tokens: as of `clock_rows`.
     """
     return [
         ("arrivals", arrivals_text(demand, clock.unit, saturated)),
         ("runs", runs),
         *window_rows(window),
         *then,
-        *clock_rows(clock, **of_clock),
+        *clock_rows(clock, capacity=capacity, running=running, prefill_tokens=prefill_tokens),
     ]
 
 

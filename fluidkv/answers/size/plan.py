@@ -192,7 +192,7 @@ def planned(
     theory = Theory(_mix(runs.tables, workload), clock, limits.max_num_seqs)
     least = max(least_blocks(server, table) for table in runs.to_hold)
     today = None if capacity is None else capacity // limits.block_size
-    if capacity is not None and (capacity // limits.block_size < least or find != "kv"):
+    if today is not None and (today < least or find != "kv"):
         engine = served_engine(server.engine)
         check_rows(runs.to_hold, engine, replace(limits, capacity=capacity), runs.window)
     length = _length(theory, clock, today or least, runs.tables)

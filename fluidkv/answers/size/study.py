@@ -6,7 +6,7 @@ from dataclasses import replace
 from fluidkv.answers.served.bias import OUTPUT, Bias, Totals
 from fluidkv.answers.served.cases import Case
 from fluidkv.answers.served.demand import Demand, Draws
-from fluidkv.answers.served.experiment import Backend
+from fluidkv.answers.served.experiment import Backend, bias_of
 from fluidkv.answers.served.fresh import Horizon
 from fluidkv.answers.served.memory import BLOCK_SIZES
 from fluidkv.answers.served.setting import Setting, limits_of
@@ -34,7 +34,7 @@ from fluidkv.logs.timed import TimedRun
 from fluidkv.runs.max_tokens import MaxTokens
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.engines import served_engine
+from fluidkv.serving.engines import served_engine, with_cache
 from fluidkv.serving.limits import UNLIMITED, Limits
 from fluidkv.serving.rules import EngineRules
 from fluidkv.traces import Trace
@@ -232,7 +232,9 @@ def _bias(plan: Plan, log: TimedRun, totals: Totals | None) -> Mapping[str, Bias
     if plan.today is None:
         raise InputError("capacity", "none", "the KV tokens of the log's server")
     times = log.arrival_s - log.arrival_s[0]
-    logged = replace(plan, tables=[Requests(log.input_lengths, log.decode_lengths, arrival=times)])
+    requests = Requests(log.input_lengths, log.decode_lengths, arrival=times)
+    case = plan.case_of(Size(plan.today))
+    prompts = plan.prompts[0] if with_cache(case.engine)[1] else None
     wanted = ("ttft_p99", "tpot_p99", "latency_p99", OUTPUT, *(slo.metric for slo in plan.slos))
-    bias = logged.bias(plan.case_of(Size(plan.today)), log, wanted, totals)
+    bias = bias_of(requests, prompts, case, log, wanted, totals)
     return {name: bias[name] for name in dict.fromkeys(wanted) if name in bias}

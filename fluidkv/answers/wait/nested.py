@@ -15,13 +15,8 @@ from fluidkv.wait.model import WaitSystem
 from fluidkv.wait.segments import Segments
 from fluidkv.wait.theory.boundary_queue import ends as ends_of
 from fluidkv.wait.theory.bounds import MemoryBound, theorem_2_memory
-from fluidkv.wait.theory.design import (
-    SegmentDesign,
-    SegmentProblem,
-    moved,
-    segment_designs,
-    tightened,
-)
+from fluidkv.wait.theory.design import SegmentDesign, SegmentProblem, segment_designs
+from fluidkv.wait.theory.design_search import moved, tightened
 from fluidkv.wait.theory.nested import (
     check_nested,
     integer_nested_thresholds,

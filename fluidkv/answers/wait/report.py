@@ -171,14 +171,14 @@ def bound_values(bound: Theorem1Gap | None, *, first_tokens: bool) -> dict[str, 
     }
 
 
-def nested_values(found: NestedAnswer) -> dict[str, Any]:
+def nested_values(nested: NestedAnswer) -> dict[str, Any]:
     return {
-        **_plan(found.plan),
-        **with_exact("delta", found.delta),
-        "fits": found.capacity >= found.plan.bound.capacity,
-        "delta_at_capacity": found.delta_at_capacity,
-        "lower_rates": None if found.lower_rates is None else number(found.lower_rates),
-        "best": None if found.best is None else _plan(found.best),
+        **_plan(nested.plan),
+        **with_exact("delta", nested.delta),
+        "fits": nested.capacity >= nested.plan.bound.capacity,
+        "delta_at_capacity": nested.delta_at_capacity,
+        "lower_rates": None if nested.lower_rates is None else number(nested.lower_rates),
+        "best": None if nested.best is None else _plan(nested.best),
         "by_segments": [
             {
                 "segments": design.count,
@@ -186,7 +186,7 @@ def nested_values(found: NestedAnswer) -> dict[str, Any]:
                 "queue": design.queue,
                 "tail": design.tail,
             }
-            for design in found.designs
+            for design in nested.designs
         ],
     }
 
@@ -213,11 +213,11 @@ def run_values(runs: Comparison | None, *, first_tokens: bool) -> dict[str, Any]
     if runs is None:
         return None
 
-    def said(name: str, values: Any) -> Any:
+    def column(name: str, values: Any) -> Any:
         if name == "name":
             return values
-        kept = first_tokens or not name.startswith("ttft")
-        return [finite(x) if kept else None for x in values]
+        known = first_tokens or not name.startswith("ttft")
+        return [finite(x) if known else None for x in values]
 
     return {
         "duration": runs.duration,
@@ -226,7 +226,7 @@ def run_values(runs: Comparison | None, *, first_tokens: bool) -> dict[str, Any]
         "short": runs.short,
         "short_for_all": runs.short_for_all,
         "policies": [
-            {name: said(name, value) for name, value in vars(each).items()}
+            {name: column(name, value) for name, value in vars(each).items()}
             for each in runs.policies
         ],
     }
@@ -246,8 +246,10 @@ KEYS = (
     Key("load", "share", "of all types", "system.load", exact=True),
     Key("rate_limit", "a unit of time", of="most_rate", exact=True),
     Key(
-        *("binning", "", "if of a trace or preset; else null"),
-        lambda answer: answer.load and binning_values(answer.load),
+        "binning",
+        "",
+        what="if of a trace or preset; else null",
+        of=lambda answer: answer.load and binning_values(answer.load),
         below=_BINNING,
     ),
     Key(
@@ -261,8 +263,10 @@ KEYS = (
     ),
     Key("thresholds[]", "requests", "least real ones", "equilibrium.per_stage", exact=True),
     Key(
-        *("thresholds_integer[]", "requests", "least whole ones"),
-        lambda answer: [int(n) for n in answer.least.thresholds],
+        "thresholds_integer[]",
+        "requests",
+        what="least whole ones",
+        of=lambda answer: [int(n) for n in answer.least.thresholds],
     ),
     Key("memory_needed", "tokens", "of the least whole ones", "least.memory", exact=True),
     Key("thresholds_slack[]", "requests", "of the same, n − λ ΔT", "least.slack", exact=True),
@@ -274,8 +278,11 @@ KEYS = (
     Key("not_for_wait", "yes/no"),
     Key("rate_factor", "number", exact=True),
     Key(
-        *("time_inside[]", "time", "mean decode time of each type, l′ n / λ"),
-        *("latency_at_least", True),
+        "time_inside[]",
+        "time",
+        what="mean decode time of each type, l′ n / λ",
+        of="latency_at_least",
+        exact=True,
     ),
     Key(
         "sensitivity[]",
@@ -289,18 +296,24 @@ KEYS = (
         below=_BOUND,
     ),
     Key(
-        *("nested", "", "if outputs are not known; else null"),
-        lambda answer: answer.nested and nested_values(answer.nested),
+        "nested",
+        "",
+        what="if outputs are not known; else null",
+        of=lambda answer: answer.nested and nested_values(answer.nested),
         below=_NESTED,
     ),
     Key(
-        *("simulated", "", "null: not asked"),
-        lambda answer: run_values(answer.runs, first_tokens=answer.first_tokens),
+        "simulated",
+        "",
+        what="null: not asked",
+        of=lambda answer: run_values(answer.runs, first_tokens=answer.first_tokens),
         below=_RUNS,
     ),
     Key(
-        *("not_simulated", "text", "why not"),
-        lambda answer: answer.not_simulated and str(answer.not_simulated),
+        "not_simulated",
+        "text",
+        what="why not",
+        of=lambda answer: answer.not_simulated and str(answer.not_simulated),
     ),
 )
 """What JSON has of a `WaitAnswer`."""

@@ -123,8 +123,10 @@ class Cascade(Keyed):
     KEYS = (
         Key("first_eviction", "iterations"),
         Key(
-            *("support_losses[][]", "count", "[iteration, empty stages] after it"),
-            lambda answer: [[s.iteration, s.empty_stages] for s in answer.support_losses],
+            "support_losses[][]",
+            "count",
+            what="[iteration, empty stages] after it",
+            of=lambda answer: [[s.iteration, s.empty_stages] for s in answer.support_losses],
         ),
         Key("settled", below=Settled),
         Key("throughput", "per iteration", of=lambda answer: float(answer.throughput)),
@@ -133,8 +135,10 @@ class Cascade(Keyed):
         Key("evictions[]", of="evictions_to_the_end_of_a_round", below=Eviction),
         Key("level", "count"),
         Key(
-            *("iterations[]", "iterations", "[first, last] that was followed"),
-            lambda answer: [answer.iterations[0], answer.iterations[-1]],
+            "iterations[]",
+            "iterations",
+            what="[first, last] that was followed",
+            of=lambda answer: [answer.iterations[0], answer.iterations[-1]],
         ),
         Key("exact", "yes/no", of="is_exact"),
         Key("tolerance", "number"),

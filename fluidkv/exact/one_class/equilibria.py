@@ -100,7 +100,9 @@ class Equilibria(Keyed):
         Key("envelope[]", below=EnvelopePoint),
         Key(
             "cycles[]",
-            of=lambda answer: [*map(_cycle_dict, answer.cycles, answer.stability)],
+            of=lambda answer: [
+                _cycle_dict(*each) for each in zip(answer.cycles, answer.stability, strict=True)
+            ],
             below=(
                 ("gaps[]", "iterations", "from each occupied stage to the next"),
                 ("name", "text", "of the cycle"),

@@ -51,14 +51,21 @@ _FEW_ROOTS = 20  # up to this degree all of them are enclosed in a millisecond
 _STARTS = 64  # estimates to look at first; twice as many on each further circle
 _WIDE_GAP = 1e-6  # relative, between moduli: enough for a circle to pass through at little cost
 _SEARCH_STEPS = 80
-# Where so many circles in a row do not close, a step aside of 1e-9 does not help, and none of those
-# to come has more starts: as of requests with drafts, whose terms cancel beyond double precision.
-_UNCLOSED = 9
+_MOST_DOUBLINGS = 8
+# So many circles in a row that do not close end the search, once there are starts for every root.
+# Of requests with drafts, whose terms cancel beyond double precision, some have no circle that
+# closes. That was so from the first circle on of every system seen in which two in a row did not
+# close, up to the fourth or the ninth; the search ends without roots then, in the bracket so far.
+_UNCLOSED = 2
 # Above `HIGH_DEGREE` one circle takes seconds. Roots that a few circles do not tell apart, like the
 # thousands of nearly equal modulus of long requests that are all alike, are left in their bracket.
 _FEW_STEPS = 3
 _SEARCH_WORK = 1 << 28
 _MOST_ENCLOSED = 1500  # roots; each takes milliseconds
+_COUNTED = {
+    Evidence.BALL: "winding number with bounded rounding",
+    Evidence.EXACT: "weights in order of size (Enestrom and Kakeya)",
+}
 
 
 @dataclass(frozen=True)
@@ -227,9 +234,7 @@ def _large(polynomial: fmpz_poly) -> SpectralCertificate:
         radius=_largest_modulus(roots) if roots else bracket,
         leading=_leading(roots),
         gap_circle=gap_circle,
-        method="winding number with bounded rounding; leading roots in balls"
-        if count.evidence is Evidence.BALL
-        else "weights in order of size (Enestrom and Kakeya); leading roots in balls",
+        method=_COUNTED[count.evidence] + ("; leading roots in balls" if roots else ""),
     )
 
 
@@ -290,14 +295,15 @@ def _leading_roots(
             stride *= 2
             continue
         grid = series.grid()
-        estimates = estimate_roots(series, grid, most=_STARTS << min(step, 8))
+        starts = _STARTS << min(step, _MOST_DOUBLINGS)
+        estimates = estimate_roots(series, grid, most=starts)
         isolated = _isolate(polynomial, descending, estimates)
         if isolated is not None:
             return *isolated, (low, high)
         certificate = close_certificate(series, grid, most_work=_SEARCH_WORK)
         if certificate is None:  # a root on or next to this circle: step aside
             unclosed += 1
-            if unclosed == _UNCLOSED:
+            if unclosed >= _UNCLOSED and starts >= polynomial.degree():
                 break
             radius *= 1 + 1e-9 * (step + 1)
             continue

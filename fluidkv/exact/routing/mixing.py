@@ -50,8 +50,11 @@ class RoutedNode(Keyed):
     KEYS = (
         Key("classes[]", "from 0"),
         Key(
-            *("shares[]", "share", "of these classes on this node"),
-            *(lambda node: [each.share for each in node.workload.classes], True),
+            "shares[]",
+            "share",
+            what="of these classes on this node",
+            of=lambda node: [each.share for each in node.workload.classes],
+            exact=True,
         ),
         Key("load_share", "share", exact=True),
         Key("common_divisor", "count", of="decode_gcd"),

@@ -73,8 +73,10 @@ def _together(points: Sequence[_Drawn], run: Run) -> Outcomes:
 def _labelled(systems: Systems, starts: np.ndarray, *, function: str, **options: int) -> Outcomes:
     """What a function of `fluid.outcomes` says of each start."""
     by_start = resolve_name(f"fluidkv.fluid.outcomes.{function}:{function}")
-    found = by_start(systems, starts, **options)
-    of_starts = {name: each for name, each in found.items() if {*each.dims} == {"system", "batch"}}
+    outcomes = by_start(systems, starts, **options)
+    of_starts = {
+        name: each for name, each in outcomes.items() if {*each.dims} == {"system", "batch"}
+    }
     return {name: each.transpose("system", "batch").values for name, each in of_starts.items()}
 
 
@@ -83,7 +85,7 @@ def _second_half(systems: Systems, starts: np.ndarray, *, iterations: int) -> Ou
     from fluidkv.fluid.simulation import simulate
 
     half = iterations // 2
-    found = simulate(
+    second = simulate(
         systems,
         starts,
         iterations=2 * half,
@@ -92,14 +94,14 @@ def _second_half(systems: Systems, starts: np.ndarray, *, iterations: int) -> Ou
         final_state=False,
     ).isel(iteration=-1)
     throughput, evicted = (
-        _total(found[name].transpose("system", "batch", "class").values) / half
+        _total(second[name].transpose("system", "batch", "class").values) / half
         for name in ("completed", "evicted")
     )
     best = np.array([float(eviction_free_equilibrium(each).rate) for each in systems])
     return {"throughput": throughput, "evicted": evicted, "best": best}
 
 
-# --- what is said of the starts of each system ----------------------------------------------------
+# --- statistics of the starts of each system -----------------------------------------------------
 
 
 def _mean(values: np.ndarray) -> np.ndarray:
@@ -111,16 +113,16 @@ def _total(values: np.ndarray) -> np.ndarray:
     return np.add.accumulate(values, axis=-1)[..., -1]
 
 
-def _mean_of_settled(found: Outcomes) -> np.ndarray:
+def _mean_of_settled(outcomes: Outcomes) -> np.ndarray:
     """Over the starts that settled; NaN where none did."""
-    settled = found["settled"]
+    settled = outcomes["settled"]
     there = settled >= 0
     with np.errstate(invalid="ignore"):
         return np.where(there, settled, 0).sum(axis=-1) / there.sum(axis=-1)
 
 
-def _longest_period(found: Outcomes) -> np.ndarray:
-    periods = found["period"].max(axis=-1)
+def _longest_period(outcomes: Outcomes) -> np.ndarray:
+    periods = outcomes["period"].max(axis=-1)
     return np.where(periods > 0, periods, -1)
 
 
@@ -128,7 +130,7 @@ def _over_starts(name: str, title: str, units: str = "1") -> Variable:
     """A statistic of an outcome: "throughput_mean"."""
     outcome, _, statistic = name.rpartition("_")
     over = {"mean": _mean, "min": partial(np.min, axis=-1)}[statistic]
-    return Variable(name, title, units, at=lambda found: over(found[outcome]))
+    return Variable(name, title, units, at=lambda outcomes: over(outcomes[outcome]))
 
 
 _RATE = "request / iteration"
@@ -141,8 +143,8 @@ _OF_BEST = _over_starts("share_of_best_mean", "throughput over that of the equil
 
 
 def _ending(name: str, words: tuple[str, ...]) -> Variable:
-    def shares(found: Outcomes) -> np.ndarray:
-        return np.stack([(found[name] == word).mean(axis=-1) for word in words], axis=-1)
+    def shares(outcomes: Outcomes) -> np.ndarray:
+        return np.stack([(outcomes[name] == word).mean(axis=-1) for word in words], axis=-1)
 
     return Variable("starts_ending", "share of the starts that end so", dims=("ending",), at=shares)
 
@@ -207,7 +209,7 @@ ATTRACTORS = _analysis(
         "attractors_found",
         "attractors that starts lead to",
         kind="int",
-        at=lambda found: found["id"].max(axis=-1) + 1,
+        at=lambda outcomes: outcomes["id"].max(axis=-1) + 1,
     ),
     _THROUGHPUT,
     _OF_BEST,
@@ -225,7 +227,7 @@ SIMULATE = _analysis(
     "What do drawn starts achieve in the second half of a run?",
     _THROUGHPUT,
     _over_starts("throughput_min", "completions, least over starts", _RATE),
-    replace(_OF_BEST, at=lambda found: _mean(found["throughput"]) / found["best"]),
+    replace(_OF_BEST, at=lambda outcomes: _mean(outcomes["throughput"]) / outcomes["best"]),
     _EVICTED,
     horizon=2000,
     run=_second_half,

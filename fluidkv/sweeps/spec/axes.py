@@ -61,39 +61,39 @@ class Column:
 def grid_axis(column: Column) -> Axis:
     """A dimension of its own, from a list of values that all differ or from a range."""
     listed = isinstance(column.said, list | tuple)
-    values, said = _listed(column) if listed else _ranged(column)
+    values, record = _listed(column) if listed else _ranged(column)
     if len(set(values)) < len(values):
         if listed:
             (twice, _), *_ = Counter(values).most_common(1)
             raise InputError(column.where, f"{shown(twice)} twice", "values that all differ")
         raise InputError(column.where, dict(column.said), "values that all differ after rounding")
-    return Axis(column.name, {column.name: values}, {column.name: said})
+    return Axis(column.name, {column.name: values}, {column.name: record})
 
 
 def list_axis(columns: Sequence[Column]) -> Axis:
     """One dimension of rows: the first values of all columns, the second ones, and so on."""
     values: dict[str, Sequence[Any]] = {}
-    said: dict[str, Any] = {}
+    records: dict[str, Any] = {}
     for column in columns:
         if not isinstance(column.said, list | tuple):
             raise InputError(column.where, column.said, "a list of values, one for each row")
-        values[column.name], said[column.name] = _listed(column)
+        values[column.name], records[column.name] = _listed(column)
     first = len(values[columns[0].name])
     for column in columns:
         if len(values[column.name]) != first:
             allowed = f"{first}, as {columns[0].where} has"
             raise InputError(column.where, f"{len(values[column.name])} values", allowed)
-    return Axis(ROW, values, said)
+    return Axis(ROW, values, records)
 
 
 def sobol_axis(points: int, columns: Sequence[Column], seed: int) -> Axis:
     """One dimension of a scrambled Sobol sample over ranges and lists, the same for one seed."""
     parts = _sobol(points, len(columns), seed)
     values: dict[str, Sequence[Any]] = {}
-    said: dict[str, Any] = {"points": points}
+    records: dict[str, Any] = {"points": points}
     for column, of_it in zip(columns, parts, strict=True):
-        values[column.name], said[column.name] = _sampled(column, of_it)
-    return Axis(SAMPLE, values, said)
+        values[column.name], records[column.name] = _sampled(column, of_it)
+    return Axis(SAMPLE, values, records)
 
 
 def read_value(where: str, setting: Setting, said: Any, *, single: bool) -> Any:
@@ -116,7 +116,7 @@ def read_value(where: str, setting: Setting, said: Any, *, single: bool) -> Any:
 
 
 def _listed(column: Column) -> tuple[list[Any], Any]:
-    """The values of a list, and what it says, as JSON has it."""
+    """The values of a list, and the list as JSON has it."""
     if not len(column.said):
         raise InputError(column.where, "no values", "at least one")
     single = column.name != column.setting.name
@@ -125,10 +125,10 @@ def _listed(column: Column) -> tuple[list[Any], Any]:
 
 
 def _ranged(column: Column) -> tuple[list[Value], Any]:
-    """The values of a range; as JSON has it, ends as they were read, the rest as it was said."""
-    table = _table(column, _RANGE)
+    """The values of a range, and the range as JSON has it, with its ends as they were read."""
+    table = {key: each for key, each in _table(column, _RANGE).items() if each is not None}
     low, high, scale = _ends(column, table)
-    said: dict[str, Any] = {"from": plain(low), "to": plain(high)}
+    record: dict[str, Any] = {"from": plain(low), "to": plain(high)}
     kind = column.setting.kind
     if "count" in table and "step" in table:
         raise InputError(column.where, "count and step", "one of them")
@@ -136,33 +136,33 @@ def _ranged(column: Column) -> tuple[list[Value], Any]:
         number = Whole(1, _MOST_VALUES).read(f"{column.where}.count", table["count"])
         if number == 1 and low != high:
             raise InputError(f"{column.where}.count", 1, "at least 2, to reach both ends")
-        said |= {"count": number, "scale": scale}
-        return evenly(kind, low, high, number, scale), said
+        record |= {"count": number, "scale": scale}
+        return evenly(kind, low, high, number, scale), record
     if "step" not in table and not isinstance(kind, Whole):
         raise InputError(column.where, dict(table), "a count, such as count = 11, or a step")
     step = _step(column, table.get("step", 1), scale)
-    said |= {"step": str(step), "scale": scale} if "step" in table else {"scale": scale}
-    return _stepped(column, low, high, step), said
+    record |= {"step": str(step), "scale": scale} if "step" in table else {"scale": scale}
+    return _stepped(column, low, high, step), record
 
 
 def _sampled(column: Column, parts: Sequence[float]) -> tuple[list[Any], Any]:
-    """The values of a list or a range at parts in [0, 1), and what it says, as JSON has it."""
+    """The values of a list or a range at parts in [0, 1), and the list or range for JSON."""
     if isinstance(column.said, list | tuple):
-        listed, said = _listed(column)
-        return [listed[int(Fraction(part) * len(listed))] for part in parts], said
+        listed, record = _listed(column)
+        return [listed[int(Fraction(part) * len(listed))] for part in parts], record
     table, kind = _table(column, _SAMPLED), column.setting.kind
     low, high, scale = _ends(column, table)
     where = f"{column.where}.denominator"
     denominator = Whole(1, 10**9).read(where, table.get("denominator", 1000))
-    said = {"from": plain(low), "to": plain(high), "scale": scale}
+    record = {"from": plain(low), "to": plain(high), "scale": scale}
     if isinstance(kind, Exact):
-        said["denominator"] = denominator
+        record["denominator"] = denominator
         if int(high * denominator) < low * denominator:
             allowed = f"ends with a multiple of 1/{denominator} between them"
             raise InputError(column.where, f"{low} to {high}", allowed)
     elif "denominator" in table:
         raise InputError(where, table["denominator"], "none: only shares are exact")
-    return spread(kind, low, high, parts, scale, denominator), said
+    return spread(kind, low, high, parts, scale, denominator), record
 
 
 def _step(column: Column, said: Any, scale: Scale) -> Fraction:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from fluidkv.answers import recommend_settings
+from fluidkv.answers import ServerSettings, preempt_study, read_server, recommend_settings
 from fluidkv.answers.served.bias import OUTPUT, Bias
 from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.setting import Setting
@@ -16,7 +16,10 @@ from fluidkv.errors import InputError
 from fluidkv.logs import read_log
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.limits import Limits
+from fluidkv.serving.rules import Restore, Victim
 from fluidkv.traces import Trace, preset, read_trace
+from fluidkv.workload import Workload
 from tests.answers.replay.logs import CLOCK, LIMITS, write_log
 
 NOW = Setting(max_num_seqs=LIMITS.max_num_seqs)
@@ -237,3 +240,44 @@ def test_a_flag_that_the_servers_version_lacks_is_named(tmp_path, version, neede
 def test_numbers_of_another_kind_are_refused(name, value):
     with pytest.raises(InputError, match=rf"^{name}: got {value}; allowed: an integer"):
         recommend_settings(preset("alpaca"), 4_000, demand=Demand(clients=5), **{name: value})
+
+
+def _bias_of_sample(source: Workload | Trace, **changes) -> float:
+    """What `preempt_study` misses of the output rate of the log that is shipped, in per cent."""
+    server = read_server("sample:vllm-rtx4090")
+    settings, _ = ServerSettings(None, None, None, None, Setting()).as_logged(server)
+    assert settings.capacity is not None
+    limits = Limits(
+        settings.capacity,
+        settings.block_size or 16,
+        max_num_seqs=settings.now.max_num_seqs,
+        max_num_batched_tokens=settings.max_num_batched_tokens,
+    )
+    one_rule = {"victims": [Victim.LAST_ADMITTED], "restores": [Restore.RECOMPUTE]}
+    options = one_rule | {"clock": settings.clock, "log": server.log} | changes
+    study = preempt_study(source, limits, engine="vllm-0.19", **options)
+    return round(100 * study.bias[OUTPUT].relative, 2)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"demand": Demand(replay=True)},
+        {"demand": Demand(replay=True, speed=4)},
+        {"requests": 300, "seeds": 1},  # all wait from the start
+        {"demand": Demand(rate=2.0), "requests": 40, "seeds": 2},
+    ],
+)
+def test_a_log_is_held_against_its_own_times_whatever_the_demand(changes) -> None:
+    trace, _ = read_trace("sample:vllm-rtx4090")
+    assert _bias_of_sample(trace, **changes) == -3.93  # recorded
+
+
+def test_a_log_needs_a_source_of_its_requests() -> None:
+    mix = Workload.from_lengths([(100, 50)])
+    with pytest.raises(InputError, match=r"^log: got '300 requests'; allowed: only with a source"):
+        _bias_of_sample(mix, requests=300)
+    trace, _ = read_trace("sample:vllm-rtx4090")
+    other = replace(trace, decode_lengths=tuple(d + 1 for d in trace.decode_lengths))
+    with pytest.raises(InputError, match=r"^log: got '300 requests'; allowed: of the lengths"):
+        _bias_of_sample(other, demand=Demand(replay=True))

@@ -32,4 +32,29 @@ def test_a_search_ends_where_no_circle_closes(monkeypatch):
     roots, circle, (low, high) = spectrum._leading_roots(polynomial)
     assert (roots, circle) == ((), None)
     assert low < high
-    assert len(circles) <= 2 * 9  # one to prove the roots at hand, one to look for others
+    assert len(circles) <= 2 * 2  # one to prove the roots at hand, one to look for others
+    method = spectrum._large(polynomial).method
+    assert method == "winding number with bounded rounding"  # without any root in a ball
+
+
+@pytest.mark.parametrize(
+    ("longest", "unclosed"),
+    [(90, 1), (200, 2), (400, 3)],  # as many as 64, 128 and 256 starts that are too few, and one
+)
+def test_a_search_goes_on_where_a_few_circles_do_not_close(monkeypatch, longest, unclosed):
+    polynomial = spectrum.characteristic_polynomial(
+        two_lengths(40, longest, Fraction(1, 2)).weights(50)
+    )
+    expected = spectrum._largest_modulus(spectrum._leading_roots(polynomial)[0])
+    close, calls = spectrum.close_certificate, iter(range(10**6))
+
+    def late(*circle, **options):
+        """None of the first circles, nor of those just inside their estimates."""
+        return None if next(calls) < 2 * unclosed else close(*circle, **options)
+
+    monkeypatch.setattr(spectrum, "close_certificate", late)
+    roots, circle, _ = spectrum._leading_roots(polynomial)
+    assert circle is not None
+    low, high = spectrum._largest_modulus(roots)
+    assert high - low < 1e-14
+    assert max(low, expected[0]) <= min(high, expected[1])

@@ -11,12 +11,8 @@ from fluidkv.wait.model import PromptType, WaitSystem
 from fluidkv.wait.theory import least_whole
 from fluidkv.wait.theory.boundary_queue import eta
 from fluidkv.wait.theory.bounds import theorem_2_memory
-from fluidkv.wait.theory.design import (
-    SegmentProblem,
-    moved,
-    segment_designs,
-    tightened,
-)
+from fluidkv.wait.theory.design import SegmentProblem, segment_designs
+from fluidkv.wait.theory.design_search import moved, tightened
 from fluidkv.wait.theory.float_etas import inverse_etas
 from fluidkv.wait.theory.fluid import fluid_equilibrium
 from fluidkv.wait.theory.nested import integer_nested_thresholds

@@ -77,8 +77,10 @@ class Crossing(Keyed):
     KEYS = (
         Key("input_length", "tokens", "its middle", lambda at: float(at.length.mid())),
         Key(
-            *("input_length_exact", "text", "the same as a fraction, of modes that turn by a half"),
-            lambda at: at.exact and str(at.exact),
+            "input_length_exact",
+            "text",
+            what="the same as a fraction, of modes that turn by a half",
+            of=lambda at: None if at.exact is None else str(at.exact),
         ),
         Key("period", "iterations"),
         Key("modes_outward", "count", of="outward"),

@@ -110,11 +110,15 @@ CLAIMS.claim(
     expected=Verdict.FAILS,
     checked=_SIGNS,
     given=(
-        {name: said for name, said in {**FORMULAS, **OBSERVATION_2, **FIGURES}.items()
-         if name != "Figure 17g"},
+        {
+            name: said
+            for name, said in {**FORMULAS, **OBSERVATION_2, **FIGURES}.items()
+            if name != "Figure 17g"
+        },
         "as for Figure 17g",
     ),
-holds="figure-17-g.observation-2",)(_against)  # fmt: skip
+    holds="figure-17-g.observation-2",
+)(_against)
 
 CLAIMS.claim(
     "figures-17-e-to-g.latency",

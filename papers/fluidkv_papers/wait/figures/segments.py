@@ -67,6 +67,8 @@ def data(panels: tuple[Panel, ...], counts: tuple[int, ...] = COUNTS) -> Data:
     Raises:
         MissingInput: the trace is not there.
     """
+    from fluidkv.wait.theory.design_search import tightened
+
     found: dict[str, np.ndarray | float] = {}
     for index, panel in enumerate(panels):
         system = azure.mix(INPUT).scaled(panel.rate)
@@ -77,7 +79,7 @@ def data(panels: tuple[Panel, ...], counts: tuple[int, ...] = COUNTS) -> Data:
             values = [float(getattr(design, name)) for design in designs.designs]
             found[f"{index}.{name}"] = np.array(values)
         problem = theory.design.SegmentProblem(system, 3600 * panel.horizon, panel.delta)
-        better = [theory.design.tightened(problem, design).total for design in designs.designs]
+        better = [tightened(problem, design).total for design in designs.designs]
         found[f"{index}.tightened"] = np.array(better)
         found[f"{index}.equilibrium"] = float(wait.fluid_equilibrium(system).memory)
     return {**found, "left_out": azure.left_out()}

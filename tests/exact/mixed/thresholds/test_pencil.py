@@ -257,3 +257,9 @@ def test_a_mix_whose_roots_do_not_depend_on_the_input_has_no_crossings() -> None
 def test_counts_change_at_crossings_as_said_many(seed: int) -> None:
     for mix in random_mixes(100, seed=seed, longest=24):
         test_counts_change_at_crossings_as_said(mix)
+
+
+def test_a_crossing_at_no_input_at_all_has_its_fraction_in_json() -> None:
+    at = Crossing(arb(0), Fraction(0), arb(1), -2)
+    assert at.to_dict()["input_length_exact"] == "0"
+    assert Crossing(arb(0), None, arb(1), -2).to_dict()["input_length_exact"] is None
