@@ -101,10 +101,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _no_cases(listed: set[str], items: list[pytest.Item]) -> list[str]:
-    """Those that are no case of their test, where it was collected whole."""
+    """Those that are no case of their test, where it was collected whole, or whose test is gone."""
     collected = {item.nodeid for item in items}
     cases = Counter(nodeid.partition("[")[0] for nodeid in collected)
-    return sorted(each for each in listed - collected if cases[each.partition("[")[0]] > 1)
+    modules = {
+        item.nodeid.partition("::")[0]: item.module
+        for item in items
+        if isinstance(item, pytest.Function)
+    }
+
+    def gone(test: str) -> bool:
+        file, _, name = test.partition("::")
+        return file in modules and not hasattr(modules[file], name.partition("::")[0])
+
+    tests = {each: each.partition("[")[0] for each in listed - collected}
+    return sorted(each for each, test in tests.items() if cases[test] > 1 or gone(test))
 
 
 @pytest.hookimpl(wrapper=True)

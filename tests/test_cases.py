@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cases import NO_CASES
+from tests.cases import NO_CASES, _no_cases
 
 ROOT = Path(__file__).parents[1]
 
@@ -78,6 +78,13 @@ def runs(tmp_path: Path) -> Runs:
 def test_slow_cases_are_cases(pytestconfig: pytest.Config) -> None:
     """Of the tests that this run collected."""
     assert pytestconfig.stash.get(NO_CASES, []) == []
+
+
+def test_a_listed_test_that_is_gone_is_no_case(request: pytest.FixtureRequest) -> None:
+    here = request.node.nodeid.partition("::")[0]
+    gone = f"{here}::test_that_nobody_wrote[1]"
+    listed = {gone, f"{here}::test_slow_cases_are_cases", "tests/test_of_another_run.py::test_a[1]"}
+    assert _no_cases(listed, [request.node]) == [gone]
 
 
 @pytest.mark.thorough

@@ -47,6 +47,7 @@ MOST_PATHS = 256
 _MOST_LAGS = 4096
 _LEAST_PADDED = 16  # ways and ages: fewer are computed in no time, and each shape is compiled
 _TIMES = 24  # at which an unstable server is looked at
+_LIKELY = 0.25  # of an eviction in an iteration, which ends at a half
 
 
 @dataclass(frozen=True)
@@ -133,9 +134,17 @@ def evictions(
     if not endless:
         rate = float(_chances(driven, np.array([level]), np.array([lags]), lags)[0])
         return Evictions(found, rate, 1 / rate if rate else math.inf, ripple)
-    times = np.unique(np.geomspace(1, lags, _TIMES).astype(int))
-    chances = _chances(driven, np.full(len(times), level), times, lags)
+    times, chances = _grown(driven, level, lags)
+    while chances[-1] < _LIKELY and lags < _MOST_LAGS:  # the larger a server, the longer it takes
+        lags *= 2
+        times, chances = _grown(driven, level, lags)
     return Evictions(found, None, _first(times, chances), ripple)
+
+
+def _grown(driven: Driven, level: float, lags: int) -> tuple[np.ndarray, np.ndarray]:
+    """Times up to `lags` after the equilibrium, and the chance of an eviction at each."""
+    times = np.unique(np.geomspace(1, lags, _TIMES).astype(int))
+    return times, _chances(driven, np.full(len(times), level), times, lags)
 
 
 def least_memory(footprint: Footprint, rate: float = 1e-6) -> float | None:

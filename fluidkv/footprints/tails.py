@@ -230,12 +230,17 @@ def _inverse(series: Array, lags: int) -> Array:
 
 
 def _convolved(rows: Array, series: Array) -> Array:
-    """Products of power series, as many terms as `series` has."""
-    lags = series.shape[-1]
-    width = 2 * max(lags, rows.shape[-1])
-    factor = jnp.fft.rfft(series, width)
-    product = jnp.fft.rfft(rows, width) * (factor if rows.ndim == 1 else factor[None])
-    return jnp.fft.irfft(product, width)[..., :lags]
+    """Products of power series, as many terms as `series` has.
+
+    Each term is summed by itself: of an unstable server the last are so much larger than the first
+    that a Fourier transform of all would leave nothing but rounding in those.
+    """
+
+    def step(past: Array, now: Array) -> tuple[Array, Array]:
+        past = _pushed(past, now)
+        return past, rows @ past
+
+    return lax.scan(step, jnp.zeros(rows.shape[-1], series.dtype), series)[1].T
 
 
 def _padded(rows: Array, lags: int) -> Array:

@@ -12,6 +12,7 @@ Number = Fraction | int | float
 
 _IN_FULL = 10**15  # whole numbers below it, and from 10**12 on no others, are written out
 _LARGE = 10**12
+_ROUNDING = 1e-9  # of a mean: its interval is not told from none
 _NEVER = 1e-15  # no chance is told from a smaller one
 
 
@@ -51,6 +52,15 @@ def signed(share: Number | None) -> str:
     if share is None or math.isnan(share):
         return "-"
     return f"{float(share):+.1%}" if math.isfinite(share) else "from 0"
+
+
+def half_shown(half: float, mean: float = 1.0) -> float:
+    """Half of an interval as it is shown: 0 below a billionth of the mean, which is rounding.
+
+    Args:
+        mean: 1 where the interval is a share of the mean.
+    """
+    return 0.0 if half < _ROUNDING * abs(mean) else half
 
 
 def seconds(value: float | None) -> str:

@@ -371,16 +371,28 @@ def test_every_command_with_a_source_or_an_engine_is_here() -> None:
     assert there - others == {*COMMANDS}
 
 
+PARTS = range(16)
+
+
+def _lines(part: int) -> list[Line]:
+    chance = Random(f"drawn {part}")
+    return [_drawn(chance, fits=True) for _ in range(12)]
+
+
+def test_drawn_lines_have_every_source_and_engine() -> None:
+    lines = [line for part in PARTS for line in _lines(part)]
+    assert {line.source for line in lines} == {*SOURCES}
+    assert {line.engine for line in lines} == {*ENGINE_TEXTS, ""}
+
+
 @pytest.mark.daily(2)
-@pytest.mark.parametrize("part", range(8))
+@pytest.mark.parametrize("part", PARTS)
 def test_drawn_lines_are_answered_or_refused(
     part: int, sources: dict[str, list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    chance = Random(f"drawn {part}")
-    lines = [_drawn(chance, fits=True) for _ in range(12)]
     codes = [
         check(line, sources[line.source], tmp_path / str(number), capsys)
-        for number, line in enumerate(lines)
+        for number, line in enumerate(_lines(part))
     ]
     assert codes.count(0) > len(codes) / 2
 

@@ -32,7 +32,6 @@ FOREIGN = [
     '{"figures": {"a": {"x": ' + "[" * 100_000 + "]" * 100_000 + "}}}",
     '{"figures": {"a": {"x": ' + "9" * 5000 + "}}}",
 ]
-COMMITTED = Path(__file__).parents[2] / "figures"
 
 
 def _manifest(folder: Path) -> dict[str, dict[str, object]]:

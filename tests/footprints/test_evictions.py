@@ -1,16 +1,20 @@
 """Evictions by chance, and memory below capacity, against whole requests."""
 
+import math
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import fluidkv as fk
 from fluidkv.answers.study.chance import FEWEST_BEHIND_WINDOWS, LARGEST_RIPPLE, gives_back
 from fluidkv.footprints.eviction_rates import least_memory
+from fluidkv.footprints.tails import _convolved
+from fluidkv.runs.precision import in_float64
 from tests.footprints.test_noise import MIX, stable_servers
 
 PAGE = Path(__file__).parents[2] / "docs" / "noise.md"
@@ -132,6 +136,22 @@ def test_an_unstable_server_shows_when_noise_has_grown() -> None:
     first = 1 + (runs.free < 0).argmax(1).mean()
     assert found.rate is None
     assert found.first == pytest.approx(first, rel=0.35)
+
+
+def test_ten_times_the_memory_delays_the_first_eviction_by_the_growth_that_it_takes() -> None:
+    """Slack is a few tokens of any memory, and grows by 7/6 an iteration. Times are 1.2 apart."""
+    footprint = fk.RequestFootprint(5, 2)
+    first = [fk.evictions(fk.FullServer(footprint, 10**n)).first for n in (4, 5, 6)]
+    assert np.diff(first) == pytest.approx(math.log(10) / math.log(7 / 6), rel=0.2)
+
+
+def test_a_product_of_series_that_grow_is_exact_in_its_first_terms() -> None:
+    """As the recursion of an unstable server is, by 10^17 over its 256 terms."""
+    row, ratio = np.array([3.0, -2.0, 0.5]), 7 / 6
+    with in_float64():
+        terms = np.asarray(_convolved(jnp.asarray(row), jnp.asarray(ratio ** np.arange(256))))
+    expected = [(row[: n + 1] * ratio ** (n - np.arange(min(n + 1, 3)))).sum() for n in range(256)]
+    np.testing.assert_allclose(terms, expected, rtol=1e-13)
 
 
 def test_bad_options_are_refused_in_one_line() -> None:

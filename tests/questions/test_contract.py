@@ -4,11 +4,13 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 
 import pytest
 
 from docs._site.keys import sections
+from fluidkv import __version__
 from fluidkv.answers.questions import QUESTIONS
 from fluidkv.cli import asking, main
 from fluidkv.questions.answer import inner_answer
@@ -25,6 +27,8 @@ LINES = [
     for number, line in enumerate(lines_in_every_form(name))
 ]
 MOST_BYTES = 3_000_000
+WITHOUT_VERDICT = ("mix", "threshold", "equilibria", "cascade", "pulse", "atlas", "oracle")
+"""Their pages are headed by the subject, or by the question."""
 # Wrong kinds, no numbers, infinities, none, less than none, much, nothing, a name that is near one.
 BAD = ("", "nan", "inf", "-inf", "0", "-1", "1e999", "1/0", "x", "lur", "best,", "3.5:x", "\x1b[2J")
 NEAR = {
@@ -134,16 +138,45 @@ def test_files_and_a_report_have_what_the_text_says(
     assert found.tags.get("figure", 0) == len(figures)
     assert shlex.join(["fluidkv", *argv]) in found.text
     assert all(sentence.split(",")[0].split("'")[0] in page for sentence in question.assumes)
+    assert __version__ in found.text
+    assert _stored(page) == said
     _says_all(page, text)
+    _in_order(name, page, text)
+
+
+def _stored(page: str) -> dict[str, object]:
+    """The answer as JSON that a page ends with."""
+    return json.loads(unescape(page.rpartition("<code>")[2].partition("</code>")[0]))
+
+
+def _in_order(name: str, page: str, text: str) -> None:
+    """The verdict is the heading; then tables, where the text has any, charts, what was assumed."""
+    heading = _joined(unescape(page.partition("<h1>")[2].partition("</h1>")[0]))
+    if name in WITHOUT_VERDICT:
+        assert _joined(text).startswith(heading) or heading == _joined(QUESTIONS[name].title)
+    else:
+        assert heading == _joined(text.partition("\n\n")[0])
+    outside = _without_charts(page)
+    parts = ["<table"] * ("<table" in outside) + ["<figure"] * (outside != page)
+    places = [page.index(part) for part in (*parts, "What was assumed</h2>")]
+    assert places == sorted(places)
+
+
+def _joined(words: str) -> str:
+    return "".join(words.split())
+
+
+def _without_charts(page: str) -> str:
+    return re.sub("<figure.*?</figure>", "", page, flags=re.DOTALL)
 
 
 def _says_all(page: str, text: str) -> None:
     """In the same order, charts apart: what the terminal wraps stands between tags there."""
-    shown = read(re.sub("<figure.*?</figure>", "", page, flags=re.DOTALL)).text.replace(" ", "")
+    shown = read(_without_charts(page)).text.replace(" ", "")
     place = 0
     for line in text.splitlines():
         for words in re.split(r"\s{2,}|\.\.\.", line):
-            piece = "".join(words.split())
+            piece = _joined(words)
             place = shown.find(piece, place)
             assert place >= 0, line
             place += len(piece)

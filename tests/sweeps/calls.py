@@ -195,7 +195,7 @@ def size(row: Row) -> Said:
 
     found = fk.size_server(
         fk.Workload.from_lengths([(20, 10)]),
-        [Slo("ttft_p99", 2.0)],
+        [Slo("ttft_p99", 0.2)],
         rate=20.0,
         engine="vllm",
         clock=fk.IterationClock(0.01, 1e-6, 1e-5),

@@ -23,7 +23,7 @@ CASES: dict[str, dict[str, Any]] = {
     "basins": {"settings": _ONE, "grid": {"capacity": [50, 60], "seed": [0, 1]}},
     "convergence": {"settings": _TWO | {"capacity": 90}, "grid": {"share": ["1/3", "1/2"]}},
     "attractors": {
-        "settings": _TWO | {"longest_period": 20},
+        "settings": _ONE | {"iterations": 600, "longest_period": 20},
         "grid": {"capacity": [60, 90], "seed": [0, 1]},
     },
     "simulate": {
@@ -71,7 +71,7 @@ CASES: dict[str, dict[str, Any]] = {
             "decode_length": 10,
             "rate": 20,
             "clock": "0.01:1e-6:1e-5",
-            "ttft_p99": 2,
+            "ttft_p99": "0.2",
             "engine": "vllm",
             "requests": 40,
             "within": "0.2",

@@ -12,7 +12,7 @@ from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE
 from fluidkv.questions.answer import crossed
 from fluidkv.questions.pictures import Lines
 from fluidkv.questions.question import Question, Sweep
-from fluidkv.report.numbers import counted, short
+from fluidkv.report.numbers import counted, half_shown, short
 from fluidkv.report.page import Page, Row
 
 
@@ -37,7 +37,8 @@ def say_cache(page: Page, answer: CacheAnswer) -> None:
 def _in_short(answer: CacheAnswer) -> str:
     """What the smallest cache finds, by L-LRU if that was asked for, and what any could."""
     curve = answer.curve("lru") or answer.curves[-1]
-    bar = f" +- {_points(curve.margin[0])} points" if curve.margin[0] > 0 else ""
+    margin = half_shown(float(curve.margin[0]))
+    bar = f" +- {_points(margin)} points" if margin > 0 else ""
     opt = answer.curve("opt")
     most = f"OPT {100 * opt.hit_rate[0]:.1f}%, " if opt not in (None, curve) else ""
     return (

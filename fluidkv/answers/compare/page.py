@@ -15,7 +15,7 @@ from fluidkv.answers.served.rows import (
     missing_rows,
     short_form,
 )
-from fluidkv.report.numbers import counted, percent, short, signed
+from fluidkv.report.numbers import counted, half_shown, percent, short, signed
 from fluidkv.report.page import Page, Row
 from fluidkv.serving.clock import FREE_PREFILL
 
@@ -165,7 +165,7 @@ def _gap(answer: EngineComparison, index: int, metric: str) -> str:
     mean, wide = float(against.mean[index]), float(against.wide[index])
     if not math.isfinite(mean):
         return "none"
-    text = f"{signed(mean)} +- {percent(wide)}" if math.isfinite(wide) else signed(mean)
+    text = f"{signed(mean)} +- {percent(half_shown(wide))}" if math.isfinite(wide) else signed(mean)
     of_trace = answer.of_runs(index, metric)
     return (
         f"{text} ({signed(of_trace)} here)"
@@ -200,7 +200,8 @@ def _along_table(page: Page, along: Along, felt: tuple[str, ...]) -> None:
             short(float(along.table[felt[0]].values[policy, place].mean())) for policy in (0, 1)
         ]
         gaps = [
-            f"{100 * gains[m][0][place]:+.1f} +- {short(100 * float(gains[m][1][place]), 2)}"
+            f"{100 * gains[m][0][place]:+.1f} +- "
+            f"{short(100 * half_shown(float(gains[m][1][place])), 2)}"
             for m in shown
         ]
         rows.append([f"{point:g}x" if by_asked else f"{point:,.0f}", *speeds, *gaps])

@@ -12,7 +12,7 @@ from fluidkv.answers.served.fresh import share_in, spread
 from fluidkv.answers.served.paired import gained
 from fluidkv.answers.served.published import misses_of
 from fluidkv.answers.served.rows import TITLES, not_measured, published_rows
-from fluidkv.report.numbers import percent, short, signed
+from fluidkv.report.numbers import half_shown, percent, short, signed
 from fluidkv.report.page import Row
 
 FAR = 2.0
@@ -160,7 +160,7 @@ def _preemptions(answer: Recommendation, index: int) -> str:
 
 def _with_bar(answer: Recommendation, index: int, metric: str) -> str:
     gain = answer.gains.of(index, metric)
-    bar = f" +- {percent(gain.half)}" if math.isfinite(gain.half) else ""
+    bar = f" +- {percent(half_shown(gain.half))}" if math.isfinite(gain.half) else ""
     return f"{_name(answer, metric)} {signed(gain.change)}{bar}"
 
 

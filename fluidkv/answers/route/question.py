@@ -7,7 +7,7 @@ from fluidkv.answers.prompt_options import prompted_rows
 from fluidkv.answers.route.ask import check, notes, route_study
 from fluidkv.answers.route.result import RouteAnswer, Routing
 from fluidkv.questions.question import Late, Question, Sweep, Swept
-from fluidkv.report.numbers import counted, percent, short
+from fluidkv.report.numbers import counted, half_shown, percent, short
 from fluidkv.report.page import Page, Row
 
 _SWEPT = {
@@ -82,7 +82,8 @@ def say_route(page: Page, answer: RouteAnswer) -> None:
 def _in_short(answer: RouteAnswer) -> str:
     """Who has the least median latency, and its interval."""
     first = min(answer.online, key=lambda each: _rank(each.mean("latency_p50")))
-    median, margin = first.mean("latency_p50"), first.margin("latency_p50")
+    median = first.mean("latency_p50")
+    margin = half_shown(first.margin("latency_p50"), median)
     bar = f" +- {short(margin, 2)}" if margin > 0 else ""
     alone = len(answer.online) == 1
     said = "has a median latency of" if alone else "has the least median latency,"

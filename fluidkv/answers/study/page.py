@@ -358,7 +358,8 @@ def chance_rows(chance: Chance) -> list[Row]:
     often = short(count) if count >= 1e-3 else "fewer than 0.001"
     rows.append(("evictions", f"{often} of 1,000 iterations must evict (approximation)"))
     if chance.rare_from is not None:
-        rows.append(("rare from", f"{short(chance.rare_from)} KV tokens on: 1 in a million"))
+        memory = float(f"{chance.rare_from:.3g}")  # a root that is found to 1e-4 of itself
+        rows.append(("rare from", f"{short(memory)} KV tokens on: 1 in a million"))
     return rows
 
 

@@ -13,7 +13,6 @@ from fluidkv.answers.prompted import Prompted
 from fluidkv.answers.route.figures import route_figures
 from fluidkv.answers.route.study import ROUTERS
 from fluidkv.cli import main
-from fluidkv.errors import InputError
 from fluidkv.figures import write_figures
 from fluidkv.prefix import Policy
 from fluidkv.routing import LBGR, CacheAware, Fleet, LinearScore, Random, RoundRobin
@@ -113,40 +112,12 @@ def test_one_seed_says_nothing_of_others():
     assert math.isnan(random.margin("hit_rate"))
 
 
-@pytest.mark.parametrize(
-    ("argument", "given"),
-    [
-        ("prompted", ("trace.jsonl", FLEET)),
-        ("fleet", (SMALL, 4)),
-        ("routers", (SMALL, FLEET, ["lbgr"])),
-        ("routers", (SMALL, FLEET, {"lbgr": "lbgr"})),
-        ("routers", (SMALL, FLEET, {})),
-    ],
-)
-def test_values_of_other_types_are_refused(argument, given):
-    with pytest.raises(InputError, match=f"^{argument}: "):
-        route_study(*given)
-
-
 def test_routers_by_name():
     assert router_of("cache-aware-0.4.6") == CacheAware(0.5, 32, 1.0001)
     assert router_of("cache-aware:cache_threshold=0.2,balance_abs=8") == CacheAware(
         0.2, 8, 1.5, "queue"
     )
     assert router_of("lbgr:step=nlms,rate=0.5") == LBGR(step="nlms", rate=0.5)
-
-
-def test_refused_before_anything_is_run():
-    said: list[tuple[int, int, str]] = []
-    with pytest.raises(InputError, match="capacity"):
-        route_study(SMALL, Fleet(2, 50), on_progress=lambda *told: said.append(told))
-    with pytest.raises(InputError, match="rate"):
-        route_study(SMALL, FLEET, rate=0.0, on_progress=lambda *told: said.append(told))
-    with pytest.raises(InputError, match="routers"):
-        route_study(SMALL, FLEET, {}, on_progress=lambda *told: said.append(told))
-    with pytest.raises(InputError, match="seeds"):
-        route_study(SMALL, FLEET, seeds=0, on_progress=lambda *told: said.append(told))
-    assert said == []
 
 
 # --- the figures ------------------------------------------------------------

@@ -311,18 +311,6 @@ def test_what_differs_from_run_to_run_is_no_difference():
     assert "completes about as many tokens" in ahead(evicting)
 
 
-@pytest.mark.parametrize(
-    ("options", "argument"),
-    [
-        ({"delta": 0.5, "unknown_lengths": True}, "delta"),
-        ({"simulate": True, "duration": 0}, "duration"),
-    ],
-)
-def test_bad_input_is_named(options, argument):
-    with pytest.raises(InputError, match=f"^{argument}: "):
-        study(TWO, 9, **options)
-
-
 def test_a_load_that_nobody_serves_and_a_prompt_that_does_not_fit():
     with pytest.raises(InputError, match=r"below 2\.22222 .* is 1\.8 and must be below 1"):
         study(TWO.scaled(2), 9)

@@ -10,8 +10,6 @@ from typing import Any
 from fluidkv.prefix.policies import Policy
 from fluidkv.prefix.radix.values import SplitBirth
 
-Went = tuple[int, int, int, int]
-
 
 @dataclass(frozen=True)
 class HandList:
