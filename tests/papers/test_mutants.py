@@ -28,21 +28,38 @@ def test_a_statement_made_wrong_is_noticed(mutant: Mutant) -> None:
     assert not result.as_expected, result.to_dict()
 
 
+@pytest.mark.parametrize("table", TABLES, ids=lambda each: each.__name__.rpartition(".")[2])
+def test_what_is_made_wrong_stands_in_the_claims(table: ModuleType) -> None:
+    """So that a claim in other words is noticed daily, not when its mutant is run."""
+    for mutant in table.MUTANTS:
+        module = sys.modules[claim_of(mutant.claim).check.__module__]
+        assert _changed(mutant, module) != _text(module)
+
+
 def _mutated(mutant: Mutant) -> ModuleType:
     """The claim's module, executed again from the changed text."""
     original = sys.modules[claim_of(mutant.claim).check.__module__]
     assert original.__file__ is not None
-    text = Path(original.__file__).read_text(encoding="utf-8")
+    module = ModuleType(original.__name__)
+    module.__file__ = original.__file__
+    exec(compile(_changed(mutant, original), original.__file__, "exec"), module.__dict__)
+    return module
+
+
+def _changed(mutant: Mutant, original: ModuleType) -> str:
+    """The text of the claim's module, made wrong where the mutant says."""
+    text = _text(original)
     near = mutant.near or _declared(text, mutant.claim.partition(".")[2])
     front, found, rest = text.partition(near)
     assert found, f"{near!r} is not in {original.__name__}"
     at = rest.find(mutant.old)
     assert at >= 0, f"{mutant.old!r} does not follow {near!r}"
-    changed = front + found + rest[:at] + mutant.new + rest[at + len(mutant.old) :]
-    module = ModuleType(original.__name__)
-    module.__file__ = original.__file__
-    exec(compile(changed, original.__file__, "exec"), module.__dict__)
-    return module
+    return front + found + rest[:at] + mutant.new + rest[at + len(mutant.old) :]
+
+
+def _text(module: ModuleType) -> str:
+    assert module.__file__ is not None
+    return Path(module.__file__).read_text(encoding="utf-8")
 
 
 def _declared(text: str, id: str) -> str:

@@ -20,13 +20,18 @@ MUTANTS = [
     Mutant(_S + "latencies", "0.05", "0.01", near="Median and 99th"),
     Mutant(_S + "ratios", "off <= 0.01", "off <= 0.001", near="def _ratios"),
     Mutant(_S + "any-part", "0.25", "0.05", near="def by_clocks"),
-    Mutant(_S + "second-half", '("second half of the log",)', '("whole log",)', near="So does"),
+    Mutant(
+        _S + "second-half",
+        '("second half of the log",)',
+        '("whole log",)',
+        near="The clock of the second half",
+    ),
     Mutant(_S + "noise", "MOVED_S[-1]", "MOVED_S[0]", near="def _noise"),
     Mutant(_S + "noise.milliseconds", "MOVED_S[0]", "MOVED_S[-1]", near="def _milliseconds"),
     Mutant(_S + "settings.wall", '"wall_s", 0.05', '"wall_s", 0.01', near="At three other rates"),
     Mutant(_S + "settings.running", "0.0, 1.0", "0.0, 0.5", near="wait at once"),
     Mutant(_S + "settings.ttft", "0.05", "0.01", near="With caps on memory"),
-    Mutant(_S + "settings.retractions", "0.25", "0.5", near="There, retractions"),
+    Mutant(_S + "settings.retractions", "0.25", "0.5", near="At other rates and caps, retractions"),
     Mutant(_S + "settings.no-tree", "0.05", "1e-4", near="Without a tree"),
     Mutant(_S + "settings.deterministic", "0.25", "0.1", near="whose steps last longer"),
     Mutant(_S + "settings.deterministic.wall", "0.05", "0.1", near="lasts 564.1"),
@@ -64,14 +69,20 @@ MUTANTS = [
     # logs that were not looked at before
     Mutant(_U + "latency", "LATENCY)", "LATENCY / 9)", near="One GPU: by"),
     Mutant(
-        _U + "latency.two-gpus", "unseen.LATENCY)", "2 * unseen.LATENCY)", near="two GPUs share"
+        _U + "latency.two-gpus",
+        "unseen.LATENCY)",
+        "2 * unseen.LATENCY)",
+        near="Two GPUs that share a model: by the clock of the first half, latencies",
     ),
     Mutant(_U + "running", "RUNNING)", "RUNNING / 9)", near="Requests running in the second"),
     Mutant(_U + "peak", "PEAK)", "PEAK / 9)", near="As many run at most"),
     Mutant(_U + "duration", "DURATION)", "DURATION / 9)", near="The run lasts"),
     Mutant(_U + "modelled.steps", "MODELLED)", "MODELLED / 9)", near="the least"),
     Mutant(
-        _U + "modelled.prefill", "unseen.MODELLED)", "2 * unseen.MODELLED)", near="So does a token"
+        _U + "modelled.prefill",
+        "unseen.MODELLED)",
+        "2 * unseen.MODELLED)",
+        near="A token of prefill lasts",
     ),
     Mutant(_U + "bars.throughput", "> bar", "> bar / 2", near="def printed_bar"),
     Mutant(_U + "bars.latency", "> bar", "> bar / 2", near="def printed_bar"),
