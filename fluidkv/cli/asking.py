@@ -81,4 +81,4 @@ def _beside(question: Question, answer: Any) -> Any:
         name: table.encode() if isinstance(table, str) else table
         for name, table in question.tables(answer).items()
     }
-    return tables, question.drawn(answer)
+    return tables, question.figures_of(answer)

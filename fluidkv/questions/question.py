@@ -137,7 +137,7 @@ class Question:
         else:
             self.say(page, answer)
 
-    def drawn(self, answer: Any) -> list[Figure]:
+    def figures_of(self, answer: Any) -> list[Figure]:
         """The figures of an answer."""
         figures = self.figures(answer)
         return [figures] if isinstance(figures, Figure) else list(figures)

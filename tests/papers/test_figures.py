@@ -53,9 +53,9 @@ def _is_computed(figure: Figure, request: pytest.FixtureRequest) -> None:
     except MissingInput:
         request.getfixturevalue("traces_dir")
         raise
-    known = committed(figure)
-    assert set(data) == set(known)
-    for name, value in known.items():
+    numbers = committed(figure)
+    assert set(data) == set(numbers)
+    for name, value in numbers.items():
         finite = np.abs(value)[np.isfinite(value)]
         atol = 1e-12 * np.max(finite, initial=0)
         np.testing.assert_allclose(data[name], value, rtol=1e-9, atol=atol, err_msg=name)

@@ -217,8 +217,8 @@ def test_figure_20_s_shares_of_x_star_are_those_of_the_cycles() -> None:
     data = numbers(20)
     np.testing.assert_allclose(data["partial.best"], [1000 / 1415, 1000 / 1925, 1000 / 1670])
     # Cycles of whole numbers over 17, 19 and 7: rounding of a mean over 3600 iterations.
-    seen = data["partial.seen"]
-    np.testing.assert_allclose(seen, [10 / 17, 8 / 19, 4 / 7], rtol=0, atol=1e-9)
+    shares = data["partial.seen"]
+    np.testing.assert_allclose(shares, [10 / 17, 8 / 19, 4 / 7], rtol=0, atol=1e-9)
     assert data["coprime.best"][2] == 600 / 360.25
 
 

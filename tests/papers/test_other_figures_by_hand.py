@@ -49,8 +49,8 @@ def test_the_bound_over_segments_is_the_sum_of_its_terms(number: int) -> None:
     for panel in "01":
         terms = sum(data[f"{panel}.{name}"] for name in ("batch", "queue", "tail"))
         np.testing.assert_allclose(data[f"{panel}.total"], terms, rtol=1e-12)
-        known = data[f"{panel}.total"] >= 0
-        assert (data[f"{panel}.tightened"] <= data[f"{panel}.total"])[known].all()
+        finite = data[f"{panel}.total"] >= 0
+        assert (data[f"{panel}.tightened"] <= data[f"{panel}.total"])[finite].all()
 
 
 def test_figure_17_has_more_tail_with_less_delta_and_more_than_the_batch_at_18() -> None:

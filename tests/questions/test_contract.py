@@ -124,7 +124,7 @@ def test_files_and_a_report_have_what_the_text_says(
     text = text.partition("\nwritten to ")[0]
     assert not re.search(r"(?<![\w.])[+-]?(?:nan|inf)\b", text, flags=re.IGNORECASE)
     made = {path.name for path in out.iterdir()}
-    figures = question.drawn(answer)
+    figures = question.figures_of(answer)
     assert {f"{name}.json", "manifest.json", *question.tables(answer)} <= made
     assert {f"{each.id}.{kind}" for each in figures for kind in ("png", "svg")} <= made
     said = json.loads((out / f"{name}.json").read_text(encoding="utf-8"))

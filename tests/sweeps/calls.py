@@ -33,41 +33,41 @@ def _system(row: Row) -> fk.System:
 
 
 def stability(row: Row) -> Said:
-    found = fk.stability(_system(row))
-    low, high = found.spectral_radius
-    x = found.equilibrium
+    result = fk.stability(_system(row))
+    low, high = result.spectral_radius
+    x = result.equilibrium
     radius = {"radius_low": low, "radius_high": high}
-    return found, radius | {"admission_rate": x.rate, "in_flight": x.in_flight}
+    return result, radius | {"admission_rate": x.rate, "in_flight": x.in_flight}
 
 
 def stability_map(row: Row) -> Said:
     """All systems of a share are certified together; `stability` has them one by one."""
-    found = fk.stability(_system(row))
-    return found, {"growing_modes": found.unstable_modes}
+    result = fk.stability(_system(row))
+    return result, {"growing_modes": result.unstable_modes}
 
 
 def threshold(row: Row) -> Said:
     lengths = (row["decode_length_0"], row["decode_length_1"])
-    found = fk.input_threshold(fk.LengthMix(lengths, _shares(row, 2)))
-    return found, {
-        "l0_min": found.least,
-        "known": found.status.name.lower(),
-        "stable_windows": len(found.stable_windows),
+    result = fk.input_threshold(fk.LengthMix(lengths, _shares(row, 2)))
+    return result, {
+        "l0_min": result.least,
+        "known": result.status.name.lower(),
+        "stable_windows": len(result.stable_windows),
         "common_divisor": np.gcd(*lengths),
     }
 
 
 def equilibria(row: Row) -> Said:
     """Of all levels; the sweep needs none to be listed."""
-    found = fk.equilibria(_system(row))
-    best, worst = found.cycles[0].throughput, found.cycles[-1].throughput
+    result = fk.equilibria(_system(row))
+    best, worst = result.cycles[0].throughput, result.cycles[-1].throughput
     return None, {"best": best, "worst": worst, "worst_case_ratio": worst / best}
 
 
 def pulse(row: Row) -> Said:
-    found = fk.pulse_cycle(_system(row))
+    result = fk.pulse_cycle(_system(row))
     best = fk.eviction_free_equilibrium(_system(row)).rate
-    return found, {"share_of_best": found.throughput / best}
+    return result, {"share_of_best": result.throughput / best}
 
 
 def _starts(row: Row) -> np.ndarray:
@@ -81,44 +81,44 @@ def _endings(outcomes: Any, *words: str) -> dict[str, Any]:
     return {"starts_ending": [np.mean(outcomes.values == word) for word in words]}
 
 
-def _settled(found: Any) -> dict[str, Any]:
-    return {"settled_mean": np.mean([n for n in found.settled.values if n >= 0] or [np.nan])}
+def _settled(result: Any) -> dict[str, Any]:
+    return {"settled_mean": np.mean([n for n in result.settled.values if n >= 0] or [np.nan])}
 
 
 def basins(row: Row) -> Said:
-    found = fk.basins(_system(row), _starts(row), iterations=row["iterations"])
+    result = fk.basins(_system(row), _starts(row), iterations=row["iterations"])
     words = ("maximal-eviction cycle", "fixed point", "balanced cycle", "not settled")
-    return None, _endings(found.attractor, *words) | _settled(found)
+    return None, _endings(result.attractor, *words) | _settled(result)
 
 
 def convergence(row: Row) -> Said:
-    found = fk.convergence(_system(row), _starts(row), iterations=row["iterations"])
-    ends = _endings(found.outcome, "returned", "periodic", "not settled") | _settled(found)
-    return None, ends | {"evicted_mean": found.evicted.mean()}
+    result = fk.convergence(_system(row), _starts(row), iterations=row["iterations"])
+    ends = _endings(result.outcome, "returned", "periodic", "not settled") | _settled(result)
+    return None, ends | {"evicted_mean": result.evicted.mean()}
 
 
 def attractors(row: Row) -> Said:
-    found = fk.attractors(
+    result = fk.attractors(
         _system(row),
         _starts(row),
         iterations=row["iterations"],
         longest_period=row["longest_period"],
     )
     words = ("equilibrium", "pulse cycle", "other periodic", "not settled")
-    return None, _endings(found.attractor, *words) | {
-        "attractors_found": found.id.max() + 1,
-        "throughput_mean": found.throughput.mean(),
-        "share_of_best_mean": found.share_of_best.mean(),
-        "share_of_best_min": found.share_of_best.min(),
-        "evicted_mean": found.evicted.mean(),
-        "longest_period_found": max([n for n in found.period.values if n > 0] or [-1]),
+    return None, _endings(result.attractor, *words) | {
+        "attractors_found": result.id.max() + 1,
+        "throughput_mean": result.throughput.mean(),
+        "share_of_best_mean": result.share_of_best.mean(),
+        "share_of_best_min": result.share_of_best.min(),
+        "evicted_mean": result.evicted.mean(),
+        "longest_period_found": max([n for n in result.period.values if n > 0] or [-1]),
     }
 
 
 def simulate(row: Row) -> Said:
     half = row["iterations"] // 2
-    found = fk.simulate(_system(row), _starts(row), iterations=2 * half, every=half)
-    last = found[["completed", "evicted"]].isel(iteration=-1).sum("class") / half
+    result = fk.simulate(_system(row), _starts(row), iterations=2 * half, every=half)
+    last = result[["completed", "evicted"]].isel(iteration=-1).sum("class") / half
     mean = last.mean("batch")
     return None, {
         "throughput_mean": mean.completed,
@@ -170,10 +170,10 @@ def wait(row: Row) -> Said:
 def cache(row: Row) -> Said:
     loop = fk.prompted_generator("loop", parameters={"turns": 6})
     policies, seed = [row["policy"]], row["seed"]
-    found = fk.cache_study(loop, [row["capacity"]], policies=policies, seeds=1, first_seed=seed)
-    (curve,) = found.curves
+    result = fk.cache_study(loop, [row["capacity"]], policies=policies, seeds=1, first_seed=seed)
+    (curve,) = result.curves
     rates = {"hit_rate": curve.hit_rate[0], "evicted": curve.evicted[0]}
-    return found, rates | {"asked": found.prompt_tokens}
+    return result, rates | {"asked": result.prompt_tokens}
 
 
 def route(row: Row) -> Said:
@@ -193,7 +193,7 @@ def route(row: Row) -> Said:
 def size(row: Row) -> Said:
     from fluidkv.answers import Slo
 
-    found = fk.size_server(
+    result = fk.size_server(
         fk.Workload.from_lengths([(20, 10)]),
         [Slo("ttft_p99", 0.2)],
         rate=20.0,
@@ -206,12 +206,12 @@ def size(row: Row) -> Said:
         draws=0,
         seed=row["seed"],
     )
-    smaller = found.edge.blocker
+    smaller = result.edge.blocker
     return None, {
-        "kv_tokens": found.tokens(found.answer),
-        "kv_blocks": found.answer.blocks,
-        "too_small": None if smaller is None else found.tokens(smaller),
-        "tried": len(found.along),
+        "kv_tokens": result.tokens(result.answer),
+        "kv_blocks": result.answer.blocks,
+        "too_small": None if smaller is None else result.tokens(smaller),
+        "tried": len(result.along),
     }
 
 

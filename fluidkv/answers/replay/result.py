@@ -264,8 +264,8 @@ class Replay(Answer):
     )
     def recomputed_tokens(self) -> float | None:
         """As its prefill shows, else as it counts."""
-        seen = self.recompute_seen
-        return self.recomputed_logged if seen is None else seen.tokens
+        recompute = self.recompute_seen
+        return self.recomputed_logged if recompute is None else recompute.tokens
 
     def to_xarray(self) -> xr.Dataset:
         """Every account side by side.

@@ -216,8 +216,8 @@ def run_values(runs: Comparison | None, *, first_tokens: bool) -> dict[str, Any]
     def column(name: str, values: Any) -> Any:
         if name == "name":
             return values
-        known = first_tokens or not name.startswith("ttft")
-        return [finite(x) if known else None for x in values]
+        has_values = first_tokens or not name.startswith("ttft")
+        return [finite(x) if has_values else None for x in values]
 
     return {
         "duration": runs.duration,

@@ -174,8 +174,8 @@ def _step(column: Column, said: Any, scale: Scale) -> Fraction:
 def _stepped(column: Column, low: Any, high: Any, step: Fraction) -> list[Value]:
     number = (Fraction(high) - Fraction(low)) // step + 1
     if number > _MOST_VALUES:
-        said = column.said.get("step", 1)
-        raise InputError(f"{column.where}.step", said, "a step that leads to at most 10^7 values")
+        step = column.said.get("step", 1)
+        raise InputError(f"{column.where}.step", step, "a step that leads to at most 10^7 values")
     if isinstance(column.setting.kind, Whole) and step.denominator == 1:
         return list(range(low, high + 1, int(step)))  # the same, at once
     values = (Fraction(low) + i * step for i in range(number))

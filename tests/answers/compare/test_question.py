@@ -51,4 +51,4 @@ def test_the_crossover_is_said_and_has_its_table() -> None:
     assert isinstance(text, str)
     rows = list(csv.DictReader(text.splitlines()))
     assert {row["axis"] for row in rows} == {"max_tokens", "capacity"}
-    assert [figure.id for figure in COMPARE.drawn(answer)] == ["engines", "crossover"]
+    assert [figure.id for figure in COMPARE.figures_of(answer)] == ["engines", "crossover"]

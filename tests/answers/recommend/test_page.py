@@ -31,7 +31,7 @@ CLIENTS = f"{RECOMMENDS} {TRIED} --clients 25"
 
 def test_runs_that_are_all_start_give_no_pick() -> None:
     line = CLIENTS.replace("104", "60")
-    (figure,) = QUESTIONS["recommend"].drawn(answer_to("recommend", line))
+    (figure,) = QUESTIONS["recommend"].figures_of(answer_to("recommend", line))
     assert "runs too short for a pick" in figure.title
 
 
